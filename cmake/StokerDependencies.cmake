@@ -1,0 +1,50 @@
+# Finds what Stoker is built on. Nothing here stops the configure run: a missing piece becomes a line of the
+# table at the end, and only the required ones (marked by STOKER_MISSING) end it there, all named at once.
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+function(stoker_required name package what found version)
+  if(found)
+    stoker_report("${name}" "found ${version}" "${what}")
+  else()
+    stoker_report("${name}" "MISSING" "required for ${what}: ${package}")
+    set_property(GLOBAL APPEND PROPERTY STOKER_MISSING "${package}")
+  endif()
+endfunction()
+
+include(StokerFindDnnl)
+stoker_required(oneDNN libdnnl-dev "CPU kernels" "${dnnl_FOUND}" "${dnnl_VERSION}")
+
+find_package(OpenMP QUIET COMPONENTS CXX)
+stoker_required(OpenMP libgomp1 "the threads of the CPU engine" "${OpenMP_CXX_FOUND}" "${OpenMP_CXX_VERSION}")
+
+find_package(fmt QUIET)
+stoker_required(fmt libfmt-dev "messages" "${fmt_FOUND}" "${fmt_VERSION}")
+
+find_package(nlohmann_json QUIET)
+stoker_required(json nlohmann-json3-dev "safetensors headers, reports" "${nlohmann_json_FOUND}" "${nlohmann_json_VERSION}")
+
+find_package(ZLIB QUIET)
+stoker_required(zlib zlib1g-dev "gzip and checksums in formats" "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}")
+
+if(STOKER_TESTS)
+  find_package(GTest QUIET)
+  if(GTest_FOUND)
+    stoker_report(GoogleTest "found ${GTest_VERSION}" "tests")
+  else()
+    stoker_report(GoogleTest "missing" "no tests are built: libgtest-dev")
+    set(STOKER_TESTS OFF)
+  endif()
+else()
+  stoker_report(GoogleTest "not used" "STOKER_TESTS is off")
+endif()
+
+if(NOT STOKER_CUDA)
+  stoker_report(CUDA "off" "runs on the CPU (the cuda preset asks for it)")
+elseif(EXISTS "${PROJECT_SOURCE_DIR}/src/engine/cuda/CMakeLists.txt")
+  stoker_report(CUDA "on" "the CUDA engine")
+else()
+  message(NOTICE "STOKER_CUDA=ON, but this version of Stoker has no CUDA engine (src/engine/cuda): building for the CPU.")
+  stoker_report(CUDA "not in this version" "src/engine/cuda is absent, runs on the CPU")
+endif()

@@ -1,0 +1,30 @@
+# Gives DNNL::dnnl. Debian's dnnl-config.cmake insists on the OpenCL headers, which a CPU build never includes; where they
+# are absent the library is found by hand. Shared with the installed package, so it sets nothing else.
+
+if(NOT TARGET DNNL::dnnl)
+  find_package(OpenCL QUIET)
+  if(OpenCL_FOUND)
+    find_package(dnnl QUIET CONFIG)
+  endif()
+endif()
+if(NOT TARGET DNNL::dnnl)
+  find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+  find_library(DNNL_LIBRARY dnnl)
+  mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)
+  if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+    add_library(DNNL::dnnl UNKNOWN IMPORTED)
+    set_target_properties(DNNL::dnnl PROPERTIES
+      IMPORTED_LOCATION "${DNNL_LIBRARY}"
+      INTERFACE_INCLUDE_DIRECTORIES "${DNNL_INCLUDE_DIR}")
+  endif()
+endif()
+if(TARGET DNNL::dnnl)
+  set(dnnl_FOUND TRUE)
+  if(NOT dnnl_VERSION AND EXISTS "${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h")
+    file(STRINGS "${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h" dnnl_numbers REGEX "DNNL_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
+    list(TRANSFORM dnnl_numbers REPLACE "[^0-9]+" "")
+    list(JOIN dnnl_numbers "." dnnl_VERSION)
+  endif()
+else()
+  set(dnnl_FOUND FALSE)
+endif()
