@@ -1,0 +1,40 @@
+// Errors of Stoker. Everything that goes wrong arrives as an exception derived from Error whose text
+// says what was attempted, what was got, what was expected, where, and, where one exists, what to do.
+// Nothing in the library prints, exits or aborts.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace stoker {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A shape or dtype that an op, layer or dataset cannot take.
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A name, option or value that does not exist or is out of range.
+class ValueError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A file that is missing, truncated, corrupt or cannot be written; the text begins with its path.
+class FileError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The loss became NaN or infinite; the text names the step, the layer and the first bad op.
+class NonFiniteError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace stoker
