@@ -1,0 +1,64 @@
+// A Value stands for a tensor that a graph will compute. It is a small handle in one of four states:
+//   traced    part of a Graph; shapes are concrete. Inside Layer::call and function().
+//   sketched  part of a functional model; the batch dimension is unknown (-1). Made by Input().
+//   variable, constant   not yet part of anything; joins the graph or sketch of the values it meets.
+// Ops (ops.h) and layers take Values and return Values. Nothing is computed when they are called.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <stoker/variable.h>
+
+namespace stoker {
+
+class Graph;
+struct SketchNode;
+
+class Value {
+ public:
+  Value() = default;  // undefined
+  Value(const Variable& variable) : where_(variable) {}
+  Value(const Tensor& constant) : where_(constant) {}
+  // A float32 scalar, or a scalar of the other operand's dtype when it meets one in a binary op.
+  Value(double scalar) : where_(scalar) {}
+
+  bool defined() const { return !std::holds_alternative<std::monostate>(where_); }
+  const Shape& shape() const { return spec().shape; }
+  DType dtype() const { return spec().dtype; }
+  const TensorSpec& spec() const;
+
+  // For the rooms that build and run graphs.
+  struct Traced { Graph* graph; int id; };
+  struct Sketched { std::shared_ptr<const SketchNode> node; int output; };
+  const Traced* traced() const { return std::get_if<Traced>(&where_); }
+  const Sketched* sketched() const { return std::get_if<Sketched>(&where_); }
+  const Variable* variable() const { return std::get_if<Variable>(&where_); }
+  const Tensor* constant() const { return std::get_if<Tensor>(&where_); }
+  const double* scalar() const { return std::get_if<double>(&where_); }
+  explicit Value(Traced traced) : where_(traced) {}
+  explicit Value(Sketched sketched) : where_(std::move(sketched)) {}
+  friend bool same(const Value& a, const Value& b);  // the very same node output
+
+ private:
+  std::variant<std::monostate, Traced, Sketched, Variable, Tensor, double> where_;
+};
+
+using Values = std::vector<Value>;
+
+// Arithmetic with NumPy broadcasting.
+Value operator+(const Value& a, const Value& b);
+Value operator-(const Value& a, const Value& b);
+Value operator*(const Value& a, const Value& b);
+Value operator/(const Value& a, const Value& b);
+Value operator-(const Value& a);
+
+// d(loss)/d(wrt) for a scalar (or summed) loss, appended to the loss's graph. A value or variable that the
+// loss does not depend on gets zeros.
+Values gradients(const Value& loss, const Values& wrt);
+Values gradients(const Value& loss, const std::vector<Variable>& wrt);
+
+}  // namespace stoker

@@ -1,0 +1,62 @@
+// A variable is a named tensor that outlives a step: weights, optimiser moments, metric sums, the random
+// state. It is a value handle: copies share one state. Its contents live in one place at a time, on the
+// host or with the backend whose program used it last, in whatever layout that backend likes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <stoker/tensor.h>
+
+namespace stoker {
+
+// What a variable's memory is counted as in reports.
+enum class MemoryCategory : uint8_t { weights, gradients, optimizer, activations, workspace, inputs, metrics };
+std::string_view name(MemoryCategory category);
+
+// The seam that an engine fills when it takes a variable's contents into its own memory.
+// read() returns the contents in row-major order, waiting for the device if it must.
+class Residence {
+ public:
+  virtual ~Residence() = default;
+  virtual Tensor read() const = 0;
+  virtual void write(const Tensor& value) = 0;  // same spec as the variable
+};
+
+class Variable {
+ public:
+  struct Options {
+    bool trainable = true;
+    MemoryCategory category = MemoryCategory::weights;
+  };
+
+  Variable() = default;  // undefined
+  Variable(std::string name, Tensor initial);
+  Variable(std::string name, Tensor initial, Options options);
+
+  bool defined() const { return state_ != nullptr; }
+  const std::string& name() const;
+  void rename(std::string name);
+  const TensorSpec& spec() const;
+  const Shape& shape() const { return spec().shape; }
+  DType dtype() const { return spec().dtype; }
+  MemoryCategory category() const;
+  bool trainable() const;
+  void set_trainable(bool trainable);
+
+  Tensor read() const;             // a copy of the contents; synchronises with the device
+  void write(const Tensor& value);  // ShapeError unless the spec is the same
+
+  // For engines: who holds the contents now (null: the host), and taking them over.
+  const std::shared_ptr<Residence>& residence() const;
+  void move_to(std::shared_ptr<Residence> residence);  // the new residence already holds the contents
+
+  friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
+  const void* id() const { return state_.get(); }  // identity, for maps
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,122 @@
+// A training step (or an evaluation, or a prediction) as data: SSA values and the nodes that compute them,
+// in an order that can be run. Layers append forward nodes, gradients() the backward ones, the optimiser the
+// updates. Not thread-safe; a graph is built by one thread and then only read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/op.h"
+
+namespace stoker {
+
+enum class Phase : uint8_t { forward, backward, update };
+enum class ValueKind : uint8_t { input, constant, variable, computed };
+
+struct Node {
+  const OpDef* op = nullptr;
+  Attrs attrs;
+  std::vector<int> inputs;   // value ids
+  std::vector<int> outputs;  // value ids
+  std::string scope;         // the layer that emitted it: "conv2d_1", "optimizer", …
+  Phase phase = Phase::forward;
+};
+
+struct ValueInfo {
+  TensorSpec spec;
+  ValueKind kind = ValueKind::computed;
+  int source = -1;  // computed: node index; input, constant, variable: index into the list of that kind
+};
+
+// What a host can check before a step: integer inputs that must lie in [0, limit).
+struct InputLimit {
+  int64_t limit = 0;
+  std::string what;  // "class id", "embedding index"
+};
+
+struct GraphInput {
+  int value;
+  std::string name;
+  std::optional<InputLimit> limit;
+};
+struct GraphConstant { int value; Tensor tensor; };
+struct GraphVariable { int value; Variable variable; };
+struct GraphOutput { int value; std::string name; };
+// After the step, variables()[variable] holds `value`.
+struct Assignment { int variable; int value; };
+
+class Graph {
+ public:
+  Graph() = default;
+  Graph(const Graph&) = delete;  // Values point into a graph
+  Graph& operator=(const Graph&) = delete;
+
+  // --- building ---
+  Value input(std::string name, const TensorSpec& spec);
+  Value constant(const Tensor& tensor);
+  Value variable(const Variable& variable);                    // the same Value for the same variable
+  Values add(const OpDef& op, const Values& inputs, Attrs attrs);  // inputs are traced in this graph
+  void output(const Value& value, std::string name);
+  void assign(const Variable& variable, const Value& value);   // replaces an earlier assignment
+  void limit(const Value& value, InputLimit limit);            // remembered if `value` is an input (through reshape, cast)
+  // Updates are skipped, and run() says so, when this float32 scalar is not finite.
+  void guard(const Value& value);
+
+  // The layer and phase that new nodes belong to; restored when the Scope goes.
+  class Scope {
+   public:
+    Scope(Graph& graph, std::string name);
+    Scope(Graph& graph, Phase phase);
+    ~Scope();
+    Scope(const Scope&) = delete;
+
+   private:
+    Graph& graph_;
+    std::string name_;
+    Phase phase_;
+  };
+  const std::string& scope() const { return scope_; }
+
+  // --- reading ---
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<ValueInfo>& values() const { return values_; }
+  const std::vector<GraphInput>& inputs() const { return inputs_; }
+  const std::vector<GraphConstant>& constants() const { return constants_; }
+  const std::vector<GraphVariable>& variables() const { return variables_; }
+  const std::vector<GraphOutput>& outputs() const { return outputs_; }
+  const std::vector<Assignment>& assignments() const { return assignments_; }
+  int guard() const { return guard_; }  // value id, or -1
+  const TensorSpec& spec(int value) const { return values_[value].spec; }
+  // The node that computes a value; null for inputs, constants and variables.
+  const Node* producer(int value) const;
+  Value value(int id) { return Value(Value::Traced{this, id}); }
+  Cost cost(const Node& node) const;
+  Cost cost(Phase phase) const;  // the sum over a phase
+
+  // --- rewriting, for passes; node order stays runnable ---
+  std::vector<Node>& mutable_nodes() { return nodes_; }
+  int add_value(const TensorSpec& spec, int node);  // a new computed value
+  void replace_uses(int from, int to);              // in nodes, outputs, assignments and the guard
+  // Drops nodes whose outputs reach no output, assignment or guard, and renumbers nodes. Value ids stay.
+  int remove_dead_nodes();
+  std::vector<int> use_counts() const;              // per value: node inputs, outputs, assignments, guard
+  // A copy with the same ids, for a backend to rewrite.
+  std::unique_ptr<Graph> clone() const;
+  std::string dump() const;  // one line a node, for people and tests
+
+ private:
+  friend class Scope;
+  std::vector<Node> nodes_;
+  std::vector<ValueInfo> values_;
+  std::vector<GraphInput> inputs_;
+  std::vector<GraphConstant> constants_;
+  std::vector<GraphVariable> variables_;
+  std::vector<GraphOutput> outputs_;
+  std::vector<Assignment> assignments_;
+  int guard_ = -1;
+  std::string scope_;
+  Phase phase_ = Phase::forward;
+};
+
+}  // namespace stoker

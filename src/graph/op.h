@@ -1,0 +1,81 @@
+// What an op is, apart from its kernels: shape rule, gradient and cost under one name. The kernels live
+// in the engines under the same name; docs/reference/ops.md states the meaning of each.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <stoker/value.h>
+
+#include "graph/attrs.h"
+
+namespace stoker {
+
+struct Cost {
+  double flops = 0;  // a multiply-add counts as two
+  double bytes = 0;  // inputs read once and outputs written once
+};
+
+// What a gradient rule sees: the node's own inputs and outputs, and d(loss)/d(output), undefined where the
+// loss does not depend on that output. It returns d(loss)/d(input), undefined where there is none or where
+// `needed` says that nobody asks.
+struct GradientCall {
+  Graph& graph;
+  const Attrs& attrs;
+  const Values& inputs;
+  const Values& outputs;
+  const Values& output_gradients;
+  const std::vector<bool>& needed;
+};
+
+struct OpDef {
+  std::string name;
+  // Specs of the outputs, or ShapeError. The caller prefixes the op's name and the layer.
+  std::function<std::vector<TensorSpec>(const Attrs&, std::span<const TensorSpec> inputs)> infer;
+  // Empty for ops without a gradient: comparisons, updates, and the gradient ops themselves.
+  std::function<Values(const GradientCall&)> gradient;
+  std::function<Cost(const Attrs&, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs)> cost;
+  // The dtypes its main operand may have.
+  std::vector<DType> dtypes;
+  // Pairs (output, input) that may share memory: the kernel reads an element of the input before it writes
+  // that element of the output. For variadic updates in_place(attrs, inputs) gives the pairs of one call.
+  std::function<std::vector<std::pair<int, int>>(const Attrs&, size_t inputs)> in_place;
+};
+
+// All ops, built once; immutable afterwards.
+class OpRegistry {
+ public:
+  static const OpRegistry& get();
+  const OpDef& find(std::string_view name) const;  // Error for an unknown name
+  const std::vector<std::unique_ptr<const OpDef>>& all() const { return ops_; }
+  void add(OpDef op);  // used by the families while the registry is being built
+
+ private:
+  std::vector<std::unique_ptr<const OpDef>> ops_;
+};
+
+// One registration function per family, one file each under graph/ops.
+void register_elementwise_ops(OpRegistry& registry);
+void register_reduction_ops(OpRegistry& registry);
+void register_shape_ops(OpRegistry& registry);
+void register_matmul_ops(OpRegistry& registry);
+void register_convolution_ops(OpRegistry& registry);
+void register_pooling_ops(OpRegistry& registry);
+void register_normalization_ops(OpRegistry& registry);
+void register_softmax_ops(OpRegistry& registry);
+void register_lookup_ops(OpRegistry& registry);
+void register_random_ops(OpRegistry& registry);
+void register_optimizer_ops(OpRegistry& registry);
+void register_host_ops(OpRegistry& registry);
+
+// The one way to apply an op: joins unplaced inputs to the graph or sketch of the others, infers shapes,
+// appends a node. ShapeError carries op, layer and the input specs.
+Values apply(std::string_view op, const Values& inputs, Attrs attrs = {});
+inline Value apply1(std::string_view op, const Values& inputs, Attrs attrs = {}) {
+  return apply(op, inputs, std::move(attrs))[0];
+}
+
+}  // namespace stoker

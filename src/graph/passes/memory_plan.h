@@ -1,0 +1,47 @@
+// Places buffers with known lifetimes in one arena and tells the exact peak, by category.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace stoker {
+
+// A buffer that is live from the step `begin` to the step `end`, both included.
+struct Buffer {
+  size_t bytes = 0;
+  int begin = 0;
+  int end = 0;
+  MemoryCategory category = MemoryCategory::activations;
+};
+
+inline constexpr size_t kBufferAlignment = 64;
+inline constexpr int kMemoryCategories = 7;
+
+struct MemoryPlan {
+  std::vector<size_t> offsets;  // one a buffer, multiples of kBufferAlignment
+  size_t peak = 0;              // size of the arena
+  int peak_step = 0;            // the first step at which live bytes are highest
+  // Live bytes by category at that step; the rest of the arena is fragmentation.
+  std::array<size_t, kMemoryCategories> at_peak{};
+};
+
+// Greedy by size, best fit: the largest buffer first, each at the lowest offset free during its life.
+MemoryPlan plan_memory(std::span<const Buffer> buffers);
+
+// Bytes a program holds, by category, all known before the first step. Sums to total.
+struct MemoryReport {
+  std::array<size_t, kMemoryCategories> bytes{};
+  size_t arena = 0;   // the shared arena (activations, gradients, workspace, fragmentation)
+  size_t total = 0;
+};
+
+// The same for a graph as it stands, one buffer a computed value: what a backend that neither fuses nor
+// re-lays out would need. Variables and constants are counted at their size.
+MemoryReport plan_graph_memory(const Graph& graph);
+
+}  // namespace stoker

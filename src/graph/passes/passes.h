@@ -1,0 +1,23 @@
+// Rewrites of a whole graph. Each keeps the graph's meaning (up to rounding) and is tested alone by running
+// the graph before and after on the reference backend.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace stoker::passes {
+
+struct FusionReport {
+  int bias = 0;             // conv2d / matmul + bias
+  int activation = 0;       // conv2d / matmul / batch_norm + activation
+  int bias_gradient = 0;    // conv2d_weight_grad + sum of dy
+  int activation_gradient = 0;  // relu's gradient into batch_norm_grad or max_pool2d_grad
+};
+
+// Bias and activation into conv2d, matmul and batch norms; relu's gradient into max_pool2d_grad and
+// batch_norm_grad; the bias gradient into conv2d_weight_grad. Dead nodes are removed.
+FusionReport fuse(Graph& graph);
+
+// Merges nodes that compute the same thing (same op, attributes and inputs). Returns how many went.
+int merge_duplicates(Graph& graph);
+
+}  // namespace stoker::passes

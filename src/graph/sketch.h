@@ -1,0 +1,44 @@
+// The functional API's side of Value: a model drawn before its batch size is known. A sketch node is an op or
+// a callable (a layer) applied to values; it is replayed into a Graph when a concrete batch size arrives.
+// Immutable; nodes share their inputs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <stoker/value.h>
+
+#include "graph/attrs.h"
+
+namespace stoker {
+
+// What a layer looks like from here. `apply` emits its ops into the graph of `inputs`.
+class Callable {
+ public:
+  virtual ~Callable() = default;
+  virtual Values apply(Graph& graph, const Values& inputs) = 0;
+};
+
+struct SketchInput { std::string name; };
+struct SketchOp { std::string op; Attrs attrs; };
+
+struct SketchNode {
+  std::variant<SketchInput, SketchOp, std::shared_ptr<Callable>> what;
+  Values inputs;
+  std::vector<TensorSpec> outputs;  // dimension 0 is the batch, -1
+};
+
+// A new model input; `spec` without the batch dimension.
+Value sketch_input(std::string name, const TensorSpec& spec);
+// Applies a callable: at once when the inputs are traced, as a sketch node (its shapes found by a trial run
+// at a placeholder batch size) when they are sketched.
+Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs);
+// All nodes that `outputs` depend on, every node after its inputs.
+std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs);
+// Emits a sketch into a graph: `inputs[i]` is the traced value of the sketched `placeholders[i]`.
+Values replay(Graph& graph, const Values& placeholders, const Values& inputs, const Values& outputs);
+
+}  // namespace stoker
