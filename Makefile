@@ -1,0 +1,49 @@
+# The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
+#   make demo | test | build | bench | format | check | install PREFIX=/usr/local | clean
+#   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
+
+PRESET ?= release
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+BUILD := build/$(PRESET)
+
+.DEFAULT_GOAL := build
+.PHONY: setup configure build test demo bench format check install clean
+
+setup:
+	@scripts/setup.sh build
+
+configure: setup
+	@log=$$(mktemp); cmake --preset $(PRESET) > $$log 2>&1 || { cat $$log; rm -f $$log; exit 1; }; \
+	sed -n '/^STOKER_CUDA/p; /^-- Stoker/,/^-- $$/p' $$log; rm -f $$log
+
+build: configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+test: build
+	@ctest --preset $(PRESET) --parallel 2
+
+demo: setup
+	@scripts/demo.sh $(PRESET) $(JOBS)
+
+bench: setup
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target benches
+	@scripts/bench.sh $(BUILD)
+
+format:
+	@scripts/setup.sh format
+	@scripts/sources.sh | xargs clang-format -i
+
+check: configure
+	@scripts/setup.sh format
+	@scripts/check_includes.py
+	@scripts/check_format.sh
+	@scripts/check_tidy.sh $(BUILD)
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	@rm -rf $(BUILD)

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Checks that includes go one way through the house, and that vendors' headers stay in their rooms.
+
+    scripts/check_includes.py [ROOT]
+
+Prints one line per violation and exits with 1 if there is any. Knows src/, apps/ and include/stoker.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Which rooms a room may include besides itself. A room reaches a later one by declaring a seam that the later one fills.
+CORE = {"base", "graph", "engine", "nn", "formats", "data"}
+ALLOWED = {
+    "base": set(),
+    "formats": {"base"},
+    "data": {"base", "formats"},
+    "graph": {"base"},
+    "engine": {"base", "graph"},
+    "nn": {"base", "graph", "engine"},
+    "train": CORE,
+    "observe": CORE | {"train"},
+    "distribute": CORE | {"train"},
+    "compress": CORE | {"train"},
+    "interop": CORE | {"train"},
+}
+ALLOWED["apps"] = set(ALLOWED) | {"all"}
+
+# Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
+PUBLIC = {
+    "base": "context dtype error file random shape tensor version",
+    "graph": "ops value variable",
+    "nn": "initializers layers losses metrics regularizers",
+    "train": "batch callbacks function history model optimizers run_plan",
+    "all": "stoker",
+}
+ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}
+
+# Vendors' headers: what they look like, and the only places (path prefixes) that may include them.
+VENDORS = [
+    (
+        "CUDA",
+        re.compile(r"(cuda|cudnn|cublas|curand|cusparse|cufft|nvjpeg|nvml|nvrtc|nccl|nvtx3/|cub/|thrust/|cooperative_groups)"),
+        ("src/engine/cuda/", "src/distribute/nccl/", "src/observe/device_monitor", "include/stoker/extend/"),
+    ),
+    ("oneDNN", re.compile(r"(oneapi/dnnl/|dnnl|mkldnn)"), ("src/engine/cpu/",)),
+]
+# Libraries that Stoker uses inside and that a user of its headers need not have.
+PRIVATE_LIBRARIES = re.compile(r"(fmt/|nlohmann/|zlib\.h|omp\.h|CLI/|jpeglib\.h|png\.h|mpi\.h)")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
+ADD_HERE = "add it to PUBLIC in scripts/check_includes.py"
+
+
+def room_of_public(header):
+    """The room of 'stoker/x.h'; None if the table does not know it."""
+    parts = Path(header).parts[1:]
+    if len(parts) > 1 and parts[0] == "extend":
+        return "engine"
+    return ROOM_OF_HEADER.get(Path(parts[0]).stem) if len(parts) == 1 else None
+
+
+def room_of_file(path):
+    """The room of a file given by its path from the root; None if unknown."""
+    parts = Path(path).parts
+    if parts[0] == "include":
+        return room_of_public("/".join(parts[1:]))
+    if parts[0] == "apps":
+        return "apps"
+    return parts[1] if len(parts) > 2 and parts[1] in ALLOWED else None
+
+
+def check_vendors(path, header):
+    for vendor, pattern, places in VENDORS:
+        if pattern.match(header) and not path.startswith(places):
+            yield f"{vendor} header <{header}> outside {', '.join(places)}"
+
+
+def check_include(path, room, quote, header):
+    """Yields what is wrong with one include of the file at `path`."""
+    yield from check_vendors(path, header) if quote == "<" else ()
+    public = path.startswith("include/")
+    if public and PRIVATE_LIBRARIES.match(header):
+        yield f"public header includes <{header}>, which users of the library need not have"
+
+    if quote == '"':
+        target = header.split("/")[0]
+        if public:
+            yield f'public header includes "{header}", which is not installed; public headers are <stoker/x.h>'
+            return
+        if room == "apps" and target not in ALLOWED:
+            return  # an application's own headers
+        if target not in ALLOWED or "/" not in header:
+            yield f'"{header}" does not start with a room; write it as "{room}/..."'
+            return
+    elif header.startswith("stoker/"):
+        target = room_of_public(header)
+        if target is None:
+            yield f"<{header}> belongs to no known room; {ADD_HERE}"
+            return
+    else:
+        return
+
+    if room == "all" or target == room or target in ALLOWED[room]:
+        return
+    if target == "all":
+        yield f"<{header}> is for users of the library; include the header that is meant"
+        return
+    known = ", ".join(sorted(ALLOWED[room])) or "no other room"
+    yield f"{room} includes {target} ({header}), but {room} may know only: {known}"
+
+
+def check_file(root, path):
+    room = room_of_file(path)
+    if room is None:
+        hint = ADD_HERE if path.startswith("include/") else "rooms are the keys of ALLOWED in scripts/check_includes.py"
+        yield f"{path}:1: belongs to no known room; {hint}"
+        return
+    text = (root / path).read_text(encoding="utf-8", errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            for problem in check_include(path, room, match.group(1), match.group(2)):
+                yield f"{path}:{number}: {problem}"
+
+
+def check_tree(root):
+    root = Path(root)
+    files = []
+    for top in ("include/stoker", "src", "apps"):
+        files += [p for p in sorted((root / top).rglob("*")) if p.is_file() and p.suffix in SUFFIXES]
+    return len(files), [problem for p in files for problem in check_file(root, p.relative_to(root).as_posix())]
+
+
+def main():
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    count, problems = check_tree(root)
+    for problem in problems:
+        print(problem)
+    print(f"includes: {count} files, {len(problems)} violations")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

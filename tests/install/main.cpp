@@ -1,0 +1,5 @@
+#include <stoker/version.h>
+
+#include <cstring>
+
+int main() { return std::strcmp(stoker::kVersion, stoker::version()); }
