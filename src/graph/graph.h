@@ -78,6 +78,17 @@ class Graph {
   };
   const std::string& scope() const { return scope_; }
 
+  // --- what layers ask while they are traced ---
+  bool training() const { return training_; }
+  void set_training(bool training) { training_ = training; }
+  // int64 [2] = {seed, step}; undefined in graphs without randomness. next_stream() tells its users apart.
+  const Value& random_state() const { return random_state_; }
+  void set_random_state(const Value& state) { random_state_ = state; }
+  int64_t next_stream() { return streams_++; }
+  // Scalars that are added to the loss: regularisers, activity penalties.
+  void add_penalty(const Value& scalar) { penalties_.push_back(scalar); }
+  const Values& penalties() const { return penalties_; }
+
   // --- reading ---
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<ValueInfo>& values() const { return values_; }
@@ -117,6 +128,10 @@ class Graph {
   int guard_ = -1;
   std::string scope_;
   Phase phase_ = Phase::forward;
+  bool training_ = false;
+  Value random_state_;
+  int64_t streams_ = 0;
+  Values penalties_;
 };
 
 }  // namespace stoker

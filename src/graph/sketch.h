@@ -11,7 +11,7 @@
 
 #include <stoker/value.h>
 
-#include "graph/attrs.h"
+#include <stoker/attrs.h>
 
 namespace stoker {
 

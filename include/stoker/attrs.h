@@ -1,5 +1,6 @@
 // The attributes of an op or the configuration of a layer: a short list of named plain values.
-// Data only: it can be compared, printed and written to a file.
+// Data only: it can be compared, printed and written to a file. (A host function is the one exception: it is
+// code, belongs to the program and is never written.)
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,67 @@
+// How weights begin. An Initializer is a value; a name in Keras's spelling ("glorot_uniform", "zeros", …) is
+// one too. Draws come from the context's seed and a stream of their own, so that set_seed() followed by the
+// same model gives the same weights; with an explicit seed, from that seed alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <stoker/attrs.h>
+#include <stoker/tensor.h>
+
+namespace stoker {
+
+class Initializer {
+ public:
+  Initializer(const char* name) : Initializer(std::string(name)) {}
+  Initializer(const std::string& name);           // Keras's defaults; ValueError lists the names
+  Initializer(std::string kind, Attrs config) : kind_(std::move(kind)), config_(std::move(config)) {}
+
+  // Fan-in and fan-out are Keras's: the last two dimensions times the receptive field before them.
+  Tensor operator()(const Shape& shape, DType dtype = DType::float32) const;
+
+  const std::string& kind() const { return kind_; }  // "GlorotUniform"
+  const Attrs& config() const { return config_; }
+
+ private:
+  std::string kind_;
+  Attrs config_;
+};
+
+struct RandomOptions {
+  double mean = 0.0;
+  double stddev = 0.05;
+  std::optional<int64_t> seed = {};
+};
+struct UniformOptions {
+  double minval = -0.05;
+  double maxval = 0.05;
+  std::optional<int64_t> seed = {};
+};
+struct SeedOptions {
+  std::optional<int64_t> seed = {};
+};
+struct VarianceScalingOptions {
+  double scale = 1.0;
+  std::string mode = "fan_in";                      // fan_in, fan_out, fan_avg
+  std::string distribution = "truncated_normal";    // truncated_normal, untruncated_normal, uniform
+  std::optional<int64_t> seed = {};
+};
+
+Initializer Zeros();
+Initializer Ones();
+Initializer Constant(double value);
+Initializer RandomNormal(const RandomOptions& options = {});
+Initializer TruncatedNormal(const RandomOptions& options = {});
+Initializer RandomUniform(const UniformOptions& options = {});
+Initializer VarianceScaling(const VarianceScalingOptions& options = {});
+Initializer GlorotUniform(const SeedOptions& options = {});
+Initializer GlorotNormal(const SeedOptions& options = {});
+Initializer HeUniform(const SeedOptions& options = {});
+Initializer HeNormal(const SeedOptions& options = {});
+Initializer LecunUniform(const SeedOptions& options = {});
+Initializer LecunNormal(const SeedOptions& options = {});
+Initializer Orthogonal(double gain = 1.0, const SeedOptions& options = {});
+
+}  // namespace stoker
