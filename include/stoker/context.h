@@ -42,8 +42,8 @@ class Seed {
 std::ostream* standard_output();  // &std::cout
 
 struct Context {
-  Seed seed;
-  Threads threads;
+  Seed seed = {};
+  Threads threads = {};
   bool deterministic = true;   // bit-identical results on the same machine and RunPlan
   std::string device = "cpu";  // "reference" selects the slow and obvious backend
   bool capture = true;         // replay a captured step instead of issuing its kernels one by one

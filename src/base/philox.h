@@ -1,6 +1,7 @@
 // Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011),
-// inline for kernels that draw a number per element. <stoker/random.h> is the same function for
-// everybody else.
+// inline for kernels that draw a number per element; <stoker/random.h> has the same function for
+// everybody else. Always inlined, so that files compiled for different instruction sets share no
+// symbol.
 #pragma once
 
 #include <array>
@@ -10,7 +11,8 @@ namespace stoker {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
-constexpr PhiloxBlock philox_block(PhiloxBlock counter, std::array<uint32_t, 2> key) {
+[[gnu::always_inline]] constexpr PhiloxBlock philox_block(PhiloxBlock counter,
+                                                          std::array<uint32_t, 2> key) {
   constexpr int kRounds = 10;
   constexpr uint64_t kMultiplier0 = 0xD2511F53U, kMultiplier1 = 0xCD9E8D57U;
   constexpr uint32_t kWeyl0 = 0x9E3779B9U, kWeyl1 = 0xBB67AE85U;
@@ -26,7 +28,8 @@ constexpr PhiloxBlock philox_block(PhiloxBlock counter, std::array<uint32_t, 2> 
 }
 
 // Elements 4 * block … 4 * block + 3 of the sequence that (seed, stream) names.
-constexpr PhiloxBlock random_block(uint64_t seed, uint64_t stream, uint64_t block) {
+[[gnu::always_inline]] constexpr PhiloxBlock random_block(uint64_t seed, uint64_t stream,
+                                                          uint64_t block) {
   return philox_block(
       {uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32)},
       {uint32_t(seed), uint32_t(seed >> 32)});

@@ -1,0 +1,53 @@
+#include <stoker/context.h>
+
+#include <iostream>
+#include <random>
+
+#include <fmt/format.h>
+#include <stoker/error.h>
+
+namespace stoker {
+
+uint64_t Seed::value() const {
+  std::lock_guard lock(mutex_);
+  if (!value_) {
+    std::random_device entropy;
+    uint64_t high = entropy();
+    value_ = high << 32 | entropy();
+  }
+  return *value_;
+}
+
+void Seed::set(uint64_t value) {
+  std::lock_guard lock(mutex_);
+  value_ = value;
+  next_stream_ = 0;
+}
+
+uint64_t Seed::next_stream() {
+  std::lock_guard lock(mutex_);
+  return next_stream_++;
+}
+
+std::ostream* standard_output() {
+  return &std::cout;
+}
+
+Context& default_context() {
+  static Context context;
+  return context;
+}
+
+void set_seed(uint64_t seed) {
+  default_context().seed.set(seed);
+}
+
+void set_threads(Threads threads) {
+  if (threads.pipeline < 0 || threads.compute < 0)
+    throw ValueError(fmt::format(
+        "set_threads: expected 0 (automatic) or more, got {{pipeline = {}, compute = {}}}",
+        threads.pipeline, threads.compute));
+  default_context().threads = threads;
+}
+
+}  // namespace stoker

@@ -1,0 +1,16 @@
+// How many cores this process may really use: a container's share, not the machine's.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace stoker {
+
+// The smaller of the affinity mask and the cgroup quota (rounded up); at least 1.
+int available_cores();
+
+// The CPU quota, in cores, of this process's control group and of those above it (version 1 or 2);
+// nothing when there is none. `root` is where /proc and /sys are looked for.
+std::optional<double> cgroup_cpu_quota(const std::filesystem::path& root = "/");
+
+}  // namespace stoker
