@@ -5,7 +5,7 @@
 
 The files of src/engine/cpu/isa are compiled once per instruction set. Of an inline function or template that several
 objects contain, the linker keeps any one copy: if it keeps the AVX-512 one, the program dies on a host without AVX-512 in
-code that has nothing to do with vectors. So every symbol these objects share with others (weak) or offer to them (global)
+code that has nothing to do with vectors. So every function these objects share with others (weak) or offer to them (global)
 must carry the name of its instruction set: in practice, live in a namespace named STOKER_ISA and call nothing from the
 standard library that is not inlined away.
 """
@@ -20,7 +20,7 @@ def leaks(nm, isa, path):
     lines = subprocess.run([nm, "-C", "--defined-only", path], check=True, capture_output=True, text=True).stdout
     for line in lines.splitlines():
         _, kind, name = line.split(" ", 2)
-        if kind in "WVuTDBR" and isa not in name:
+        if kind in "WT" and isa not in name:  # code, weak or global
             yield name
 
 
