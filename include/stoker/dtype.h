@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace stoker {
 
@@ -31,7 +32,7 @@ size_t size_of(DType dtype);
 bool is_floating(DType dtype);
 bool is_integer(DType dtype);  // int8 … int64 and uint8, not bool
 
-// IEEE half precision and bfloat16 as storage: they convert to and from float, rounding to nearest even.
+// IEEE half precision and bfloat16 as storage, which convert to and from float; to nearest even.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
@@ -55,16 +56,26 @@ struct BFloat16 {
 // dtype_of<float> == DType::float32, …
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::float32; };
-template <> struct DTypeOf<Float16> { static constexpr DType value = DType::float16; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bfloat16; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::int8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::int16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::int32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::int64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::uint8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::bool_; };
-template <> struct DTypeOf<std::string> { static constexpr DType value = DType::bytes; };
+template <>
+struct DTypeOf<float> : std::integral_constant<DType, DType::float32> {};
+template <>
+struct DTypeOf<Float16> : std::integral_constant<DType, DType::float16> {};
+template <>
+struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bfloat16> {};
+template <>
+struct DTypeOf<int8_t> : std::integral_constant<DType, DType::int8> {};
+template <>
+struct DTypeOf<int16_t> : std::integral_constant<DType, DType::int16> {};
+template <>
+struct DTypeOf<int32_t> : std::integral_constant<DType, DType::int32> {};
+template <>
+struct DTypeOf<int64_t> : std::integral_constant<DType, DType::int64> {};
+template <>
+struct DTypeOf<uint8_t> : std::integral_constant<DType, DType::uint8> {};
+template <>
+struct DTypeOf<bool> : std::integral_constant<DType, DType::bool_> {};
+template <>
+struct DTypeOf<std::string> : std::integral_constant<DType, DType::bytes> {};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 

@@ -1,6 +1,6 @@
-// Errors of Stoker. Everything that goes wrong arrives as an exception derived from Error whose text
-// says what was attempted, what was got, what was expected, where, and, where one exists, what to do.
-// Nothing in the library prints, exits or aborts.
+// Errors of Stoker. Everything that goes wrong arrives as an exception derived from Error whose
+// text says what was attempted, what was got, what was expected, where, and, where one exists, what
+// to do. Nothing in the library prints, exits or aborts.
 #pragma once
 
 #include <stdexcept>

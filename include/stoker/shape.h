@@ -15,17 +15,19 @@ class Shape {
   static constexpr int kMaxRank = 8;
 
   Shape() = default;
-  Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
+  Shape(std::initializer_list<int64_t> dims)
+      : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims);  // ShapeError beyond kMaxRank or below -1
 
   int rank() const { return rank_; }
-  int64_t operator[](int axis) const { return dims_[axis < 0 ? axis + rank_ : axis]; }  // negative counts from the end
+  // A negative axis counts from the end. The axis must exist.
+  int64_t operator[](int axis) const { return dims_[axis < 0 ? axis + rank_ : axis]; }
   void set(int axis, int64_t extent) { dims_[axis < 0 ? axis + rank_ : axis] = extent; }
   std::span<const int64_t> dims() const { return {dims_.data(), size_t(rank_)}; }
   const int64_t* begin() const { return dims_.data(); }
   const int64_t* end() const { return dims_.data() + rank_; }
 
-  // Number of elements; 1 for a scalar. ShapeError when a dimension is unknown or the product overflows.
+  // 1 for a scalar. ShapeError when a dimension is unknown or the product overflows.
   int64_t elements() const;
   bool is_known() const;
   friend bool operator==(const Shape& a, const Shape& b);

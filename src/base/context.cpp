@@ -29,18 +29,14 @@ uint64_t Seed::next_stream() {
   return next_stream_++;
 }
 
-std::ostream* standard_output() {
-  return &std::cout;
-}
+std::ostream* standard_output() { return &std::cout; }
 
 Context& default_context() {
   static Context context;
   return context;
 }
 
-void set_seed(uint64_t seed) {
-  default_context().seed.set(seed);
-}
+void set_seed(uint64_t seed) { default_context().seed.set(seed); }
 
 void set_threads(Threads threads) {
   if (threads.pipeline < 0 || threads.compute < 0)

@@ -67,9 +67,7 @@ float float_from_half(uint16_t half) {
 
 }  // namespace
 
-std::string_view name(DType dtype) {
-  return info(dtype).name;
-}
+std::string_view name(DType dtype) { return info(dtype).name; }
 
 DType dtype_from_name(std::string_view name) {
   std::array<std::string_view, kInfo.size()> names;
@@ -81,22 +79,16 @@ DType dtype_from_name(std::string_view name) {
       fmt::format("no dtype is called \"{}\"; there are {}", name, fmt::join(names, ", ")));
 }
 
-size_t size_of(DType dtype) {
-  return info(dtype).size;
-}
+size_t size_of(DType dtype) { return info(dtype).size; }
 
 bool is_floating(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
-bool is_integer(DType dtype) {
-  return dtype >= DType::int8 && dtype <= DType::uint8;
-}
+bool is_integer(DType dtype) { return dtype >= DType::int8 && dtype <= DType::uint8; }
 
 Float16::Float16(float value) : bits(half_from_float(value)) {}
 
-Float16::operator float() const {
-  return float_from_half(bits);
-}
+Float16::operator float() const { return float_from_half(bits); }
 
 }  // namespace stoker

@@ -36,9 +36,7 @@ bool Shape::is_known() const {
   return std::none_of(begin(), end(), [](int64_t extent) { return extent < 0; });
 }
 
-bool operator==(const Shape& a, const Shape& b) {
-  return std::ranges::equal(a.dims(), b.dims());
-}
+bool operator==(const Shape& a, const Shape& b) { return std::ranges::equal(a.dims(), b.dims()); }
 
 Shape Shape::with(int axis, int64_t extent) const {
   if (axis < -rank_ || axis >= rank_)

@@ -76,9 +76,7 @@ std::string to_string(const TensorSpec& spec) {
 Tensor::Tensor(DType dtype, const Shape& shape)
     : spec_{dtype, shape}, storage_(allocate(spec_)), data_(storage_.get()) {}
 
-Tensor::Tensor(float scalar) : Tensor(DType::float32, Shape{}) {
-  *data_mut<float>() = scalar;
-}
+Tensor::Tensor(float scalar) : Tensor(DType::float32, Shape{}) { *data_mut<float>() = scalar; }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype) {
   Tensor tensor(dtype, shape);

@@ -60,9 +60,7 @@ TEST(Context, FreeFunctionsSetTheDefaultOne) {
   set_threads(before);
 }
 
-TEST(Cores, AreAtLeastOne) {
-  EXPECT_GE(available_cores(), 1);
-}
+TEST(Cores, AreAtLeastOne) { EXPECT_GE(available_cores(), 1); }
 
 TEST(Cores, FollowTheSmallestQuotaOnTheWayUp) {
   TempDir root;

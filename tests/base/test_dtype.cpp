@@ -13,9 +13,7 @@ constexpr DType kAll[] = {DType::float32, DType::float16, DType::bfloat16, DType
                           DType::int16,   DType::int32,   DType::int64,    DType::uint8,
                           DType::bool_,   DType::bytes};
 
-uint32_t bits(float value) {
-  return std::bit_cast<uint32_t>(value);
-}
+uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 
 // The value of a half by its definition, not by moving bits.
 double half_by_definition(uint16_t half) {

@@ -1,0 +1,91 @@
+// Files behind a seam that tests can make fail. Everything that goes wrong is a FileError that
+// begins with the path and ends with the operating system's words. A FileSystem may be used from
+// any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stoker {
+
+// An open file for reading.
+class FileReader {
+ public:
+  explicit FileReader(std::string path) : path_(std::move(path)) {}
+  virtual ~FileReader() = default;
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  const std::string& path() const { return path_; }
+  virtual uint64_t size() const = 0;
+  // Up to out.size() bytes from `offset`: possibly fewer, none only at the end. From any thread.
+  virtual size_t read_at(uint64_t offset, std::span<std::byte> out) = 0;
+
+  // All of `out`, or a FileError that says where the file ended.
+  void read_exactly(uint64_t offset, std::span<std::byte> out);
+  // The next bytes of a walk from the beginning, as read_at. One thread at a time.
+  size_t read(std::span<std::byte> out);
+
+ private:
+  std::string path_;
+  uint64_t position_ = 0;
+};
+
+// An open file for writing. Closed, not synced, by its destructor; nothing is buffered here.
+class FileWriter {
+ public:
+  virtual ~FileWriter() = default;
+  virtual void write(std::span<const std::byte> bytes) = 0;  // all of them
+  virtual void sync() = 0;                                   // until they survive a power cut
+};
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;  // also through a link
+  friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
+};
+
+class FileSystem {
+ public:
+  enum class Write { replace, append };
+
+  virtual ~FileSystem() = default;
+  virtual std::unique_ptr<FileReader> open(const std::string& path) = 0;
+  virtual std::unique_ptr<FileWriter> create(const std::string& path, Write mode) = 0;
+  virtual bool exists(const std::string& path) = 0;
+  virtual uint64_t size(const std::string& path) = 0;
+  virtual std::vector<DirectoryEntry> list(const std::string& directory) = 0;  // sorted by name
+  virtual void create_directories(const std::string& path) = 0;
+  virtual void rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
+  virtual void remove(
+      const std::string& path) = 0;  // a file or an empty directory, which must exist
+  virtual void remove_all(
+      const std::string& path) = 0;  // with all it holds; links are not followed
+  virtual void sync_directory(const std::string& path) = 0;  // names made and removed in it
+};
+
+FileSystem& local_files();
+
+std::span<const std::byte> as_bytes(std::string_view text);
+
+std::vector<std::byte> read_file(const std::string& path, FileSystem& files = local_files());
+std::string read_text(const std::string& path, FileSystem& files = local_files());
+
+// Writes the pieces one after the other under a temporary name in the same directory, syncs,
+// renames and syncs the directory: at any moment, also after a crash, `path` holds all of the old
+// bytes or all of the new ones. On failure the temporary file is removed. Its name ends in
+// kTemporarySuffix.
+inline constexpr std::string_view kTemporarySuffix = ".stoker-tmp";
+void write_file_atomically(const std::string& path,
+                           std::span<const std::span<const std::byte>> pieces,
+                           FileSystem& files = local_files());
+void write_file_atomically(const std::string& path, std::string_view text,
+                           FileSystem& files = local_files());
+
+}  // namespace stoker

@@ -1,0 +1,178 @@
+// The files of this host, through POSIX calls.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <stoker/error.h>
+
+#include "base/file.h"
+
+namespace stoker {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, std::string_view attempt, int error = errno) {
+  throw FileError(
+      fmt::format("{}: {} failed: {}", path, attempt, std::generic_category().message(error)));
+}
+
+// Repeats a call that a signal interrupted.
+template <class Call>
+auto retried(Call call) {
+  decltype(call()) result;
+  do result = call();
+  while (result < 0 && errno == EINTR);
+  return result;
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags, std::string_view attempt)
+      : number_(retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })) {
+    if (number_ < 0) fail(path, attempt);
+  }
+  ~Descriptor() { ::close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+struct stat status_of(const Descriptor& descriptor, const std::string& path) {
+  struct stat status {};
+  if (::fstat(descriptor.number(), &status) != 0) fail(path, "reading its size");
+  return status;
+}
+
+class LocalReader final : public FileReader {
+ public:
+  explicit LocalReader(const std::string& path)
+      : FileReader(path), descriptor_(path, O_RDONLY, "opening") {
+    struct stat status = status_of(descriptor_, path);
+    if (S_ISDIR(status.st_mode)) fail(path, "opening", EISDIR);
+    size_ = uint64_t(status.st_size);
+  }
+
+  uint64_t size() const override { return size_; }
+
+  size_t read_at(uint64_t offset, std::span<std::byte> out) override {
+    if (offset > uint64_t(INT64_MAX)) return 0;
+    auto count = retried(
+        [&] { return ::pread(descriptor_.number(), out.data(), out.size(), off_t(offset)); });
+    if (count < 0) fail(path(), "reading");
+    return size_t(count);
+  }
+
+ private:
+  Descriptor descriptor_;
+  uint64_t size_ = 0;
+};
+
+class LocalWriter final : public FileWriter {
+ public:
+  LocalWriter(const std::string& path, FileSystem::Write mode)
+      : path_(path), descriptor_(path, O_WRONLY | O_CREAT | flag(mode), "creating") {}
+
+  void write(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      auto count =
+          retried([&] { return ::write(descriptor_.number(), bytes.data(), bytes.size()); });
+      if (count < 0) fail(path_, "writing");
+      bytes = bytes.subspan(size_t(count));
+    }
+  }
+
+  void sync() override {
+    if (retried([&] { return ::fsync(descriptor_.number()); }) != 0) fail(path_, "syncing");
+  }
+
+ private:
+  static int flag(FileSystem::Write mode) {
+    return mode == FileSystem::Write::append ? O_APPEND : O_TRUNC;
+  }
+
+  std::string path_;
+  Descriptor descriptor_;
+};
+
+class LocalFiles final : public FileSystem {
+ public:
+  std::unique_ptr<FileReader> open(const std::string& path) override {
+    return std::make_unique<LocalReader>(path);
+  }
+
+  std::unique_ptr<FileWriter> create(const std::string& path, Write mode) override {
+    return std::make_unique<LocalWriter>(path, mode);
+  }
+
+  bool exists(const std::string& path) override {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR) fail(path, "looking for it");
+    return false;
+  }
+
+  uint64_t size(const std::string& path) override {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) fail(path, "reading its size");
+    return uint64_t(status.st_size);
+  }
+
+  std::vector<DirectoryEntry> list(const std::string& directory) override {
+    std::error_code error;
+    std::vector<DirectoryEntry> entries;
+    std::filesystem::directory_iterator entry(directory, error), end;
+    while (!error && entry != end) {
+      std::error_code broken_link;  // an entry that leads nowhere is not a directory
+      entries.push_back({entry->path().filename().string(), entry->is_directory(broken_link)});
+      entry.increment(error);
+    }
+    if (error) fail(directory, "listing", error.value());
+    std::ranges::sort(entries, {}, &DirectoryEntry::name);
+    return entries;
+  }
+
+  void create_directories(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) fail(path, "creating the directory", error.value());
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) fail(to, fmt::format("renaming {} to it", from));
+  }
+
+  void remove(const std::string& path) override {
+    if (::remove(path.c_str()) != 0) fail(path, "removing");
+  }
+
+  void remove_all(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) fail(path, "removing", error.value());
+  }
+
+  void sync_directory(const std::string& path) override {
+    Descriptor directory(path, O_RDONLY | O_DIRECTORY, "opening");
+    if (retried([&] { return ::fsync(directory.number()); }) != 0) fail(path, "syncing");
+  }
+};
+
+}  // namespace
+
+FileSystem& local_files() {
+  static LocalFiles files;
+  return files;
+}
+
+}  // namespace stoker

@@ -1,0 +1,121 @@
+#include "support/faulty_files.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include <stoker/error.h>
+
+namespace stoker::test {
+
+class FaultyFiles::Reader final : public FileReader {
+ public:
+  Reader(std::unique_ptr<FileReader> file, FaultyFiles& files)
+      : FileReader(file->path()), file_(std::move(file)), files_(files) {}
+
+  uint64_t size() const override { return file_->size(); }
+  size_t read_at(uint64_t offset, std::span<std::byte> out) override {
+    files_.operation(path());
+    return file_->read_at(offset, out.first(std::min(out.size(), files_.read_limit_)));
+  }
+
+ private:
+  std::unique_ptr<FileReader> file_;
+  FaultyFiles& files_;
+};
+
+class FaultyFiles::Writer final : public FileWriter {
+ public:
+  Writer(std::string path, std::unique_ptr<FileWriter> file, FaultyFiles& files)
+      : path_(std::move(path)), file_(std::move(file)), files_(files) {}
+
+  void write(std::span<const std::byte> bytes) override {
+    bool fails = files_.fails();
+    file_->write(fails ? bytes.first(bytes.size() / 2) : bytes);
+    if (fails) files_.fail(path_);
+  }
+  void sync() override {
+    files_.operation(path_);
+    file_->sync();
+  }
+
+ private:
+  std::string path_;
+  std::unique_ptr<FileWriter> file_;
+  FaultyFiles& files_;
+};
+
+void FaultyFiles::fail_once(int before, int error) {
+  operations_ = 0;
+  first_failure_ = last_failure_ = before;
+  error_ = error;
+}
+
+void FaultyFiles::fail_from(int before, int error) {
+  fail_once(before, error);
+  last_failure_ = std::numeric_limits<int>::max();
+}
+
+bool FaultyFiles::fails() {
+  int number = operations_++;
+  return number >= first_failure_ && number <= last_failure_;
+}
+
+void FaultyFiles::operation(const std::string& path) {
+  if (fails()) fail(path);
+}
+
+void FaultyFiles::fail(const std::string& path) const {
+  throw FileError(path + ": failed as asked: " + std::generic_category().message(error_));
+}
+
+std::unique_ptr<FileReader> FaultyFiles::open(const std::string& path) {
+  operation(path);
+  return std::make_unique<Reader>(local_files().open(path), *this);
+}
+
+std::unique_ptr<FileWriter> FaultyFiles::create(const std::string& path, Write mode) {
+  operation(path);
+  return std::make_unique<Writer>(path, local_files().create(path, mode), *this);
+}
+
+bool FaultyFiles::exists(const std::string& path) {
+  operation(path);
+  return local_files().exists(path);
+}
+
+uint64_t FaultyFiles::size(const std::string& path) {
+  operation(path);
+  return local_files().size(path);
+}
+
+std::vector<DirectoryEntry> FaultyFiles::list(const std::string& directory) {
+  operation(directory);
+  return local_files().list(directory);
+}
+
+void FaultyFiles::create_directories(const std::string& path) {
+  operation(path);
+  local_files().create_directories(path);
+}
+
+void FaultyFiles::rename(const std::string& from, const std::string& to) {
+  operation(to);
+  local_files().rename(from, to);
+}
+
+void FaultyFiles::remove(const std::string& path) {
+  operation(path);
+  local_files().remove(path);
+}
+
+void FaultyFiles::remove_all(const std::string& path) {
+  operation(path);
+  local_files().remove_all(path);
+}
+
+void FaultyFiles::sync_directory(const std::string& path) {
+  operation(path);
+  local_files().sync_directory(path);
+}
+
+}  // namespace stoker::test

@@ -1,0 +1,54 @@
+// The local files, made to fail on demand: the n-th operation fails with a given errno, once or
+// from then on (a full disk, a broken one, a killed process), or every read delivers only a few
+// bytes. Operations are everything a FileSystem, a FileReader or a FileWriter is asked for, except
+// size().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+
+namespace stoker::test {
+
+class FaultyFiles : public FileSystem {
+ public:
+  // Fails the operation after `before` others (0: the next one). A write that fails has written
+  // half.
+  void fail_once(int before, int error);
+  // All operations from that one on.
+  void fail_from(int before, int error);
+  void limit_reads(size_t bytes) { read_limit_ = bytes; }
+  int operations() const { return operations_; }  // since the last fail_once or fail_from
+
+  std::unique_ptr<FileReader> open(const std::string& path) override;
+  std::unique_ptr<FileWriter> create(const std::string& path, Write mode) override;
+  bool exists(const std::string& path) override;
+  uint64_t size(const std::string& path) override;
+  std::vector<DirectoryEntry> list(const std::string& directory) override;
+  void create_directories(const std::string& path) override;
+  void rename(const std::string& from, const std::string& to) override;
+  void remove(const std::string& path) override;
+  void remove_all(const std::string& path) override;
+  void sync_directory(const std::string& path) override;
+
+ private:
+  class Reader;
+  class Writer;
+
+  bool fails();  // counts an operation
+  void operation(const std::string& path);
+  [[noreturn]] void fail(const std::string& path) const;
+
+  std::atomic<int> operations_ = 0;
+  int first_failure_ = std::numeric_limits<int>::max();
+  int last_failure_ = 0;
+  int error_ = 0;
+  size_t read_limit_ = std::numeric_limits<size_t>::max();
+};
+
+}  // namespace stoker::test
