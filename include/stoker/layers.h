@@ -1,0 +1,416 @@
+// Every layer, by Keras's name, with Keras's constructor order, defaults and weights. Keyword
+// arguments are option structs: designated initialisers in Keras's order of keywords.
+//
+//   Conv2D(32, 3, {.strides = 2, .padding = "same", .activation = "relu", .name = "stem"})
+//
+// A layer is a value handle (layer.h): copies share its weights. Images are channels last, [B, H,
+// W, C]. A wrong name or option is a ValueError where the layer is constructed; an input that does
+// not fit is a ShapeError where the layer first meets it.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <stoker/layer.h>
+
+namespace stoker {
+
+// --- what options are made of
+// ---------------------------------------------------------------------------
+
+// Height and width: 3 or {3, 5}.
+struct Size2 {
+  int64_t height, width;
+  Size2(int64_t both) : height(both), width(both) {}
+  Size2(int64_t h, int64_t w) : height(h), width(w) {}
+  friend bool operator==(const Size2&, const Size2&) = default;
+};
+
+// Pixels at the four edges: 1, {rows, columns} or {{top, bottom}, {left, right}}.
+struct Edges2 {
+  int64_t top, bottom, left, right;
+  Edges2(int64_t all) : Edges2(all, all) {}
+  Edges2(int64_t rows, int64_t columns) : top(rows), bottom(rows), left(columns), right(columns) {}
+  Edges2(std::array<int64_t, 2> rows, std::array<int64_t, 2> columns)
+      : top(rows[0]), bottom(rows[1]), left(columns[0]), right(columns[1]) {}
+  friend bool operator==(const Edges2&, const Edges2&) = default;
+};
+
+// One axis or several: -1 or {1, 2}.
+struct Axes {
+  std::vector<int64_t> list;
+  Axes(int64_t axis) : list{axis} {}
+  Axes(std::initializer_list<int64_t> axes) : list(axes) {}
+  explicit Axes(std::vector<int64_t> axes) : list(std::move(axes)) {}
+};
+
+// An activation by Keras's name ("relu", "gelu", "softmax", …; a wrong one lists the right ones) or
+// any function from ops. A function cannot be written to a file.
+class ActivationFunction {
+ public:
+  ActivationFunction() = default;  // linear
+  ActivationFunction(const char* name) : ActivationFunction(std::string(name)) {}
+  ActivationFunction(const std::string& name);
+  template <class F>
+  requires std::is_invocable_r_v<Value, const F&, const Value&> ActivationFunction(F function)
+      : name_(kCustom), function_(std::move(function)) {}
+
+  Value operator()(const Value& x) const;
+  const std::string& name() const { return name_; }
+  static constexpr const char* kCustom = "<function>";
+
+ private:
+  std::string name_ = "linear";
+  std::function<Value(const Value&)> function_;
+};
+
+// For layers that take nothing else.
+struct LayerOptions {
+  std::string name = "";
+};
+
+// --- input
+// ----------------------------------------------------------------------------------------------
+
+struct InputOptions {
+  DType dtype = DType::float32;
+  std::string name = "";
+};
+// `shape` without the batch. The beginning of a functional model, or the first element of a
+// Sequential:
+//   Value in = Input({28, 28, 1});
+class Input : public Layer {
+ public:
+  explicit Input(const Shape& shape, const InputOptions& options = {});
+  operator Value() const;  // the same value every time
+};
+
+// --- dense and convolution
+// ------------------------------------------------------------------------------
+
+struct DenseOptions {
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};  // of the output, divided by the batch size
+  std::string name = "";
+};
+// [.., C] → [.., units]
+class Dense : public Layer {
+ public:
+  explicit Dense(int64_t units, const DenseOptions& options = {});
+};
+
+struct Conv2DOptions {
+  Size2 strides = 1;
+  std::string padding = "valid";  // or "same"
+  Size2 dilation_rate = 1;
+  int64_t groups = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  std::string name = "";
+};
+class Conv2D : public Layer {
+ public:
+  Conv2D(int64_t filters, Size2 kernel_size, const Conv2DOptions& options = {});
+};
+
+struct DepthwiseConv2DOptions {
+  Size2 strides = 1;
+  std::string padding = "valid";
+  int64_t depth_multiplier = 1;
+  Size2 dilation_rate = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer depthwise_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer depthwise_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  std::string name = "";
+};
+class DepthwiseConv2D : public Layer {
+ public:
+  explicit DepthwiseConv2D(Size2 kernel_size, const DepthwiseConv2DOptions& options = {});
+};
+
+struct SeparableConv2DOptions {
+  Size2 strides = 1;
+  std::string padding = "valid";
+  Size2 dilation_rate = 1;
+  int64_t depth_multiplier = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer depthwise_initializer = "glorot_uniform";
+  Initializer pointwise_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer depthwise_regularizer = {};
+  Regularizer pointwise_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  std::string name = "";
+};
+class SeparableConv2D : public Layer {
+ public:
+  SeparableConv2D(int64_t filters, Size2 kernel_size, const SeparableConv2DOptions& options = {});
+};
+
+// --- pooling
+// --------------------------------------------------------------------------------------------
+
+struct Pooling2DOptions {
+  Size2 strides = 0;  // 0: the pool's size
+  std::string padding = "valid";
+  std::string name = "";
+};
+class MaxPooling2D : public Layer {
+ public:
+  explicit MaxPooling2D(Size2 pool_size = 2, const Pooling2DOptions& options = {});
+};
+class AveragePooling2D : public Layer {  // padding is not counted
+ public:
+  explicit AveragePooling2D(Size2 pool_size = 2, const Pooling2DOptions& options = {});
+};
+
+struct GlobalPooling2DOptions {
+  bool keepdims = false;
+  std::string name = "";
+};
+class GlobalAveragePooling2D : public Layer {
+ public:
+  explicit GlobalAveragePooling2D(const GlobalPooling2DOptions& options = {});
+};
+class GlobalMaxPooling2D : public Layer {
+ public:
+  explicit GlobalMaxPooling2D(const GlobalPooling2DOptions& options = {});
+};
+
+// --- reshaping
+// ------------------------------------------------------------------------------------------
+
+class Flatten : public Layer {
+ public:
+  explicit Flatten(const LayerOptions& options = {});
+};
+class Reshape : public Layer {
+ public:
+  explicit Reshape(const Shape& target_shape, const LayerOptions& options = {});  // one may be -1
+};
+class Permute : public Layer {
+ public:
+  explicit Permute(const std::vector<int64_t>& dims, const LayerOptions& options = {});  // from 1
+};
+class ZeroPadding2D : public Layer {
+ public:
+  explicit ZeroPadding2D(Edges2 padding = 1, const LayerOptions& options = {});
+};
+class Cropping2D : public Layer {
+ public:
+  explicit Cropping2D(Edges2 cropping = 0, const LayerOptions& options = {});
+};
+struct UpSampling2DOptions {
+  std::string interpolation = "nearest";
+  std::string name = "";
+};
+class UpSampling2D : public Layer {
+ public:
+  explicit UpSampling2D(Size2 size = 2, const UpSampling2DOptions& options = {});
+};
+
+// --- normalisation
+// --------------------------------------------------------------------------------------
+
+// Training normalises by the batch and updates the moving statistics after the step (biased
+// variance, as Keras 3); inference, and a frozen layer, use the moving statistics.
+struct BatchNormalizationOptions {
+  int axis = -1;
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Initializer moving_mean_initializer = "zeros";
+  Initializer moving_variance_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  std::string name = "";
+};
+class BatchNormalization : public Layer {
+ public:
+  explicit BatchNormalization(const BatchNormalizationOptions& options = {});
+};
+
+struct LayerNormalizationOptions {
+  Axes axis = -1;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  std::string name = "";
+};
+class LayerNormalization : public Layer {
+ public:
+  explicit LayerNormalization(const LayerNormalizationOptions& options = {});
+};
+
+// Around a Dense or Conv2D whose kernel v becomes g · v / |v|, one g a unit or filter. g starts as
+// |v|, so that wrapping a layer changes nothing at first.
+class WeightNormalization : public Layer {
+ public:
+  explicit WeightNormalization(const Layer& layer, const LayerOptions& options = {});
+};
+
+// --- activation and dropout
+// -----------------------------------------------------------------------------
+
+class Activation : public Layer {
+ public:
+  explicit Activation(const ActivationFunction& activation, const LayerOptions& options = {});
+};
+struct ReLUOptions {
+  std::optional<double> max_value = {};
+  double negative_slope = 0.0;
+  double threshold = 0.0;
+  std::string name = "";
+};
+class ReLU : public Layer {
+ public:
+  explicit ReLU(const ReLUOptions& options = {});
+};
+class LeakyReLU : public Layer {
+ public:
+  explicit LeakyReLU(double negative_slope = 0.3, const LayerOptions& options = {});
+};
+struct PReLUOptions {
+  Initializer alpha_initializer = "zeros";
+  Regularizer alpha_regularizer = {};
+  std::vector<int64_t> shared_axes = {};  // from 1: {1, 2} gives images one slope a channel
+  std::string name = "";
+};
+class PReLU : public Layer {
+ public:
+  explicit PReLU(const PReLUOptions& options = {});
+};
+class ELU : public Layer {
+ public:
+  explicit ELU(double alpha = 1.0, const LayerOptions& options = {});
+};
+class Softmax : public Layer {
+ public:
+  explicit Softmax(int axis = -1, const LayerOptions& options = {});
+};
+class Dropout : public Layer {
+ public:
+  explicit Dropout(double rate, const LayerOptions& options = {});  // of elements that become 0
+};
+
+// --- merging: Add()({a, b}), broadcasting after the batch
+// -----------------------------------------------
+
+class Add : public Layer {
+ public:
+  explicit Add(const LayerOptions& options = {});
+};
+class Subtract : public Layer {
+ public:
+  explicit Subtract(const LayerOptions& options = {});
+};
+class Multiply : public Layer {
+ public:
+  explicit Multiply(const LayerOptions& options = {});
+};
+class Average : public Layer {
+ public:
+  explicit Average(const LayerOptions& options = {});
+};
+class Maximum : public Layer {
+ public:
+  explicit Maximum(const LayerOptions& options = {});
+};
+class Minimum : public Layer {
+ public:
+  explicit Minimum(const LayerOptions& options = {});
+};
+class Concatenate : public Layer {
+ public:
+  explicit Concatenate(int axis = -1, const LayerOptions& options = {});
+};
+
+// --- preprocessing and lookup: any numeric input, float32 output
+// ----------------------------------------
+
+class Rescaling : public Layer {  // x · scale + offset
+ public:
+  explicit Rescaling(double scale, double offset = 0.0, const LayerOptions& options = {});
+};
+
+// (x - mean) / sqrt(variance). Without mean and variance they are weights that adapt() fills.
+struct NormalizationOptions {
+  std::optional<int> axis = -1;  // keeps a mean for each index of this axis; none: one for all
+  std::vector<double> mean = {};
+  std::vector<double> variance = {};
+  bool invert = false;
+  std::string name = "";
+};
+class Normalization : public Layer {
+ public:
+  explicit Normalization(const NormalizationOptions& options = {});
+  void adapt(const Tensor& data) const;  // [N, …], in double; replaces what was there
+};
+
+struct EmbeddingOptions {
+  Initializer embeddings_initializer = "uniform";
+  Regularizer embeddings_regularizer = {};
+  std::string name = "";
+};
+// [..] of ids in [0, input_dim) → [.., output_dim]
+class Embedding : public Layer {
+ public:
+  Embedding(int64_t input_dim, int64_t output_dim, const EmbeddingOptions& options = {});
+};
+
+// --- own code
+// -------------------------------------------------------------------------------------------
+
+// Fills y, which is allocated and uninitialised.
+using HostForward = std::function<void(const Tensor& x, Tensor& y)>;
+// Fills dx, the gradient with respect to x, from dy.
+using HostBackward =
+    std::function<void(const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx)>;
+
+struct HostLayerOptions {
+  std::function<Shape(const Shape& input)> output_shape = {};  // batch included; none: the input's
+  std::string name = "";
+};
+// Own C++ on host memory, between kernels: it is timed and reported as what it is. Without a
+// backward function nothing before it learns. Cannot be written to a file.
+class HostLayer : public Layer {
+ public:
+  explicit HostLayer(HostForward forward, HostBackward backward = {},
+                     const HostLayerOptions& options = {});
+};
+
+// A function of ops as a layer without weights. Cannot be written to a file; for weights, derive
+// from LayerBase.
+class Lambda : public Layer {
+ public:
+  explicit Lambda(std::function<Value(const Value&)> function, const LayerOptions& options = {});
+};
+
+}  // namespace stoker
