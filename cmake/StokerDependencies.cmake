@@ -14,7 +14,11 @@ function(stoker_required name package what found version)
 endfunction()
 
 include(StokerFindDnnl)
-stoker_required(oneDNN libdnnl-dev "CPU kernels" "${dnnl_FOUND}" "${dnnl_VERSION}")
+set(dnnl_usable ${dnnl_FOUND})
+if(dnnl_VERSION VERSION_GREATER_EQUAL 3)
+  set(dnnl_usable FALSE) # 3.0 removed the operation descriptors that the CPU engine is written with
+endif()
+stoker_required(oneDNN "libdnnl-dev (2.6 or 2.7)" "CPU kernels" "${dnnl_usable}" "${dnnl_VERSION}")
 
 find_package(OpenMP QUIET COMPONENTS CXX)
 stoker_required(OpenMP libgomp1 "the threads of the CPU engine" "${OpenMP_CXX_FOUND}" "${OpenMP_CXX_VERSION}")

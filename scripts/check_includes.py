@@ -30,8 +30,8 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "context dtype error file random shape tensor version",
-    "graph": "ops value variable",
-    "nn": "initializers layers losses metrics regularizers",
+    "graph": "attrs ops value variable",
+    "nn": "initializers layer layers losses metrics regularizers",
     "train": "batch callbacks function history model optimizers run_plan",
     "all": "stoker",
 }
