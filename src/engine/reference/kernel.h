@@ -1,0 +1,43 @@
+// A kernel of the reference backend: a plain function over attributes, inputs and outputs, found by
+// the name of its op. Outputs arrive sized and filled with zeros; the program rounds them to their
+// dtype afterwards, so that a kernel only has to compute what docs/reference/ops.md says.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string_view>
+
+#include <stoker/attrs.h>
+#include "engine/reference/array.h"
+
+namespace stoker::reference {
+
+struct Call {
+  const Attrs& attrs;
+  std::span<const Array* const> inputs;
+  std::span<Array* const> outputs;
+
+  const Array& in(size_t index) const { return *inputs[index]; }
+  Array& out(size_t index = 0) const { return *outputs[index]; }
+};
+
+using Kernel = void (*)(const Call&);
+using KernelTable = std::map<std::string_view, Kernel>;
+
+const KernelTable& kernel_table();
+
+// One family a file.
+void add_elementwise_kernels(KernelTable& table);
+void add_reduction_kernels(KernelTable& table);
+void add_shape_kernels(KernelTable& table);
+void add_matmul_kernels(KernelTable& table);
+void add_convolution_kernels(KernelTable& table);
+void add_pooling_kernels(KernelTable& table);
+void add_normalization_kernels(KernelTable& table);
+void add_softmax_kernels(KernelTable& table);
+void add_lookup_kernels(KernelTable& table);
+void add_random_kernels(KernelTable& table);
+void add_optimizer_kernels(KernelTable& table);
+void add_host_kernels(KernelTable& table);
+
+}  // namespace stoker::reference

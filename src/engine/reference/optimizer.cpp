@@ -1,0 +1,145 @@
+// The updates: one node holds all parameters, each with its gradient and moments in a row.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/reference/kernel.h"
+
+namespace stoker::reference {
+
+namespace {
+
+// What all three optimisers do before their own rule.
+struct Common {
+  Number lr, weight_decay, clip_value;
+  const Array* scales = nullptr;
+  size_t first;  // input of the first parameter
+
+  // `head`: how many inputs come before the optional scales.
+  Common(const Call& call, size_t head)
+      : lr(call.in(0)[0]),
+        weight_decay(call.attrs.get_or<double>("weight_decay", 0)),
+        clip_value(call.attrs.get_or<double>("clipvalue", 0)),
+        first(head) {
+    if (call.attrs.get_or("scaled", false)) scales = &call.in(first++);
+  }
+
+  Number decayed(Number p) const { return p - lr * weight_decay * p; }
+  Number gradient(Number g, int64_t parameter) const {
+    if (scales != nullptr) g *= (*scales)[parameter];
+    return clip_value > 0 ? std::clamp(g, -clip_value, clip_value) : g;
+  }
+};
+
+// One parameter of a call: `inputs` of them per parameter, p and g first.
+struct Parameter {
+  const Call& call;
+  size_t input, output;
+  const Array& in(size_t which) const { return call.in(input + which); }
+  Array& out(size_t which) const { return call.out(output + which); }
+  int64_t size() const { return in(0).size(); }
+};
+
+// body(parameter, its number) for a call with `inputs` arrays in and `inputs - 1` out a parameter:
+// all but the gradient come out again.
+template <class Body>
+void for_each_parameter(const Call& call, const Common& common, size_t inputs, Body body) {
+  size_t count = (call.inputs.size() - common.first) / inputs;
+  for (size_t which = 0; which < count; ++which)
+    body(Parameter{call, common.first + which * inputs, which * (inputs - 1)}, int64_t(which));
+}
+
+void sgd_update(const Call& call) {
+  Common common(call, 1);
+  auto momentum = call.attrs.get_or<double>("momentum", 0);
+  bool nesterov = call.attrs.get_or("nesterov", false);
+  for_each_parameter(call, common, momentum > 0 ? 3 : 2, [&](const Parameter& at, int64_t number) {
+    for (int64_t i = 0; i < at.size(); ++i) {
+      Number p = common.decayed(at.in(0)[i]);
+      Number step = -common.lr * common.gradient(at.in(1)[i], number);
+      if (momentum > 0) {
+        Number m = momentum * at.in(2)[i] + step;
+        at.out(1)[i] = m;
+        step = nesterov ? momentum * m + step : m;
+      }
+      at.out(0)[i] = p + step;
+    }
+  });
+}
+
+void adam_update(const Call& call) {
+  Common common(call, 2);
+  auto beta_1 = call.attrs.get<double>("beta_1"), beta_2 = call.attrs.get<double>("beta_2");
+  auto epsilon = call.attrs.get<double>("epsilon");
+  bool amsgrad = call.attrs.get_or("amsgrad", false);
+  Number t = call.in(1)[0] + 1;
+  Number rate = common.lr * std::sqrt(1 - std::pow(beta_2, t)) / (1 - std::pow(beta_1, t));
+  for_each_parameter(call, common, amsgrad ? 5 : 4, [&](const Parameter& at, int64_t number) {
+    for (int64_t i = 0; i < at.size(); ++i) {
+      Number p = common.decayed(at.in(0)[i]);
+      Number g = common.gradient(at.in(1)[i], number);
+      Number m = at.in(2)[i] + (g - at.in(2)[i]) * (1 - beta_1);
+      Number v = at.in(3)[i] + (g * g - at.in(3)[i]) * (1 - beta_2);
+      at.out(1)[i] = m;
+      at.out(2)[i] = v;
+      if (amsgrad) at.out(3)[i] = v = std::max(at.in(4)[i], v);
+      at.out(0)[i] = p - rate * m / (std::sqrt(v) + epsilon);
+    }
+  });
+}
+
+void rmsprop_update(const Call& call) {
+  Common common(call, 1);
+  auto rho = call.attrs.get<double>("rho"), epsilon = call.attrs.get<double>("epsilon");
+  auto momentum = call.attrs.get_or<double>("momentum", 0);
+  bool centered = call.attrs.get_or("centered", false);
+  size_t inputs = 3 + size_t(centered) + size_t(momentum > 0);
+  for_each_parameter(call, common, inputs, [&](const Parameter& at, int64_t number) {
+    for (int64_t i = 0; i < at.size(); ++i) {
+      Number p = common.decayed(at.in(0)[i]);
+      Number g = common.gradient(at.in(1)[i], number);
+      Number v = rho * at.in(2)[i] + (1 - rho) * g * g;
+      at.out(1)[i] = v;
+      Number denominator = v + epsilon;
+      if (centered) {
+        Number mean = rho * at.in(3)[i] + (1 - rho) * g;
+        at.out(2)[i] = mean;
+        denominator -= mean * mean;
+      }
+      Number step = common.lr * g / std::sqrt(denominator);
+      if (momentum > 0) {
+        step += momentum * at.in(inputs - 1)[i];
+        at.out(inputs - 2)[i] = step;
+      }
+      at.out(0)[i] = p - step;
+    }
+  });
+}
+
+// gradients -> the factor of each (all the same when mode is "global"), and the norm over all.
+void clip_scales(const Call& call) {
+  Number max_norm = call.attrs.get<double>("max_norm");
+  bool global = call.attrs.get<std::string>("mode") == "global";
+  std::vector<Number> squares;
+  Number total = 0;
+  for (const Array* gradient : call.inputs) {
+    Number sum = 0;
+    for (Number g : gradient->data) sum += g * g;
+    squares.push_back(sum);
+    total += sum;
+  }
+  for (size_t which = 0; which < squares.size(); ++which)
+    call.out(0)[int64_t(which)] =
+        max_norm / std::max(std::sqrt(global ? total : squares[which]), max_norm);
+  call.out(1)[0] = std::sqrt(total);
+}
+
+}  // namespace
+
+void add_optimizer_kernels(KernelTable& table) {
+  table["sgd_update"] = sgd_update;
+  table["adam_update"] = adam_update;
+  table["rmsprop_update"] = rmsprop_update;
+  table["clip_scales"] = clip_scales;
+}
+
+}  // namespace stoker::reference

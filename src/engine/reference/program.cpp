@@ -1,0 +1,120 @@
+#include "engine/reference/program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace stoker::reference {
+
+namespace {
+
+Kernel find_kernel(const Node& node) {
+  auto found = kernel_table().find(node.op->name);
+  if (found == kernel_table().end())
+    throw Error(fmt::format("the reference backend has no kernel for \"{}\"", node.op->name));
+  return found->second;
+}
+
+bool is_finite(const Array& array) {
+  return std::ranges::all_of(array.data, [](Number value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
+    : graph_(graph.clone()), rounding_(rounding), memory_(plan_graph_memory(graph)) {
+  for (const ValueInfo& info : graph_->values()) values_.emplace_back(info.spec);
+  for (const GraphConstant& constant : graph_->constants())
+    load(constant.tensor, values_[size_t(constant.value)]);
+  for (const Node& node : graph_->nodes()) {
+    Step step{&node, find_kernel(node), {}, {}};
+    for (int id : node.inputs) step.inputs.push_back(&values_[size_t(id)]);
+    for (int id : node.outputs) step.outputs.push_back(&values_[size_t(id)]);
+    steps_.push_back(std::move(step));
+    kernels_.push_back({node.op->name, "reference", node.scope, node.phase, graph_->cost(node)});
+  }
+  if (graph_->guard() >= 0 && graph_->producer(graph_->guard()) != nullptr)
+    guard_ready_ = size_t(graph_->producer(graph_->guard()) - graph_->nodes().data()) + 1;
+}
+
+void ReferenceProgram::bind(std::span<const Tensor> inputs) {
+  check_inputs(*graph_, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    load(inputs[i], values_[size_t(graph_->inputs()[i].value)]);
+  variables_.clear();
+  for (const GraphVariable& variable : graph_->variables()) {
+    variables_.push_back(take(variable.variable, rounding_));
+    values_[size_t(variable.value)].data = variables_.back()->array().data;
+  }
+  has_run_ = true;
+}
+
+void ReferenceProgram::run_step(const Step& step) {
+  for (Array* output : step.outputs) std::ranges::fill(output->data, Number(0));
+  step.kernel({step.node->attrs, step.inputs, step.outputs});
+  for (Array* output : step.outputs) round(*output, rounding_);
+}
+
+bool ReferenceProgram::guard_is_finite() const {
+  return graph_->guard() < 0 || is_finite(values_[size_t(graph_->guard())]);
+}
+
+void ReferenceProgram::write_assignments() {
+  for (const Assignment& assignment : graph_->assignments())
+    variables_[size_t(assignment.variable)]->array().data = values_[size_t(assignment.value)].data;
+}
+
+RunStatus ReferenceProgram::run(std::span<const Tensor> inputs) {
+  std::vector<int64_t> nanoseconds;
+  return run_timed(inputs, nanoseconds);
+}
+
+RunStatus ReferenceProgram::run_timed(std::span<const Tensor> inputs,
+                                      std::vector<int64_t>& nanoseconds) {
+  using Clock = std::chrono::steady_clock;
+  bind(inputs);
+  nanoseconds.assign(steps_.size(), 0);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].node->phase == Phase::update && i >= guard_ready_ && !guard_is_finite()) continue;
+    Clock::time_point begin = Clock::now();
+    run_step(steps_[i]);
+    nanoseconds[i] = std::chrono::nanoseconds(Clock::now() - begin).count();
+  }
+  if (!guard_is_finite()) return RunStatus::skipped_non_finite;
+  write_assignments();
+  return RunStatus::ok;
+}
+
+std::optional<NonFinite> ReferenceProgram::find_non_finite(std::span<const Tensor> inputs) {
+  bind(inputs);
+  for (const Step& step : steps_) {
+    if (step.node->phase == Phase::update) continue;
+    run_step(step);
+    for (const Array* output : step.outputs)
+      if (!is_finite(*output))
+        return NonFinite{step.node->op->name, step.node->scope, output->spec};
+  }
+  return std::nullopt;
+}
+
+const Array& ReferenceProgram::output_array(size_t index) const {
+  if (index >= graph_->outputs().size())
+    throw ValueError(fmt::format("output {} of a program with {} does not exist", index,
+                                 graph_->outputs().size()));
+  if (!has_run_) throw Error("a program has no outputs before its first run");
+  return values_[size_t(graph_->outputs()[index].value)];
+}
+
+Tensor ReferenceProgram::output(size_t index) const { return to_tensor(output_array(index)); }
+
+double ReferenceProgram::scalar(size_t index) const {
+  const Array& array = output_array(index);
+  if (array.size() != 1)
+    throw ShapeError(fmt::format("output \"{}\" is {}, not a scalar", graph_->outputs()[index].name,
+                                 to_string(array.spec)));
+  return double(array[0]);
+}
+
+}  // namespace stoker::reference

@@ -1,0 +1,46 @@
+#include "engine/reference/reference_backend.h"
+
+#include "engine/reference/program.h"
+
+namespace stoker {
+
+namespace {
+
+class ReferenceBackend final : public Backend {
+ public:
+  explicit ReferenceBackend(reference::Rounding rounding) : rounding_(rounding) {}
+
+  std::string_view name() const override { return "reference"; }
+
+  bool supports(std::string_view op, DType dtype) const override {
+    return dtype != DType::bytes && reference::kernel_table().contains(op);
+  }
+
+  std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions&) override {
+    return std::make_unique<reference::ReferenceProgram>(graph, rounding_);
+  }
+
+  // Values of the reference backend never share memory.
+  std::shared_ptr<Arena> make_arena() override { return std::make_shared<Arena>(); }
+
+  std::string fingerprint() const override {
+    return rounding_ == reference::Rounding::exact ? "reference exact" : "reference";
+  }
+
+ private:
+  reference::Rounding rounding_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend(const ReferenceOptions& options) {
+  return std::make_unique<ReferenceBackend>(options.exact ? reference::Rounding::exact
+                                                          : reference::Rounding::as_dtype);
+}
+
+Backend& reference_backend() {
+  static ReferenceBackend backend(reference::Rounding::as_dtype);
+  return backend;
+}
+
+}  // namespace stoker

@@ -1,0 +1,30 @@
+// A variable's contents while a program of a reference backend uses it.
+#pragma once
+
+#include <stoker/variable.h>
+#include "engine/reference/array.h"
+
+namespace stoker::reference {
+
+class ArrayResidence final : public Residence {
+ public:
+  // Two backends that round differently do not share contents: `rounding` tells them apart.
+  ArrayResidence(const Tensor& contents, Rounding rounding)
+      : array_(to_array(contents)), rounding_(rounding) {}
+
+  Tensor read() const override { return to_tensor(array_); }
+  void write(const Tensor& value) override { load(value, array_); }
+
+  Array& array() { return array_; }
+  Rounding rounding() const { return rounding_; }
+
+ private:
+  Array array_;
+  Rounding rounding_;
+};
+
+// The variable's contents where the reference backend can reach them, moving them here if they are
+// elsewhere.
+std::shared_ptr<ArrayResidence> take(Variable variable, Rounding rounding);
+
+}  // namespace stoker::reference
