@@ -12,6 +12,7 @@ jobs=${TIDY_JOBS:-2}
 command -v clang-tidy >/dev/null || { echo "tidy: skipped, clang-tidy is not installed"; exit 77; }
 git rev-parse --verify -q HEAD >/dev/null 2>&1 || { echo "tidy: skipped, no git history"; exit 77; }
 [ -f "$build/compile_commands.json" ] || { echo "tidy: $build is not configured"; exit 1; }
+build=$(cd "$build" && pwd)
 
 find_base() {
   local main merge
@@ -40,5 +41,5 @@ mkdir -p "$extra"
 omp=$(g++ -print-file-name=include/omp.h)
 [ ! -f "$omp" ] || sed 's/__malloc__ (omp_free)/__malloc__/' "$omp" >"$extra/omp.h"
 
-xargs -P "$jobs" -n 1 clang-tidy -p "$build" --quiet --extra-arg="-isystem$PWD/$extra" \
+xargs -P "$jobs" -n 1 clang-tidy -p "$build" --quiet --extra-arg="-isystem$extra" \
   --extra-arg=-Wno-unknown-warning-option <<<"$files" 2> >(grep -v 'warnings\? generated\|Suppressed\|Use -header-filter' >&2 || true)
