@@ -3,8 +3,10 @@
 // updates. Not thread-safe; a graph is built by one thread and then only read.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/op.h"
@@ -63,7 +65,8 @@ class Graph {
   // Updates are skipped, and run() says so, when this float32 scalar is not finite.
   void guard(const Value& value);
 
-  // The layer and phase that new nodes belong to; restored when the Scope goes.
+  // The layer and phase that new nodes belong to; restored when the Scope goes. While it lives, ops whose
+  // inputs belong to no graph (only variables and constants) on this thread join this one.
   class Scope {
    public:
     Scope(Graph& graph, std::string name);
@@ -73,10 +76,12 @@ class Graph {
 
    private:
     Graph& graph_;
+    Graph* outer_;
     std::string name_;
     Phase phase_;
   };
   const std::string& scope() const { return scope_; }
+  static Graph* current();  // of the innermost Scope of this thread, or null
 
   // --- what layers ask while they are traced ---
   bool training() const { return training_; }
@@ -91,7 +96,7 @@ class Graph {
 
   // --- reading ---
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<ValueInfo>& values() const { return values_; }
+  const std::deque<ValueInfo>& values() const { return values_; }  // references stay valid as it grows
   const std::vector<GraphInput>& inputs() const { return inputs_; }
   const std::vector<GraphConstant>& constants() const { return constants_; }
   const std::vector<GraphVariable>& variables() const { return variables_; }
@@ -119,12 +124,13 @@ class Graph {
  private:
   friend class Scope;
   std::vector<Node> nodes_;
-  std::vector<ValueInfo> values_;
+  std::deque<ValueInfo> values_;
   std::vector<GraphInput> inputs_;
   std::vector<GraphConstant> constants_;
   std::vector<GraphVariable> variables_;
   std::vector<GraphOutput> outputs_;
   std::vector<Assignment> assignments_;
+  std::unordered_map<const void*, int> variable_values_;  // Variable::id() → value id
   int guard_ = -1;
   std::string scope_;
   Phase phase_ = Phase::forward;
@@ -132,6 +138,9 @@ class Graph {
   Value random_state_;
   int64_t streams_ = 0;
   Values penalties_;
+
+  int add_leaf(const TensorSpec& spec, ValueKind kind, size_t index);
+  int own(const Value& value, const char* what) const;  // its id; Error unless traced in this graph
 };
 
 }  // namespace stoker

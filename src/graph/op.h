@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,18 +34,28 @@ struct GradientCall {
   const std::vector<bool>& needed;
 };
 
+// An integer operand whose elements must lie in [0, limit): class ids, embedding indices.
+struct IndexRule {
+  size_t operand = 0;
+  std::string what;  // "class id"
+  std::function<int64_t(std::span<const TensorSpec> inputs)> limit;
+};
+
 struct OpDef {
   std::string name;
   // Specs of the outputs, or ShapeError. The caller prefixes the op's name and the layer.
   std::function<std::vector<TensorSpec>(const Attrs&, std::span<const TensorSpec> inputs)> infer;
   // Empty for ops without a gradient: comparisons, updates, and the gradient ops themselves.
-  std::function<Values(const GradientCall&)> gradient;
-  std::function<Cost(const Attrs&, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs)> cost;
+  std::function<Values(const GradientCall&)> gradient = nullptr;
+  std::function<Cost(const Attrs&, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs)> cost = nullptr;
   // The dtypes its main operand may have.
-  std::vector<DType> dtypes;
-  // Pairs (output, input) that may share memory: the kernel reads an element of the input before it writes
-  // that element of the output. For variadic updates in_place(attrs, inputs) gives the pairs of one call.
-  std::function<std::vector<std::pair<int, int>>(const Attrs&, size_t inputs)> in_place;
+  std::vector<DType> dtypes = {};
+  // Pairs (output, input) that may share memory where both are of one size: the kernel reads an element of
+  // the input before it writes that element of the output. Null: none. For variadic updates
+  // in_place(attrs, inputs) gives the pairs of one call.
+  std::function<std::vector<std::pair<int, int>>(const Attrs&, size_t inputs)> in_place = nullptr;
+  // What the host checks when the operand comes from a graph input.
+  std::optional<IndexRule> indices = std::nullopt;
 };
 
 // All ops, built once; immutable afterwards.
@@ -55,6 +68,7 @@ class OpRegistry {
 
  private:
   std::vector<std::unique_ptr<const OpDef>> ops_;
+  std::map<std::string_view, const OpDef*> by_name_;
 };
 
 // One registration function per family, one file each under graph/ops.
@@ -70,6 +84,11 @@ void register_lookup_ops(OpRegistry& registry);
 void register_random_ops(OpRegistry& registry);
 void register_optimizer_ops(OpRegistry& registry);
 void register_host_ops(OpRegistry& registry);
+
+// The output specs of one call: checks the main operand's dtype, applies the shape rule, and gives a
+// ShapeError the op, the layer (`scope`) and the input specs.
+std::vector<TensorSpec> infer(const OpDef& op, const Attrs& attrs, std::span<const TensorSpec> inputs,
+                              const std::string& scope);
 
 // The one way to apply an op: joins unplaced inputs to the graph or sketch of the others, infers shapes,
 // appends a node. ShapeError carries op, layer and the input specs.

@@ -11,7 +11,7 @@
 
 #include <stoker/value.h>
 
-#include <stoker/attrs.h>
+#include "graph/op.h"
 
 namespace stoker {
 
@@ -33,6 +33,8 @@ struct SketchNode {
 
 // A new model input; `spec` without the batch dimension.
 Value sketch_input(std::string name, const TensorSpec& spec);
+// The sketch node of an op; its shapes come from the op's rule at a placeholder batch size.
+Values sketch(const OpDef& op, const Values& inputs, Attrs attrs);
 // Applies a callable: at once when the inputs are traced, as a sketch node (its shapes found by a trial run
 // at a placeholder batch size) when they are sketched.
 Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs);

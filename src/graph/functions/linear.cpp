@@ -1,0 +1,82 @@
+// Matrix products, convolution and pooling.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <stoker/ops.h>
+
+#include "graph/emit.h"
+#include "graph/op.h"
+
+namespace stoker::ops {
+
+namespace {
+
+Ints list(const std::array<int64_t, 2>& pair) { return {pair[0], pair[1]}; }
+
+Ints list(const Padding& padding) {
+  return {padding.top, padding.bottom, padding.left, padding.right};
+}
+
+// What TensorFlow pads in all along one axis so that the output has ceil(extent / stride)
+// positions.
+int64_t same_total(int64_t extent, int64_t window, int64_t stride, int64_t dilation) {
+  int64_t positions = (extent + stride - 1) / stride;
+  int64_t reach = dilation * (window - 1) + 1;
+  return std::max<int64_t>((positions - 1) * stride + reach - extent, 0);
+}
+
+Value pool(const char* op, const Value& x, const Pool& options) {
+  return apply1(op, {x},
+                {{"window", list(options.window)},
+                 {"strides", list(options.strides)},
+                 {"pads", list(options.padding)}});
+}
+
+}  // namespace
+
+Value matmul(const Value& a, const Value& b, const MatMul& options) {
+  return emit::matmul(a, b, options.transpose_a, options.transpose_b);
+}
+
+Padding same_padding(const Shape& input, std::array<int64_t, 2> window,
+                     std::array<int64_t, 2> strides, std::array<int64_t, 2> dilation) {
+  if (input.rank() != 4)
+    throw ShapeError(
+        fmt::format("same padding: expected 4-D input [B, H, W, C], got {}", to_string(input)));
+  int64_t height = same_total(input[1], window[0], strides[0], dilation[0]);
+  int64_t width = same_total(input[2], window[1], strides[1], dilation[1]);
+  // An odd pixel goes to the bottom or the right.
+  return {.top = height / 2,
+          .bottom = height - height / 2,
+          .left = width / 2,
+          .right = width - width / 2};
+}
+
+Value conv2d(const Value& x, const Value& kernel, const Conv& options) {
+  return apply1("conv2d", {x, kernel},
+                {{"strides", list(options.strides)},
+                 {"pads", list(options.padding)},
+                 {"dilation", list(options.dilation)},
+                 {"groups", options.groups},
+                 {"activation", std::string()},
+                 {"alpha", 0.0}});
+}
+
+// Filter c · multiplier + m of the grouped convolution sees channel c alone: [kh, kw, C,
+// multiplier] is [kh, kw, 1, C · multiplier] in memory.
+Value depthwise_conv2d(const Value& x, const Value& kernel, const Conv& options) {
+  const Shape& shape = kernel.shape();
+  if (shape.rank() != 4)
+    throw ShapeError(
+        fmt::format("depthwise_conv2d: expected a 4-D kernel [kh, kw, C, multiplier], got {}",
+                    to_string(shape)));
+  Conv grouped = options;
+  grouped.groups = shape[2];
+  return conv2d(x, emit::reshape(kernel, {shape[0], shape[1], 1, shape[2] * shape[3]}), grouped);
+}
+
+Value max_pool2d(const Value& x, const Pool& options) { return pool("max_pool2d", x, options); }
+
+Value average_pool2d(const Value& x, const Pool& options) { return pool("avg_pool2d", x, options); }
+
+}  // namespace stoker::ops

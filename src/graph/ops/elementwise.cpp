@@ -1,0 +1,204 @@
+// unary, binary, compare, select, cast, moving_average.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "graph/emit.h"
+#include "graph/ops/shape_rules.h"
+#include "graph/unary.h"
+
+namespace stoker {
+
+using namespace rules;
+
+namespace {
+
+void expect_function(const Attrs& attrs, std::span<const std::string_view> known) {
+  const auto& fn = attrs.get<std::string>("fn");
+  if (std::ranges::find(known, fn) == known.end())
+    throw ValueError(fmt::format("unknown function \"{}\" of two operands", fn));
+}
+
+void expect_one_dtype(const TensorSpec& a, const TensorSpec& b) {
+  if (a.dtype != b.dtype)
+    throw ShapeError(
+        fmt::format("expected operands of one dtype, got {} and {}; ops::cast converts one",
+                    name(a.dtype), name(b.dtype)));
+}
+
+// --- unary ---
+
+std::vector<TensorSpec> infer_unary(const Attrs& attrs, Specs inputs) {
+  expect_count(inputs, 1);
+  unary_info(attrs.get<std::string>("fn"));
+  return {inputs[0]};
+}
+
+std::vector<TensorSpec> infer_unary_grad(const Attrs& attrs, Specs inputs) {
+  expect_count(inputs, 2);
+  unary_info(attrs.get<std::string>("fn"));
+  expect_spec(inputs[1], inputs[0], "an output gradient");
+  return {inputs[0]};
+}
+
+Values unary_gradient(const GradientCall& call) {
+  const UnaryInfo& info = unary_info(call.attrs.get<std::string>("fn"));
+  const Value& dy = call.output_gradients[0];
+  switch (info.fn) {
+    case UnaryFn::neg:
+      return {-dy};
+    case UnaryFn::sign:
+    case UnaryFn::floor:
+      return {Value()};  // flat almost everywhere
+    default:
+      return {apply1("unary_grad",
+                     {info.gradient_from_output ? call.outputs[0] : call.inputs[0], dy},
+                     call.attrs)};
+  }
+}
+
+Cost unary_cost(const Attrs& attrs, Specs inputs, Specs outputs) {
+  return cost_of(unary_info(attrs.get<std::string>("fn")).flops * elements(outputs[0]), inputs,
+                 outputs);
+}
+
+// --- binary ---
+
+std::vector<TensorSpec> infer_binary(const Attrs& attrs, Specs inputs) {
+  static constexpr auto kKnown =
+      std::to_array<std::string_view>({"add", "sub", "mul", "div", "pow", "maximum", "minimum"});
+  expect_count(inputs, 2);
+  expect_function(attrs, kKnown);
+  expect_one_dtype(inputs[0], inputs[1]);
+  if (attrs.get<std::string>("fn") == "pow") expect_dtype(inputs[0], floats(), "operands");
+  return {{inputs[0].dtype, broadcast(inputs[0].shape, inputs[1].shape)}};
+}
+
+// log(a) where a is positive, else 0: the exponent of a non-positive base gets no gradient.
+Value log_or_zero(const Value& a) {
+  return emit::unary("log", emit::select(emit::compare("greater", a, 0.0), a, 1.0));
+}
+
+// d(loss)/d(operand) before it is summed over broadcast axes.
+Value binary_gradient_of(const std::string& fn, bool first, const Value& a, const Value& b,
+                         const Value& y, const Value& dy) {
+  if (fn == "add") return dy;
+  if (fn == "sub") return first ? dy : -dy;
+  if (fn == "mul") return dy * (first ? b : a);
+  if (fn == "div") return first ? dy / b : -(dy * y / b);
+  if (fn == "pow")
+    return first ? dy * b * emit::binary("pow", a, b - 1.0) : dy * y * log_or_zero(a);
+  Value a_wins = emit::compare(fn == "maximum" ? "greater_equal" : "less_equal", a, b);
+  return first ? emit::select(a_wins, dy, 0.0) : emit::select(a_wins, 0.0, dy);
+}
+
+Values binary_gradient(const GradientCall& call) {
+  const auto& fn = call.attrs.get<std::string>("fn");
+  const Value &a = call.inputs[0], &b = call.inputs[1];
+  Values gradients(2);
+  for (size_t i = 0; i < 2; ++i) {
+    if (!call.needed[i]) continue;
+    Value wide = binary_gradient_of(fn, i == 0, a, b, call.outputs[0], call.output_gradients[0]);
+    gradients[i] = emit::sum_to(wide, call.inputs[i].shape());
+  }
+  return gradients;
+}
+
+// --- compare, select ---
+
+std::vector<TensorSpec> infer_compare(const Attrs& attrs, Specs inputs) {
+  static constexpr auto kKnown = std::to_array<std::string_view>(
+      {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"});
+  expect_count(inputs, 2);
+  expect_function(attrs, kKnown);
+  expect_one_dtype(inputs[0], inputs[1]);
+  return {{DType::bool_, broadcast(inputs[0].shape, inputs[1].shape)}};
+}
+
+std::vector<TensorSpec> infer_select(const Attrs&, Specs inputs) {
+  expect_count(inputs, 3);
+  expect_dtype(inputs[1], all_but_bytes(), "operands");
+  expect_one_dtype(inputs[1], inputs[2]);
+  return {
+      {inputs[1].dtype, broadcast(inputs[0].shape, broadcast(inputs[1].shape, inputs[2].shape))}};
+}
+
+Values select_gradient(const GradientCall& call) {
+  const Value &condition = call.inputs[0], &dy = call.output_gradients[0];
+  Values gradients(3);
+  if (call.needed[1])
+    gradients[1] = emit::sum_to(emit::select(condition, dy, 0.0), call.inputs[1].shape());
+  if (call.needed[2])
+    gradients[2] = emit::sum_to(emit::select(condition, 0.0, dy), call.inputs[2].shape());
+  return gradients;
+}
+
+// --- cast, moving_average ---
+
+std::vector<TensorSpec> infer_cast(const Attrs& attrs, Specs inputs) {
+  expect_count(inputs, 1);
+  DType dtype = dtype_from_name(attrs.get<std::string>("dtype"));
+  if (dtype == DType::bytes) throw ShapeError("nothing can be cast to bytes");
+  return {{dtype, inputs[0].shape}};
+}
+
+Values cast_gradient(const GradientCall& call) {
+  return {emit::cast(call.output_gradients[0], call.inputs[0].dtype())};
+}
+
+std::vector<TensorSpec> infer_moving_average(const Attrs&, Specs inputs) {
+  expect_count(inputs, 2);
+  expect_spec(inputs[1], inputs[0], "a new value");
+  return {inputs[0]};
+}
+
+std::vector<DType> comparable() {
+  std::vector<DType> dtypes = numbers();
+  dtypes.insert(dtypes.end(), {DType::uint8, DType::bool_});
+  return dtypes;
+}
+
+}  // namespace
+
+void register_elementwise_ops(OpRegistry& registry) {
+  registry.add({.name = "unary",
+                .infer = infer_unary,
+                .gradient = unary_gradient,
+                .cost = unary_cost,
+                .dtypes = floats(),
+                .in_place = shares({{0, 0}})});
+  registry.add({.name = "unary_grad",
+                .infer = infer_unary_grad,
+                .cost = unary_cost,
+                .dtypes = floats(),
+                .in_place = shares({{0, 0}, {0, 1}})});
+  registry.add({.name = "binary",
+                .infer = infer_binary,
+                .gradient = binary_gradient,
+                .cost = elementwise_cost(1),
+                .dtypes = numbers(),
+                .in_place = shares({{0, 0}, {0, 1}})});
+  registry.add({.name = "compare",
+                .infer = infer_compare,
+                .cost = elementwise_cost(1),
+                .dtypes = comparable()});
+  registry.add({.name = "select",
+                .infer = infer_select,
+                .gradient = select_gradient,
+                .cost = elementwise_cost(1),
+                .dtypes = {DType::bool_},
+                .in_place = shares({{0, 1}, {0, 2}})});
+  registry.add({.name = "cast",
+                .infer = infer_cast,
+                .gradient = cast_gradient,
+                .cost = no_flops(),
+                .dtypes = all_but_bytes()});
+  registry.add({.name = "moving_average",
+                .infer = infer_moving_average,
+                .cost = elementwise_cost(3),
+                .dtypes = {DType::float32},
+                .in_place = shares({{0, 0}})});
+}
+
+}  // namespace stoker

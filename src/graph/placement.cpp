@@ -1,0 +1,53 @@
+#include "graph/placement.h"
+
+#include <fmt/format.h>
+
+#include "graph/graph.h"
+
+namespace stoker {
+
+Placement find_placement(std::string_view what, const Values& inputs) {
+  Graph* graph = nullptr;
+  bool sketched = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined())
+      throw Error(fmt::format("{}: input {} is an undefined Value", what, i));
+    sketched |= inputs[i].sketched() != nullptr;
+    const Value::Traced* traced = inputs[i].traced();
+    if (traced == nullptr) continue;
+    if (graph != nullptr && graph != traced->graph)
+      throw Error(
+          fmt::format("{}: its inputs belong to two different graphs; a value of one function() or "
+                      "step cannot be used in another, pass it in as an input",
+                      what));
+    graph = traced->graph;
+  }
+  if (graph != nullptr && sketched)
+    throw Error(
+        fmt::format("{}: it mixes values of a running step with values of a functional model; call "
+                    "the model on the step's values instead of using its Input() directly",
+                    what));
+  if (sketched) return {};
+  if (graph == nullptr) graph = Graph::current();
+  if (graph == nullptr)
+    throw Error(
+        fmt::format("{}: none of its inputs belongs to a graph; call it inside Layer::call or "
+                    "function(), or start from Input()",
+                    what));
+  return {graph};
+}
+
+Value place(Graph& graph, const Value& value) {
+  if (const Variable* variable = value.variable()) return graph.variable(*variable);
+  if (const Tensor* constant = value.constant()) return graph.constant(*constant);
+  if (const double* scalar = value.scalar()) return graph.constant(Tensor(float(*scalar)));
+  return value;
+}
+
+Values place(Graph& graph, const Values& values) {
+  Values placed;
+  for (const Value& value : values) placed.push_back(place(graph, value));
+  return placed;
+}
+
+}  // namespace stoker

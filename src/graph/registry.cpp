@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/op.h"
+
+namespace stoker {
+
+namespace {
+
+OpRegistry build() {
+  OpRegistry registry;
+  register_elementwise_ops(registry);
+  register_reduction_ops(registry);
+  register_shape_ops(registry);
+  register_matmul_ops(registry);
+  register_convolution_ops(registry);
+  register_pooling_ops(registry);
+  register_normalization_ops(registry);
+  register_softmax_ops(registry);
+  register_lookup_ops(registry);
+  register_random_ops(registry);
+  register_optimizer_ops(registry);
+  register_host_ops(registry);
+  return registry;
+}
+
+std::string names(std::span<const DType> dtypes) {
+  std::string text;
+  for (DType dtype : dtypes) text += fmt::format("{}{}", text.empty() ? "" : ", ", name(dtype));
+  return text;
+}
+
+void check_main_operand(const OpDef& op, std::span<const TensorSpec> inputs) {
+  if (op.dtypes.empty() || inputs.empty()) return;
+  DType got = inputs[0].dtype;
+  if (std::ranges::find(op.dtypes, got) != op.dtypes.end()) return;
+  throw ShapeError(
+      fmt::format("expected {} as the first operand's dtype, got {}; ops::cast converts it",
+                  names(op.dtypes), name(got)));
+}
+
+std::string describe(std::span<const TensorSpec> inputs) {
+  std::string text;
+  for (const TensorSpec& spec : inputs)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(spec));
+  return text;
+}
+
+}  // namespace
+
+const OpRegistry& OpRegistry::get() {
+  static const OpRegistry registry = build();
+  return registry;
+}
+
+const OpDef& OpRegistry::find(std::string_view name) const {
+  auto found = by_name_.find(name);
+  if (found != by_name_.end()) return *found->second;
+  throw Error(fmt::format("there is no op \"{}\"; docs/reference/ops.md lists them", name));
+}
+
+void OpRegistry::add(OpDef op) {
+  ops_.push_back(std::make_unique<const OpDef>(std::move(op)));
+  if (!by_name_.emplace(ops_.back()->name, ops_.back().get()).second)
+    throw Error(fmt::format("op \"{}\" is registered twice", ops_.back()->name));
+}
+
+std::vector<TensorSpec> infer(const OpDef& op, const Attrs& attrs,
+                              std::span<const TensorSpec> inputs, const std::string& scope) {
+  try {
+    check_main_operand(op, inputs);
+    return op.infer(attrs, inputs);
+  } catch (const ShapeError& error) {
+    std::string layer = scope.empty() ? "" : fmt::format(" \"{}\"", scope);
+    throw ShapeError(
+        fmt::format("{}{}: {} (inputs: {})", op.name, layer, error.what(), describe(inputs)));
+  }
+}
+
+}  // namespace stoker

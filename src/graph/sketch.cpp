@@ -1,0 +1,155 @@
+#include "graph/sketch.h"
+
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "graph/graph.h"
+#include "graph/placement.h"
+
+namespace stoker {
+
+namespace {
+
+using NodePointer = std::shared_ptr<const SketchNode>;
+using Output = std::pair<const SketchNode*, int>;
+
+// The batch size of trials: a prime that no layer has as a width, so that a result tells whether
+// its dimension 0 is (a multiple of) the batch. Trials only infer shapes, their size costs nothing.
+constexpr int64_t kTrialBatch = 8191;
+
+TensorSpec at_trial_batch(TensorSpec spec) {
+  if (spec.shape.rank() > 0 && spec.shape[0] == -1) spec.shape.set(0, kTrialBatch);
+  return spec;
+}
+
+TensorSpec without_trial_batch(TensorSpec spec) {
+  if (spec.shape.rank() > 0 && spec.shape[0] > 0 && spec.shape[0] % kTrialBatch == 0)
+    spec.shape.set(0, -1);
+  return spec;
+}
+
+Values make_node(decltype(SketchNode::what) what, Values inputs, std::vector<TensorSpec> outputs) {
+  for (TensorSpec& spec : outputs) spec = without_trial_batch(spec);
+  auto node = std::make_shared<const SketchNode>(
+      SketchNode{std::move(what), std::move(inputs), std::move(outputs)});
+  Values values;
+  for (size_t i = 0; i < node->outputs.size(); ++i)
+    values.push_back(Value(Value::Sketched{node, int(i)}));
+  return values;
+}
+
+// The callable's output specs, from a graph that is thrown away.
+std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs) {
+  Graph trial;
+  Values stand_ins;
+  for (const Value& input : inputs)
+    stand_ins.push_back(input.sketched() ? trial.input("trial", at_trial_batch(input.spec()))
+                                         : place(trial, input));
+  std::vector<TensorSpec> outputs;
+  for (const Value& output : callable.apply(trial, stand_ins)) outputs.push_back(output.spec());
+  return outputs;
+}
+
+// Every node after its inputs; nodes all of whose outputs are in `given` and what is behind them
+// stay out.
+std::vector<NodePointer> topological(const Values& outputs, const std::set<Output>& given) {
+  struct Visit {
+    NodePointer node;
+    size_t next_input;
+  };
+  std::vector<NodePointer> order;
+  std::unordered_set<const SketchNode*> seen;
+  std::vector<Visit> stack;
+  auto enter = [&](const Value& value) {
+    const Value::Sketched* sketched = value.sketched();
+    if (sketched == nullptr || given.contains({sketched->node.get(), sketched->output})) return;
+    if (seen.insert(sketched->node.get()).second) stack.push_back({sketched->node, 0});
+  };
+  for (const Value& output : outputs) {
+    enter(output);
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      if (top.next_input < top.node->inputs.size()) {
+        enter(NodePointer(top.node)->inputs[top.next_input++]);
+      } else {
+        order.push_back(std::move(top.node));
+        stack.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
+Values emit(Graph& graph, const SketchNode& node, const Values& inputs) {
+  if (const auto* op = std::get_if<SketchOp>(&node.what)) {
+    const OpDef& def = OpRegistry::get().find(op->op);
+    return graph.add(def, inputs, op->attrs);
+  }
+  if (const auto* callable = std::get_if<std::shared_ptr<Callable>>(&node.what))
+    return (*callable)->apply(graph, inputs);
+  throw Error(fmt::format("the model's outputs depend on input \"{}\", which was not given",
+                          std::get<SketchInput>(node.what).name));
+}
+
+}  // namespace
+
+Value sketch_input(std::string name, const TensorSpec& spec) {
+  if (!spec.shape.is_known())
+    throw ShapeError(fmt::format(
+        "input \"{}\": only the batch dimension may be unknown, got {} for the rest; give "
+        "the shape of one element",
+        name, to_string(spec.shape)));
+  return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(-1)}})[0];
+}
+
+Values sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
+  std::vector<TensorSpec> specs;
+  for (const Value& input : inputs) specs.push_back(at_trial_batch(input.spec()));
+  std::vector<TensorSpec> outputs = infer(op, attrs, specs, "");
+  return make_node(SketchOp{op.name, std::move(attrs)}, inputs, std::move(outputs));
+}
+
+Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs) {
+  auto [graph] = find_placement("this layer", inputs);
+  if (graph != nullptr) return callable->apply(*graph, place(*graph, inputs));
+  std::vector<TensorSpec> outputs = try_out(*callable, inputs);
+  return make_node(callable, inputs, std::move(outputs));
+}
+
+std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs) {
+  return topological(outputs, {});
+}
+
+Values replay(Graph& graph, const Values& placeholders, const Values& inputs,
+              const Values& outputs) {
+  if (placeholders.size() != inputs.size())
+    throw ValueError(
+        fmt::format("a model with {} inputs was given {}", placeholders.size(), inputs.size()));
+  std::map<Output, Value> known;
+  std::set<Output> given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value::Sketched* placeholder = placeholders[i].sketched();
+    if (placeholder == nullptr)
+      throw Error("replay: a placeholder is not a value of a functional model");
+    known[{placeholder->node.get(), placeholder->output}] = place(graph, inputs[i]);
+    given.insert({placeholder->node.get(), placeholder->output});
+  }
+  auto find = [&](const Value& value) {
+    const Value::Sketched* sketched = value.sketched();
+    return sketched ? known.at({sketched->node.get(), sketched->output}) : place(graph, value);
+  };
+  for (const NodePointer& node : topological(outputs, given)) {
+    Values operands;
+    for (const Value& input : node->inputs) operands.push_back(find(input));
+    Values results = emit(graph, *node, operands);
+    for (size_t i = 0; i < results.size(); ++i) known.try_emplace({node.get(), int(i)}, results[i]);
+  }
+  Values replayed;
+  for (const Value& output : outputs) replayed.push_back(find(output));
+  return replayed;
+}
+
+}  // namespace stoker

@@ -1,0 +1,52 @@
+#include <stoker/value.h>
+
+#include <stoker/error.h>
+
+#include "graph/emit.h"
+#include "graph/graph.h"
+#include "graph/sketch.h"
+
+namespace stoker {
+
+namespace {
+
+struct SpecOf {
+  const TensorSpec& operator()(std::monostate) const {
+    throw Error("an undefined Value has no shape or dtype");
+  }
+  const TensorSpec& operator()(const Value::Traced& traced) const {
+    return traced.graph->spec(traced.id);
+  }
+  const TensorSpec& operator()(const Value::Sketched& sketched) const {
+    return sketched.node->outputs[size_t(sketched.output)];
+  }
+  const TensorSpec& operator()(const Variable& variable) const { return variable.spec(); }
+  const TensorSpec& operator()(const Tensor& constant) const { return constant.spec(); }
+  const TensorSpec& operator()(double) const {
+    static const TensorSpec kScalar;
+    return kScalar;
+  }
+};
+
+}  // namespace
+
+const TensorSpec& Value::spec() const { return std::visit(SpecOf{}, where_); }
+
+bool same(const Value& a, const Value& b) {
+  if (a.traced() && b.traced())
+    return a.traced()->graph == b.traced()->graph && a.traced()->id == b.traced()->id;
+  if (a.sketched() && b.sketched())
+    return a.sketched()->node == b.sketched()->node && a.sketched()->output == b.sketched()->output;
+  if (a.variable() && b.variable()) return *a.variable() == *b.variable();
+  return false;
+}
+
+Value operator+(const Value& a, const Value& b) { return emit::binary("add", a, b); }
+Value operator-(const Value& a, const Value& b) { return emit::binary("sub", a, b); }
+Value operator*(const Value& a, const Value& b) { return emit::binary("mul", a, b); }
+Value operator/(const Value& a, const Value& b) { return emit::binary("div", a, b); }
+Value operator-(const Value& a) {
+  return is_floating(a.dtype()) ? emit::unary("neg", a) : emit::binary("sub", 0.0, a);
+}
+
+}  // namespace stoker
