@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Records in Keras what PyTorch does otherwise or does not have.
+
+    python3 tests/parity/record_keras.py
+
+Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
+separable, adam, optimizers, layers, losses, activations and initializers.safetensors beside itself;
+tests/parity/README.md says what is in them.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # recorded on the CPU
+
+import keras
+import tensorflow as tf
+
+import keras_layers
+import keras_networks
+import keras_optimizers
+import keras_values
+
+
+def main() -> None:
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    metadata = {
+        "made_by": "tests/parity/record_keras.py",
+        "keras": keras.__version__,
+        "tensorflow": tf.__version__,
+    }
+    keras_networks.record_separable(metadata)
+    keras_networks.record_adam(metadata)
+    keras_optimizers.record_optimizers(metadata)
+    keras_layers.record_layers(metadata)
+    keras_values.record_losses_and_metrics(metadata)
+    keras_values.record_activations(metadata)
+    keras_values.record_initializers(metadata)
+
+
+if __name__ == "__main__":
+    main()
