@@ -1,0 +1,81 @@
+#include "formats/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "base/memory_file.h"
+#include "formats/safetensors_header.h"
+
+namespace stoker {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "tensors are copied as they lie in memory");
+
+constexpr uint64_t kLengthBytes = 8;
+constexpr uint64_t kMaxHeader = 100'000'000;  // the reference implementation's limit
+constexpr int kMaxMessage = 400;              // a name in a broken file can be megabytes long
+
+std::string read_header(FileReader& file) {
+  if (file.size() < kLengthBytes)
+    throw ValueError(fmt::format("expected {} bytes or more, got {}", kLengthBytes, file.size()));
+  uint64_t length = 0;
+  file.read_exactly(0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > kMaxHeader || length > file.size() - kLengthBytes)
+    throw ValueError(fmt::format("a header of {} bytes does not fit into a file of {} (limit {})",
+                                 length, file.size(), kMaxHeader));
+  std::string text(size_t(length), ' ');
+  file.read_exactly(kLengthBytes, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+Tensor read_tensor(FileReader& file, uint64_t data_begin, const SafetensorsEntry& entry) {
+  Tensor tensor(entry.spec.dtype, entry.spec.shape);
+  std::span memory(static_cast<std::byte*>(tensor.raw_mut()), tensor.bytes());
+  file.read_exactly(data_begin + entry.begin, memory);
+  auto is_no_bool = [](std::byte value) { return value > std::byte{1}; };
+  if (entry.spec.dtype == DType::bool_ && std::ranges::any_of(memory, is_no_bool))
+    throw ValueError(fmt::format("tensor \"{}\": a bool is neither 0 nor 1", entry.name));
+  return tensor;
+}
+
+SafetensorsFile read(FileReader& file) {
+  try {
+    std::string text = read_header(file);
+    uint64_t data_begin = kLengthBytes + text.size();
+    SafetensorsHeader header = parse_safetensors_header(text, file.size() - data_begin);
+    SafetensorsFile result{.metadata = std::move(header.metadata)};
+    for (const SafetensorsEntry& entry : header.entries)
+      result.tensors.emplace_back(entry.name, read_tensor(file, data_begin, entry));
+    return result;
+  } catch (const ValueError& error) {
+    throw FileError(fmt::format("{}: not a valid safetensors file: {:.{}}", file.path(),
+                                error.what(), kMaxMessage));
+  }
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::string& path, FileSystem& files) {
+  return read(*files.open(path));
+}
+
+SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
+  MemoryFile file(name, bytes);
+  return read(file);
+}
+
+void write_safetensors(const std::string& path, const SafetensorsFile& file, FileSystem& files) {
+  std::string header = make_safetensors_header(file.tensors, file.metadata);
+  uint64_t length = header.size();
+  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(&length, 1)),
+                                                    as_bytes(header)};
+  for (const auto& [name, tensor] : file.tensors)
+    pieces.emplace_back(static_cast<const std::byte*>(tensor.raw()), tensor.bytes());
+  write_file_atomically(path, pieces, files);
+}
+
+}  // namespace stoker

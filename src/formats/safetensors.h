@@ -1,0 +1,37 @@
+// The safetensors format: eight bytes with the length of a JSON header (little endian), the header,
+// which gives name, dtype, shape and place of every tensor, and the tensors' bytes without gaps.
+// https://huggingface.co/docs/safetensors
+//
+// Files are not trusted: whatever they hold, reading ends in a SafetensorsFile or in one FileError.
+// Beside the header, which is at most 100 MB, no more memory is taken than the file is long.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <stoker/tensor.h>
+
+#include "base/file.h"
+
+namespace stoker {
+
+struct SafetensorsFile {
+  std::vector<std::pair<std::string, Tensor>> tensors = {};  // in the order of their bytes
+  std::map<std::string, std::string> metadata = {};
+};
+
+SafetensorsFile read_safetensors(const std::string& path, FileSystem& files = local_files());
+// The same from memory; `name` stands where the path would in error messages.
+SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::string& name);
+
+// Atomic: the old file or all of the new one. The same tensors and metadata give the same bytes.
+// ValueError for a name that is taken, reserved or not UTF-8, and for tensors the format cannot
+// hold (bytes).
+void write_safetensors(const std::string& path, const SafetensorsFile& file,
+                       FileSystem& files = local_files());
+
+}  // namespace stoker
