@@ -1,6 +1,7 @@
-// How weights begin. An Initializer is a value; a name in Keras's spelling ("glorot_uniform", "zeros", …) is
-// one too. Draws come from the context's seed and a stream of their own, so that set_seed() followed by the
-// same model gives the same weights; with an explicit seed, from that seed alone.
+// How weights begin. An Initializer is a value; a name in Keras's spelling ("glorot_uniform",
+// "zeros", …) is one too. Draws come from the context's seed and a stream of their own, so that
+// set_seed() followed by the same model gives the same weights; with an explicit seed, from that
+// seed alone.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace stoker {
 class Initializer {
  public:
   Initializer(const char* name) : Initializer(std::string(name)) {}
-  Initializer(const std::string& name);           // Keras's defaults; ValueError lists the names
-  Initializer(std::string kind, Attrs config) : kind_(std::move(kind)), config_(std::move(config)) {}
+  Initializer(const std::string& name);  // Keras's defaults; ValueError lists the names
+  Initializer(std::string kind, Attrs config)
+      : kind_(std::move(kind)), config_(std::move(config)) {}
 
   // Fan-in and fan-out are Keras's: the last two dimensions times the receptive field before them.
   Tensor operator()(const Shape& shape, DType dtype = DType::float32) const;
@@ -44,8 +46,8 @@ struct SeedOptions {
 };
 struct VarianceScalingOptions {
   double scale = 1.0;
-  std::string mode = "fan_in";                      // fan_in, fan_out, fan_avg
-  std::string distribution = "truncated_normal";    // truncated_normal, untruncated_normal, uniform
+  std::string mode = "fan_in";                    // fan_in, fan_out, fan_avg
+  std::string distribution = "truncated_normal";  // truncated_normal, untruncated_normal, uniform
   std::optional<int64_t> seed = {};
 };
 

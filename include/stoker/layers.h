@@ -19,8 +19,7 @@
 
 namespace stoker {
 
-// --- what options are made of
-// ---------------------------------------------------------------------------
+// --- what options are made of -------------------------------------------------------------------
 
 // Height and width: 3 or {3, 5}.
 struct Size2 {
@@ -73,8 +72,7 @@ struct LayerOptions {
   std::string name = "";
 };
 
-// --- input
-// ----------------------------------------------------------------------------------------------
+// --- input --------------------------------------------------------------------------------------
 
 struct InputOptions {
   DType dtype = DType::float32;
@@ -89,8 +87,7 @@ class Input : public Layer {
   operator Value() const;  // the same value every time
 };
 
-// --- dense and convolution
-// ------------------------------------------------------------------------------
+// --- dense and convolution ----------------------------------------------------------------------
 
 struct DenseOptions {
   ActivationFunction activation = {};
@@ -167,8 +164,7 @@ class SeparableConv2D : public Layer {
   SeparableConv2D(int64_t filters, Size2 kernel_size, const SeparableConv2DOptions& options = {});
 };
 
-// --- pooling
-// --------------------------------------------------------------------------------------------
+// --- pooling ------------------------------------------------------------------------------------
 
 struct Pooling2DOptions {
   Size2 strides = 0;  // 0: the pool's size
@@ -197,8 +193,7 @@ class GlobalMaxPooling2D : public Layer {
   explicit GlobalMaxPooling2D(const GlobalPooling2DOptions& options = {});
 };
 
-// --- reshaping
-// ------------------------------------------------------------------------------------------
+// --- reshaping ----------------------------------------------------------------------------------
 
 class Flatten : public Layer {
  public:
@@ -229,8 +224,7 @@ class UpSampling2D : public Layer {
   explicit UpSampling2D(Size2 size = 2, const UpSampling2DOptions& options = {});
 };
 
-// --- normalisation
-// --------------------------------------------------------------------------------------
+// --- normalisation ------------------------------------------------------------------------------
 
 // Training normalises by the batch and updates the moving statistics after the step (biased
 // variance, as Keras 3); inference, and a frozen layer, use the moving statistics.
@@ -276,8 +270,7 @@ class WeightNormalization : public Layer {
   explicit WeightNormalization(const Layer& layer, const LayerOptions& options = {});
 };
 
-// --- activation and dropout
-// -----------------------------------------------------------------------------
+// --- activation and dropout ---------------------------------------------------------------------
 
 class Activation : public Layer {
  public:
@@ -320,8 +313,7 @@ class Dropout : public Layer {
   explicit Dropout(double rate, const LayerOptions& options = {});  // of elements that become 0
 };
 
-// --- merging: Add()({a, b}), broadcasting after the batch
-// -----------------------------------------------
+// --- merging: Add()({a, b}), broadcasting after the batch ---------------------------------------
 
 class Add : public Layer {
  public:
@@ -352,8 +344,7 @@ class Concatenate : public Layer {
   explicit Concatenate(int axis = -1, const LayerOptions& options = {});
 };
 
-// --- preprocessing and lookup: any numeric input, float32 output
-// ----------------------------------------
+// --- preprocessing and lookup: any numeric input, float32 output --------------------------------
 
 class Rescaling : public Layer {  // x · scale + offset
  public:
@@ -385,8 +376,7 @@ class Embedding : public Layer {
   Embedding(int64_t input_dim, int64_t output_dim, const EmbeddingOptions& options = {});
 };
 
-// --- own code
-// -------------------------------------------------------------------------------------------
+// --- own code -----------------------------------------------------------------------------------
 
 // Fills y, which is allocated and uninitialised.
 using HostForward = std::function<void(const Tensor& x, Tensor& y)>;

@@ -1,6 +1,6 @@
 // Losses, by Keras's names and defaults. A Loss is a value; its name is one too ("mse",
-// "sparse_categorical_crossentropy", …). Crossentropies on the output of softmax or sigmoid are computed from
-// the logits behind it, never from a rounded probability.
+// "sparse_categorical_crossentropy", …). Crossentropies on the output of softmax or sigmoid are
+// computed from the logits behind it, never from a rounded probability.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,10 @@ class Loss {
   Loss(const char* name) : Loss(std::string(name)) {}
   Loss(const std::string& name);  // ValueError lists the names
   Loss(std::string kind, Attrs config) : kind_(std::move(kind)), config_(std::move(config)) {}
-  // An own loss from ops: per sample ([B]) or per element (averaged over all but the batch). Cannot be saved.
-  Loss(std::string name, Function function) : kind_(std::move(name)), function_(std::move(function)) {}
+  // An own loss from ops: per sample ([B]) or per element (averaged over all but the batch). Cannot
+  // be saved.
+  Loss(std::string name, Function function)
+      : kind_(std::move(name)), function_(std::move(function)) {}
 
   bool defined() const { return !kind_.empty(); }
   // float32 [B]: one loss a sample.
@@ -56,9 +58,12 @@ Loss MeanAbsoluteError();
 Loss Huber(double delta = 1.0);
 
 // The same as functions for own training loops: the mean over the batch, a scalar.
-Value sparse_categorical_crossentropy(const Value& y_true, const Value& y_pred, const SparseCrossentropyOptions& options = {});
-Value categorical_crossentropy(const Value& y_true, const Value& y_pred, const CrossentropyOptions& options = {});
-Value binary_crossentropy(const Value& y_true, const Value& y_pred, const CrossentropyOptions& options = {});
+Value sparse_categorical_crossentropy(const Value& y_true, const Value& y_pred,
+                                      const SparseCrossentropyOptions& options = {});
+Value categorical_crossentropy(const Value& y_true, const Value& y_pred,
+                               const CrossentropyOptions& options = {});
+Value binary_crossentropy(const Value& y_true, const Value& y_pred,
+                          const CrossentropyOptions& options = {});
 Value mean_squared_error(const Value& y_true, const Value& y_pred);
 Value mean_absolute_error(const Value& y_true, const Value& y_pred);
 Value huber(const Value& y_true, const Value& y_pred, double delta = 1.0);

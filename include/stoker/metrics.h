@@ -1,6 +1,7 @@
-// Metrics, by Keras's names. A Metric keeps a few sums as variables on the device; every step adds to them as
-// part of its graph, and result() reads them when somebody asks. A name is a Metric too: "accuracy" becomes
-// binary, categorical or sparse categorical accuracy by the shapes of targets and predictions, as in Keras.
+// Metrics, by Keras's names. A Metric keeps a few sums as variables on the device; every step adds
+// to them as part of its graph, and result() reads them when somebody asks. A name is a Metric too:
+// "accuracy" becomes binary, categorical or sparse categorical accuracy by the shapes of targets
+// and predictions, as in Keras.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,8 @@
 namespace stoker {
 
 struct MetricOptions {
-  std::string name = "";     // shown instead of the default name
-  std::string output = "";   // the model output it is for; empty: every output
+  std::string name = "";    // shown instead of the default name
+  std::string output = "";  // the model output it is for; empty: every output
 };
 
 class Metric {
@@ -26,14 +27,14 @@ class Metric {
   // An own metric from ops: one float32 value a sample, averaged.
   Metric(std::string name, std::function<Value(const Value& y_true, const Value& y_pred)> function);
 
-  const std::string& name() const;          // "accuracy"
-  const std::string& output() const;        // "" or a model output's name
+  const std::string& name() const;    // "accuracy"
+  const std::string& output() const;  // "" or a model output's name
   const std::string& kind() const;
   const Attrs& config() const;
 
   // Emits the update of the sums into the graph of y_pred. sample_weight [B] may be undefined.
   void update(const Value& y_true, const Value& y_pred, const Value& sample_weight = {}) const;
-  double result() const;                    // reads the device
+  double result() const;  // reads the device
   void reset() const;
   const std::vector<Variable>& state() const;
   // A metric of the same kind with sums of its own (training and validation, several outputs).

@@ -1,5 +1,5 @@
-// Penalties on weights, added to the loss: l1 · Σ|w| + l2 · Σw². "l1", "l2" and "l1_l2" are names for
-// Keras's default of 0.01.
+// Penalties on weights, added to the loss: l1 · Σ|w| + l2 · Σw². "l1", "l2" and "l1_l2" are names
+// for Keras's default of 0.01.
 #pragma once
 
 #include <string>

@@ -1,0 +1,32 @@
+#include <stoker/error.h>
+#include <stoker/layers.h>
+
+#include "graph/graph.h"
+
+namespace stoker {
+
+namespace {
+
+// ops::activation knows the names and lists them in its error; a graph of one value asks it, so
+// that a misspelt name fails where it is written and not where the layer is first called.
+void expect_known(const std::string& name) {
+  Graph graph;
+  ops::activation(graph.input("x", {DType::float32, {1, 1}}), name);
+}
+
+}  // namespace
+
+ActivationFunction::ActivationFunction(const std::string& name)
+    : name_(name.empty() ? "linear" : name) {
+  if (name_ == kCustom)
+    throw ValueError(
+        "this activation was a C++ function, which is not in the file; pass a maker of its layer's "
+        "kind when loading");
+  expect_known(name_);
+}
+
+Value ActivationFunction::operator()(const Value& x) const {
+  return function_ ? function_(x) : ops::activation(x, name_);
+}
+
+}  // namespace stoker

@@ -1,0 +1,129 @@
+#include <stoker/losses.h>
+
+#include <array>
+
+#include <fmt/format.h>
+#include <stoker/error.h>
+#include <stoker/ops.h>
+
+#include "nn/config.h"
+#include "nn/loss_functions.h"
+#include "nn/names.h"
+#include "nn/targets.h"
+
+namespace stoker {
+
+namespace {
+
+struct Named {
+  std::string_view kind, name, shorthand;
+  TargetKind target;
+};
+constexpr auto kLosses = std::to_array<Named>({
+    {"SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", "", TargetKind::class_ids},
+    {"CategoricalCrossentropy", "categorical_crossentropy", "", TargetKind::class_shares},
+    {"BinaryCrossentropy", "binary_crossentropy", "bce", TargetKind::elementwise},
+    {"MeanSquaredError", "mean_squared_error", "mse", TargetKind::elementwise},
+    {"MeanAbsoluteError", "mean_absolute_error", "mae", TargetKind::elementwise},
+    {"Huber", "huber", "", TargetKind::elementwise},
+});
+
+const Named& find(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Named& known : kLosses) {
+    if (name == known.kind || name == known.name || (!name.empty() && name == known.shorthand))
+      return known;
+    names.push_back(known.name);
+    if (!known.shorthand.empty()) names.push_back(known.shorthand);
+  }
+  throw ValueError(fmt::format("unknown loss \"{}\"; there are {}", name, list_of(names)));
+}
+
+CrossentropyOptions crossentropy_options(const Attrs& attrs) {
+  return {.from_logits = attrs.get_or("from_logits", false),
+          .label_smoothing = config::number(attrs, "label_smoothing", 0)};
+}
+
+void check(const CrossentropyOptions& options, const char* kind) {
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
+    throw ValueError(fmt::format("{}: label_smoothing is between 0 and 1, got {}", kind,
+                                 options.label_smoothing));
+}
+
+Attrs config_of(const CrossentropyOptions& options) {
+  return {{"from_logits", options.from_logits}, {"label_smoothing", options.label_smoothing}};
+}
+
+}  // namespace
+
+Loss::Loss(const std::string& name) : kind_(find(name).kind) {}
+
+Value Loss::per_sample(const Value& y_true, const Value& y_pred) const {
+  if (!defined()) throw Error("an empty Loss was called; give it a name, such as \"mse\"");
+  if (y_pred.shape().rank() == 0)
+    throw ShapeError(fmt::format("loss \"{}\": expected predictions [B, ..], got a scalar", kind_));
+  if (function_) return own_values(kind_, function_(y_true, y_pred), y_pred.shape()[0]);
+  std::string_view kind = find(kind_).kind;
+  CrossentropyOptions options = crossentropy_options(config_);
+  if (kind == "SparseCategoricalCrossentropy")
+    return sparse_categorical_loss(y_true, y_pred, options.from_logits);
+  if (kind == "CategoricalCrossentropy") return categorical_loss(y_true, y_pred, options);
+  if (kind == "BinaryCrossentropy") return binary_loss(y_true, y_pred, options);
+  if (kind == "MeanSquaredError") return squared_loss(y_true, y_pred);
+  if (kind == "MeanAbsoluteError") return absolute_loss(y_true, y_pred);
+  return huber_loss(y_true, y_pred, config::number(config_, "delta", 1));
+}
+
+Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
+  Value losses = per_sample(y_true, y_pred);
+  if (!sample_weight.defined()) return ops::mean(losses);
+  return ops::mean(losses * as_sample_weight(kind_, sample_weight, losses.shape()[0]));
+}
+
+TensorSpec Loss::target_spec(const TensorSpec& prediction, const TensorSpec& given) const {
+  if (!defined() || custom()) return given;
+  const Named& loss = find(kind_);
+  return stoker::target_spec(loss.target, std::string(loss.name), prediction, given);
+}
+
+Loss SparseCategoricalCrossentropy(const SparseCrossentropyOptions& options) {
+  return {"SparseCategoricalCrossentropy", Attrs{{"from_logits", options.from_logits}}};
+}
+Loss CategoricalCrossentropy(const CrossentropyOptions& options) {
+  check(options, "CategoricalCrossentropy");
+  return {"CategoricalCrossentropy", config_of(options)};
+}
+Loss BinaryCrossentropy(const CrossentropyOptions& options) {
+  check(options, "BinaryCrossentropy");
+  return {"BinaryCrossentropy", config_of(options)};
+}
+Loss MeanSquaredError() { return {"MeanSquaredError", Attrs()}; }
+Loss MeanAbsoluteError() { return {"MeanAbsoluteError", Attrs()}; }
+Loss Huber(double delta) {
+  if (!(delta > 0)) throw ValueError(fmt::format("Huber: delta is above 0, got {}", delta));
+  return {"Huber", Attrs{{"delta", delta}}};
+}
+
+Value sparse_categorical_crossentropy(const Value& y_true, const Value& y_pred,
+                                      const SparseCrossentropyOptions& options) {
+  return SparseCategoricalCrossentropy(options)(y_true, y_pred);
+}
+Value categorical_crossentropy(const Value& y_true, const Value& y_pred,
+                               const CrossentropyOptions& options) {
+  return CategoricalCrossentropy(options)(y_true, y_pred);
+}
+Value binary_crossentropy(const Value& y_true, const Value& y_pred,
+                          const CrossentropyOptions& options) {
+  return BinaryCrossentropy(options)(y_true, y_pred);
+}
+Value mean_squared_error(const Value& y_true, const Value& y_pred) {
+  return MeanSquaredError()(y_true, y_pred);
+}
+Value mean_absolute_error(const Value& y_true, const Value& y_pred) {
+  return MeanAbsoluteError()(y_true, y_pred);
+}
+Value huber(const Value& y_true, const Value& y_pred, double delta) {
+  return Huber(delta)(y_true, y_pred);
+}
+
+}  // namespace stoker

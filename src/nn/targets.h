@@ -1,0 +1,38 @@
+// What targets must look like beside predictions, and how they become so. Shared by losses and
+// metrics. `who` opens every error: "sparse_categorical_crossentropy".
+#pragma once
+
+#include <string>
+
+#include <stoker/value.h>
+
+namespace stoker {
+
+enum class TargetKind : uint8_t {
+  class_ids,     // predictions [.., C], targets [..] or [.., 1] of any numeric dtype → int [..]
+  class_shares,  // one-hot or soft: [.., C] like the predictions → float32
+  elementwise,   // the predictions' shape; a last dimension of 1 may be absent on either side →
+                 // float32
+};
+
+// The spec that targets of spec `given` are brought to; ShapeError, with both shapes and what to
+// do, when they cannot be.
+TensorSpec target_spec(TargetKind kind, const std::string& who, const TensorSpec& prediction,
+                       const TensorSpec& given);
+// The targets brought to that spec.
+Value as_targets(TargetKind kind, const std::string& who, const Value& y_true, const Value& y_pred);
+
+// [B] or [B, 1] → float32 [B]; ShapeError otherwise.
+Value as_sample_weight(const std::string& who, const Value& sample_weight, int64_t batch);
+
+// The mean over all axes but the batch: [B, ..] → [B].
+Value mean_per_sample(const Value& x);
+
+// What an own loss or metric gave, one value a sample, one an element or one in all, as float32
+// [B].
+Value own_values(const std::string& who, const Value& values, int64_t batch);
+
+// The values themselves, or cast.
+Value cast_to(const Value& x, DType dtype);
+
+}  // namespace stoker
