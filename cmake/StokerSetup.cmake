@@ -26,6 +26,16 @@ endif()
 # Warnings are for our own targets only; third-party headers arrive as system headers.
 function(stoker_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # Wrong for std::string + in GCC 12 (gcc.gnu.org/PR105651).
+      target_compile_options(${target} PRIVATE -Wno-restrict)
+    endif()
+    if(STOKER_SANITIZE)
+      # The sanitizers' own code confuses the flow analysis; the release build has this warning on.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
+  endif()
   if(STOKER_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
