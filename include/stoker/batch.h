@@ -1,0 +1,152 @@
+// Batches and where they come from. A Batch holds the tensors of one step: inputs, targets and,
+// where they are used, sample weights. Batches is any source of them: a range that can be walked
+// again every epoch, or a generator that can be walked once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <stoker/tensor.h>
+
+namespace stoker {
+
+class Batch {
+ public:
+  Batch() = default;
+  Batch(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
+  Batch(std::initializer_list<Tensor> tensors) : tensors_(tensors) {}
+
+  const Tensor& operator[](size_t index) const { return tensors_[index]; }
+  Tensor& operator[](size_t index) { return tensors_[index]; }
+  size_t size() const { return tensors_.size(); }
+  auto begin() const { return tensors_.begin(); }
+  auto end() const { return tensors_.end(); }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+// One walk over batches, by one thread.
+class BatchStream {
+ public:
+  virtual ~BatchStream() = default;
+  // The next batch, valid until the next call; null at the end.
+  virtual const Batch* next() = 0;
+};
+
+class Batches;
+
+template <class R>
+inline constexpr bool kIsBatchRange = [] {
+  if constexpr (std::is_same_v<std::remove_cvref_t<R>, Batches> || !std::ranges::input_range<R>)
+    return false;
+  else
+    return std::is_convertible_v<std::ranges::range_reference_t<R>, const Batch&>;
+}();
+template <class R>
+concept BatchRange = kIsBatchRange<R>;
+template <class F>
+concept BatchGenerator = std::is_invocable_r_v<std::optional<Batch>, F&>;
+
+class Batches {
+ public:
+  Batches() = default;  // none: defined() is false
+  // A range of Batch. One that is named is referred to and must live as long; a temporary is kept.
+  template <BatchRange R>
+  Batches(R&& range);
+  // A function that returns the next batch, or nothing at the end. It is walked once: more than one
+  // epoch needs steps_per_epoch.
+  template <BatchGenerator F>
+  Batches(F generator);
+  // For sources that are more than a range: every call begins a new walk. `size`: batches in a
+  // walk, if known.
+  Batches(std::function<std::unique_ptr<BatchStream>()> walk, std::optional<int64_t> size)
+      : walk_(std::move(walk)), size_(size) {}
+
+  bool defined() const { return walk_ != nullptr; }
+  bool repeatable() const { return repeatable_; }
+  std::optional<int64_t> size() const { return size_; }
+  std::unique_ptr<BatchStream> begin_walk() const { return walk_(); }
+
+ private:
+  template <class R>
+  class RangeStream;
+  template <class F>
+  class GeneratorStream;
+
+  std::function<std::unique_ptr<BatchStream>()> walk_;
+  std::optional<int64_t> size_;
+  bool repeatable_ = true;
+};
+
+template <class R>
+class Batches::RangeStream : public BatchStream {
+ public:
+  explicit RangeStream(R& range)
+      : iterator_(std::ranges::begin(range)), end_(std::ranges::end(range)) {}
+  const Batch* next() override {
+    if (started_ && iterator_ != end_) ++iterator_;
+    started_ = true;
+    if (iterator_ == end_) return nullptr;
+    using Element = decltype(*iterator_);
+    if constexpr (std::is_lvalue_reference_v<Element> &&
+                  std::same_as<std::remove_cvref_t<Element>, Batch>) {
+      return &*iterator_;
+    } else {
+      batch_ = *iterator_;
+      return &batch_;
+    }
+  }
+
+ private:
+  std::ranges::iterator_t<R> iterator_;
+  std::ranges::sentinel_t<R> end_;
+  bool started_ = false;
+  Batch batch_;
+};
+
+template <class F>
+class Batches::GeneratorStream : public BatchStream {
+ public:
+  explicit GeneratorStream(std::shared_ptr<F> generator) : generator_(std::move(generator)) {}
+  const Batch* next() override {
+    batch_ = (*generator_)();
+    return batch_ ? &*batch_ : nullptr;
+  }
+
+ private:
+  std::shared_ptr<F> generator_;
+  std::optional<Batch> batch_;
+};
+
+template <BatchRange R>
+Batches::Batches(R&& range) {
+  using Range = std::remove_reference_t<R>;
+  if constexpr (std::ranges::sized_range<Range>) size_ = int64_t(std::ranges::size(range));
+  // A view with input iterators is a generator; a container of the kind begins anew.
+  repeatable_ = std::ranges::forward_range<Range> || !std::ranges::view<Range>;
+  if constexpr (std::is_lvalue_reference_v<R>) {
+    walk_ = [kept = &range] { return std::make_unique<RangeStream<Range>>(*kept); };
+  } else {
+    walk_ = [kept = std::make_shared<Range>(std::move(range))] {
+      return std::make_unique<RangeStream<Range>>(*kept);
+    };
+  }
+}
+
+template <BatchGenerator F>
+Batches::Batches(F generator) : repeatable_(false) {
+  walk_ = [kept = std::make_shared<F>(std::move(generator))] {
+    return std::make_unique<GeneratorStream<F>>(kept);
+  };
+}
+
+}  // namespace stoker

@@ -1,0 +1,133 @@
+// Callbacks: what a fit, evaluate or predict calls at its turns. Derive from Callback and override
+// what is of interest; everything is called on the thread that trains.
+//
+//   struct Printer : Callback {
+//     void on_epoch_end(int64_t epoch, const Logs& logs) override { std::printf("%ld %f\n", epoch,
+//     logs["loss"]); }
+//   };
+//   Printer printer;
+//   model.fit(x, y, {.callbacks = {printer, EarlyStopping({.patience = 3})}});
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <stoker/history.h>
+#include <stoker/tensor.h>
+
+namespace stoker {
+
+class Model;
+
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  virtual void on_train_begin() {}
+  virtual void on_train_end(const Logs& logs) { (void)logs; }
+  virtual void on_epoch_begin(int64_t epoch) { (void)epoch; }
+  // With the validation's results as "val_loss", … in the epochs that validate.
+  virtual void on_epoch_end(int64_t epoch, const Logs& logs) { (void)epoch, (void)logs; }
+  virtual void on_train_batch_begin(int64_t batch) { (void)batch; }
+  // Logs are read only when asked: a callback that does not look costs no synchronisation.
+  virtual void on_train_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_test_begin() {}
+  virtual void on_test_end(const Logs& logs) { (void)logs; }
+  virtual void on_test_batch_begin(int64_t batch) { (void)batch; }
+  virtual void on_test_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_predict_begin() {}
+  virtual void on_predict_end() {}
+  virtual void on_predict_batch_begin(int64_t batch) { (void)batch; }
+  virtual void on_predict_batch_end(int64_t batch) { (void)batch; }
+
+  // The model that calls; Error outside of a call.
+  Model& model() const;
+  void set_model(Model* model) { model_ = model; }
+
+ private:
+  Model* model_ = nullptr;
+};
+
+template <class C>
+concept TemporaryCallback = std::is_base_of_v<Callback, C>;  // C is a reference for a named one
+
+// An element of a list of callbacks. A named one is referred to, so that it can be asked
+// afterwards; a temporary is kept.
+class CallbackRef {
+ public:
+  CallbackRef(std::shared_ptr<Callback> callback) : callback_(std::move(callback)) {}
+  template <std::derived_from<Callback> C>
+  CallbackRef(C& callback) : callback_(std::shared_ptr<void>(), &callback) {}
+  template <TemporaryCallback C>
+  CallbackRef(C&& callback) : callback_(std::make_shared<C>(std::move(callback))) {}
+
+  Callback& operator*() const { return *callback_; }
+  Callback* operator->() const { return callback_.get(); }
+
+ private:
+  std::shared_ptr<Callback> callback_;
+};
+
+struct LambdaCallbackOptions {
+  std::function<void(int64_t epoch)> on_epoch_begin = {};
+  std::function<void(int64_t epoch, const Logs& logs)> on_epoch_end = {};
+  std::function<void()> on_train_begin = {};
+  std::function<void(const Logs& logs)> on_train_end = {};
+  std::function<void(int64_t batch)> on_train_batch_begin = {};
+  std::function<void(int64_t batch, const Logs& logs)> on_train_batch_end = {};
+};
+class LambdaCallback : public Callback {
+ public:
+  explicit LambdaCallback(LambdaCallbackOptions options) : options_(std::move(options)) {}
+  void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
+  void on_epoch_begin(int64_t epoch) override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_batch_begin(int64_t batch) override;
+  void on_train_batch_end(int64_t batch, const Logs& logs) override;
+
+ private:
+  LambdaCallbackOptions options_;
+};
+
+struct EarlyStoppingOptions {
+  std::string monitor = "val_loss";
+  double min_delta = 0.0;
+  int64_t patience = 0;
+  std::string mode = "auto";  // min, max; auto: max for accuracies, precision, recall and auc
+  std::optional<double> baseline = {};
+  bool restore_best_weights = false;
+  int64_t start_from_epoch = 0;
+};
+// Ends the training when `monitor` has not become better by more than min_delta for `patience`
+// epochs.
+class EarlyStopping : public Callback {
+ public:
+  explicit EarlyStopping(EarlyStoppingOptions options = {});  // ValueError for an unknown mode
+  void on_train_begin() override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_end(const Logs& logs) override;
+
+  std::optional<int64_t> stopped_epoch() const { return stopped_epoch_; }
+  int64_t best_epoch() const { return best_epoch_; }
+  double best() const { return best_; }
+
+ private:
+  bool improves(double value, double reference) const;
+
+  EarlyStoppingOptions options_;
+  bool maximise_ = false;
+  double best_ = 0;
+  int64_t best_epoch_ = 0;
+  int64_t wait_ = 0;
+  std::optional<int64_t> stopped_epoch_;
+  std::vector<Tensor> best_weights_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,221 @@
+// Models: layers put together, trained and used. Sequential is a list of layers, Model a graph of
+// them. Both are value handles (copies share everything) and layers themselves: a model can be part
+// of another.
+//
+//   Sequential model({Input({28, 28, 1}), Flatten(), Dense(10, {.activation = "softmax"})});
+//   model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics =
+//   {"accuracy"}}); History history = model.fit(x, y, {.epochs = 5});
+//
+// A step is compiled once for every shape of batch and then only run. One thread at a time may use
+// a model.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <stoker/batch.h>
+#include <stoker/callbacks.h>
+#include <stoker/context.h>
+#include <stoker/history.h>
+#include <stoker/layer.h>
+#include <stoker/losses.h>
+#include <stoker/metrics.h>
+#include <stoker/optimizers.h>
+#include <stoker/run_plan.h>
+
+namespace stoker {
+
+class ModelBase;
+
+// One tensor, or one for each input, target or output.
+class TensorList {
+ public:
+  TensorList() = default;
+  TensorList(const Tensor& tensor) : list_{tensor} {}
+  TensorList(std::vector<Tensor> tensors) : list_(std::move(tensors)) {}
+  TensorList(std::initializer_list<Tensor> tensors) : list_(tensors) {}
+  const std::vector<Tensor>& list() const { return list_; }
+  bool empty() const { return list_.empty(); }
+  size_t size() const { return list_.size(); }
+  const Tensor& operator[](size_t index) const { return list_[index]; }
+
+ private:
+  std::vector<Tensor> list_;
+};
+
+// One loss, or one for each output.
+class LossList {
+ public:
+  LossList() = default;
+  LossList(const char* name) : list_{Loss(name)} {}
+  LossList(const std::string& name) : list_{Loss(name)} {}
+  LossList(const Loss& loss) : list_{loss} {}
+  LossList(std::vector<Loss> losses) : list_(std::move(losses)) {}
+  LossList(std::initializer_list<Loss> losses) : list_(losses) {}
+  const std::vector<Loss>& list() const { return list_; }
+
+ private:
+  std::vector<Loss> list_;
+};
+
+template <class B>
+concept BatchesLike = std::is_convertible_v<B, Batches>;
+
+// Arrays {x, y} or {x, y, sample_weight}, or batches.
+class ValidationData {
+ public:
+  ValidationData() = default;  // none
+  ValidationData(TensorList inputs, TensorList targets, TensorList weights = {})
+      : x(std::move(inputs)), y(std::move(targets)), sample_weight(std::move(weights)) {}
+  template <BatchesLike B>
+  ValidationData(B&& source) : batches(std::forward<B>(source)) {}
+  bool defined() const { return batches.defined() || !x.empty(); }
+
+  TensorList x, y, sample_weight;
+  Batches batches;
+};
+
+struct ModelOptions {
+  std::string name = "";
+};
+
+struct CompileArgs {
+  Optimizer optimizer = "rmsprop";
+  LossList loss = {};
+  std::vector<double> loss_weights = {};  // one for each output; empty: all 1
+  std::vector<Metric> metrics = {};
+  Context* context = nullptr;  // null: the default one; must outlive the model
+};
+
+struct FitArgs {
+  int64_t epochs = 1;
+  std::optional<int64_t> batch_size = {};  // of arrays: 32
+  bool shuffle = true;  // arrays, before every epoch; a function of seed and epoch
+  ValidationData validation_data = {};
+  double validation_split = 0.0;  // the last part of the arrays, before shuffling
+  std::optional<int64_t> validation_batch_size = {};  // batch_size
+  TensorList sample_weight = {};                      // [N], for arrays
+  std::map<int64_t, double> class_weight = {};        // classes that are not listed weigh 1
+  std::optional<int64_t> steps_per_epoch = {};        // batches go on where the last epoch ended
+  std::optional<int64_t> validation_steps = {};
+  int64_t initial_epoch = 0;
+  int verbose = 1;  // 0: silent; 1: a line an epoch to Context::out
+  std::vector<CallbackRef> callbacks = {};
+};
+
+struct EvaluateArgs {
+  std::optional<int64_t> batch_size = {};  // 32
+  TensorList sample_weight = {};
+  std::optional<int64_t> steps = {};
+  int verbose = 0;  // 1: a line to Context::out
+  std::vector<CallbackRef> callbacks = {};
+};
+
+struct PredictArgs {
+  std::optional<int64_t> batch_size = {};  // 32
+  std::optional<int64_t> steps = {};
+  std::vector<CallbackRef> callbacks = {};
+};
+
+struct BatchArgs {
+  TensorList sample_weight = {};
+  std::map<int64_t, double> class_weight = {};
+};
+
+struct SummaryArgs {
+  int64_t batch_size = 32;  // of the memory plan
+};
+
+struct SaveArgs {
+  bool include_optimizer = true;  // with it training goes on exactly where it stopped
+};
+
+class Model : public Layer {
+ public:
+  Model() = default;  // undefined
+  // Everything between inputs and outputs becomes part of the model; layers without a name get one.
+  Model(const Value& input, const Value& output, const ModelOptions& options = {});
+  Model(const Values& inputs, const Values& outputs, const ModelOptions& options = {});
+
+  // Inside function() and in the functional API: part of what is traced or drawn.
+  using Layer::operator();
+  // Runs the inference program.
+  Tensor operator()(const Tensor& x) const;
+
+  // What trains how. Which layers are frozen is looked at here: to change it later, compile again.
+  void compile(const CompileArgs& args) const;
+  bool compiled() const;
+
+  // Trains. Errors leave what was trained so far in place, with history().
+  History fit(const TensorList& x, const TensorList& y, const FitArgs& args = {}) const;
+  History fit(const Batches& batches, const FitArgs& args = {}) const;
+  // Loss and metrics in inference mode.
+  Logs evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args = {}) const;
+  Logs evaluate(const Batches& batches, const EvaluateArgs& args = {}) const;
+  // Outputs in inference mode, one row a sample. predict() is for models of one output.
+  Tensor predict(const TensorList& x, const PredictArgs& args = {}) const;
+  Tensor predict(const Batches& batches, const PredictArgs& args = {}) const;
+  std::vector<Tensor> predict_all(const TensorList& x, const PredictArgs& args = {}) const;
+  std::vector<Tensor> predict_all(const Batches& batches, const PredictArgs& args = {}) const;
+
+  // One step each. The logs are live and count from the last reset_metrics(), as in Keras 3.
+  Logs train_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args = {}) const;
+  Logs train_on_batch(
+      const Batch& batch) const;  // inputs, targets [, sample weights]; allocates nothing
+  Logs test_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args = {}) const;
+  Tensor predict_on_batch(const TensorList& x) const;
+  void reset_metrics() const;
+
+  // Asks the running fit to end after this batch.
+  void stop_training() const;
+  const History& history() const;  // of the last fit, also of one that threw
+  Optimizer optimizer() const;     // undefined before compile
+  RunPlan run_plan() const;
+
+  const std::vector<Layer>& layers() const;
+  Layer get_layer(std::string_view name) const;  // ValueError lists the names
+  Layer get_layer(int64_t index) const;          // negative counts from the end
+  const Values& inputs() const;                  // sketched; for models made of parts of this one
+  const Values& outputs() const;
+  Value output_of(std::string_view layer) const;  // of the layer's first use here
+  std::vector<Variable> trainable_variables() const;
+  std::vector<Variable> non_trainable_variables() const;
+  int64_t count_params() const;
+  // A table: layers, shapes, parameters, FLOPs a sample and, once compiled, the memory plan.
+  std::string summary(const SummaryArgs& args = {}) const;
+
+  // docs/formats/stoker-model.md. Atomic: at any moment the file is the old one or the new one.
+  void save(const std::string& path, const SaveArgs& args = {}) const;
+  void save_weights(const std::string& path) const;
+  void load_weights(const std::string& path) const;
+
+ protected:
+  explicit Model(std::shared_ptr<ModelBase> base);
+  ModelBase& impl() const;
+  friend class ModelAccess;
+};
+
+class Sequential : public Model {
+ public:
+  // A first element Input(…) fixes the input's shape; without it the model is built by the first
+  // data it meets.
+  explicit Sequential(std::initializer_list<Layer> layers = {}, const ModelOptions& options = {});
+  explicit Sequential(const std::vector<Layer>& layers, const ModelOptions& options = {});
+  void add(const Layer& layer) const;  // Error once the model is compiled
+};
+
+// Makes a layer of the user's own from its saved configuration.
+using LayerFactory = std::function<Layer(const Attrs& config)>;
+struct LoadArgs {
+  std::map<std::string, LayerFactory, std::less<>> custom_layers = {};  // by kind()
+  Context* context = nullptr;
+};
+// Architecture, weights and, where they were saved, compile settings and the optimiser's state. The
+// file is not trusted: whatever is wrong with it is a FileError or ValueError that names it.
+Model load_model(const std::string& path, const LoadArgs& args = {});
+
+}  // namespace stoker

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+#include <stoker/layers.h>
+#include <nlohmann/json.hpp>
+
+#include "graph/op.h"
+#include "train/architecture.h"
+#include "train/attrs_json.h"
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxNesting = 32;  // models inside models
+
+[[noreturn]] void fail(const std::string& where, const std::string& what) {
+  throw ValueError(fmt::format("{}: {}", where, what));
+}
+
+const Json& field(const Json& json, const char* name, Json::value_t type,
+                  const std::string& where) {
+  if (!json.is_object()) fail(where, "expected a JSON object");
+  auto found = json.find(name);
+  if (found == json.end()) fail(where, fmt::format("\"{}\" is missing", name));
+  if (found->type() != type) fail(where, fmt::format("\"{}\" is of the wrong type", name));
+  return *found;
+}
+
+std::string text(const Json& json, const char* name, const std::string& where) {
+  return field(json, name, Json::value_t::string, where).get<std::string>();
+}
+
+const Json& list(const Json& json, const char* name, const std::string& where) {
+  return field(json, name, Json::value_t::array, where);
+}
+
+// An index below `limit`.
+size_t index(const Json& json, size_t limit, const std::string& where, const char* what) {
+  if (!json.is_number_unsigned() || json.get<uint64_t>() >= limit)
+    fail(where, fmt::format("there is no {} {}; a node can refer only to what stands before it",
+                            what, json.dump()));
+  return json.get<size_t>();
+}
+
+class Reader {
+ public:
+  Reader(const std::vector<Tensor>& constants, const LayerFactories& custom)
+      : constants_(constants), custom_(custom) {}
+
+  std::shared_ptr<ModelBase> model(const Json& json, const std::string& where, int depth) {
+    if (depth > kMaxNesting)
+      fail(where, fmt::format("models are nested more than {} deep", kMaxNesting));
+    std::string kind = text(json, "kind", where), name = text(json, "name", where);
+    std::string here = fmt::format("{} \"{}\"", kind, name);
+    std::vector<Layer> layers;
+    for (const Json& each : list(json, "layers", here))
+      layers.push_back(layer(each, fmt::format("{}, layer {}", here, layers.size()), depth));
+    name_layers(layers);
+    Values inputs = this->inputs(json, here);
+    if (kind == "Sequential") return sequential(inputs, layers, name, here);
+    if (kind != "Functional") fail(where, fmt::format("unknown kind of model \"{}\"", kind));
+    return functional(json, inputs, layers, name, here);
+  }
+
+ private:
+  Layer layer(const Json& json, const std::string& where, int depth) {
+    std::string kind = text(json, "kind", where), name = text(json, "name", where);
+    if (name.empty()) fail(where, "a layer has no name");
+    if (kind == "Functional" || kind == "Sequential")
+      return ModelAccess::wrap(model(json, where, depth + 1));
+    Attrs config = attrs_from_json(field(json, "config", Json::value_t::object, where).dump());
+    try {
+      return layer_from_config(kind, name, config, custom_);
+    } catch (const Error& error) {
+      fail(where, error.what());
+    }
+  }
+
+  Values inputs(const Json& json, const std::string& where) {
+    Values values;
+    for (const Json& each : list(json, "inputs", where)) {
+      Shape shape;
+      for (const Json& extent : list(each, "shape", where)) {
+        if (!extent.is_number_unsigned() || shape.rank() + 1 >= Shape::kMaxRank ||
+            extent.get<uint64_t>() > kMaxExtent)
+          fail(where, fmt::format("an input has the shape {}", each["shape"].dump()));
+        Ints dims(shape.begin(), shape.end());
+        dims.push_back(extent.get<int64_t>());
+        shape = Shape(std::span<const int64_t>(dims));
+      }
+      values.push_back(sketch_input(text(each, "name", where),
+                                    {dtype_from_name(text(each, "dtype", where)), shape}));
+    }
+    if (values.empty()) fail(where, "it has no inputs");
+    return values;
+  }
+
+  static std::shared_ptr<ModelBase> sequential(const Values& inputs,
+                                               const std::vector<Layer>& layers,
+                                               const std::string& name, const std::string& where) {
+    if (inputs.size() != 1) fail(where, fmt::format("it has {} inputs, expected 1", inputs.size()));
+    return std::make_shared<ModelBase>(inputs[0], layers, name);
+  }
+
+  std::shared_ptr<ModelBase> functional(const Json& json, const Values& inputs,
+                                        const std::vector<Layer>& layers, const std::string& name,
+                                        const std::string& where) {
+    std::vector<Values> nodes;
+    for (const Json& each : list(json, "nodes", where)) {
+      std::string here = fmt::format("{}, node {}", where, nodes.size());
+      Values from;
+      for (const Json& one : list(each, "from", here))
+        from.push_back(reference(one, inputs, nodes, here));
+      if (from.empty()) fail(here, "it has no inputs");
+      nodes.push_back(node(each, from, layers, here));
+    }
+    Values outputs;
+    for (const Json& one : list(json, "outputs", where))
+      outputs.push_back(reference(one, inputs, nodes, where));
+    return std::make_shared<ModelBase>(inputs, outputs, name);
+  }
+
+  Values node(const Json& json, const Values& from, const std::vector<Layer>& layers,
+              const std::string& where) {
+    try {
+      if (json.contains("layer"))
+        return layers[index(json["layer"], layers.size(), where, "layer")].call_all(from);
+      Attrs attrs = attrs_from_json(field(json, "attrs", Json::value_t::object, where).dump());
+      return apply(text(json, "op", where), from, std::move(attrs));
+    } catch (const ShapeError& error) {
+      fail(where, error.what());
+    }
+  }
+
+  Value reference(const Json& json, const Values& inputs, const std::vector<Values>& nodes,
+                  const std::string& where) {
+    bool good = json.is_array() && json.size() >= 2 && json[0].is_string();
+    std::string kind = good ? json[0].get<std::string>() : "";
+    if (kind == "input" && json.size() == 2)
+      return inputs[index(json[1], inputs.size(), where, "input")];
+    if (kind == "constant" && json.size() == 2)
+      return constants_[index(json[1], constants_.size(), where, "constant")];
+    if (kind == "node" && json.size() == 3) {
+      const Values& outputs = nodes[index(json[1], nodes.size(), where, "node")];
+      return outputs[index(json[2], outputs.size(), where, "output")];
+    }
+    fail(where, fmt::format("{} refers to nothing", json.dump()));
+  }
+
+  static constexpr uint64_t kMaxExtent = uint64_t(1) << 40;
+  const std::vector<Tensor>& constants_;
+  const LayerFactories& custom_;
+};
+
+}  // namespace
+
+std::shared_ptr<ModelBase> architecture_from_json(std::string_view text,
+                                                  const std::vector<Tensor>& constants,
+                                                  const LayerFactories& custom) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw ValueError("the architecture is not valid JSON");
+  return Reader(constants, custom).model(json, "architecture", 0);
+}
+
+}  // namespace stoker

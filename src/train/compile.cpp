@@ -1,0 +1,82 @@
+#include "train/compile.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "train/model_base.h"
+
+namespace stoker {
+
+namespace {
+
+template <class T>
+std::vector<T> for_each_output(const char* what, std::vector<T> given, size_t outputs,
+                               const std::string& title) {
+  if (given.size() == 1) given.resize(outputs, given[0]);
+  if (given.size() != outputs)
+    throw ValueError(
+        fmt::format("compile: {} has {} outputs, got {} {}", title, outputs, given.size(), what));
+  return given;
+}
+
+void check_weights(const std::vector<double>& weights) {
+  for (double weight : weights)
+    if (!std::isfinite(weight))
+      throw ValueError(fmt::format("compile: a loss weight is {}", weight));
+}
+
+Variable make_random_state(uint64_t seed) {
+  auto key = int64_t(derived_seed(seed, kDropoutPurpose));
+  return {"random_state",
+          Tensor::from<int64_t>({key, 0}, {2}),
+          {.trainable = false, .category = MemoryCategory::metrics}};
+}
+
+}  // namespace
+
+void compile_model(ModelBase& model, const CompileArgs& args) {
+  Trainer& trainer = trainer_of(model);
+  if (trainer.busy) throw Error("compile: this model is being trained");
+  if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
+  if (args.loss.list().empty()) throw ValueError("compile: no loss was given");
+  for (const Loss& loss : args.loss.list())
+    if (!loss.defined()) throw ValueError("compile: one of the losses is undefined");
+  check_weights(args.loss_weights);
+
+  auto compiled = std::make_unique<Compiled>();
+  compiled->args = args;
+  std::swap(trainer.compiled, compiled);
+  try {
+    finish_compile(model);
+  } catch (...) {
+    std::swap(trainer.compiled, compiled);
+    throw;
+  }
+  trainer.context = args.context ? args.context : &default_context();
+  trainer.programs.clear();
+  if (!trainer.random_state.defined()) {
+    trainer.seed = trainer.context->seed.value();
+    trainer.random_state = make_random_state(trainer.seed);
+  }
+}
+
+void finish_compile(ModelBase& model) {
+  Compiled& compiled = *model.trainer->compiled;
+  if (compiled.training || !model.connected()) return;
+  const std::vector<std::string>& outputs = model.topology("compile").output_names;
+  compiled.losses =
+      for_each_output("losses", compiled.args.loss.list(), outputs.size(), model.title());
+  std::vector<double> weights = compiled.args.loss_weights;
+  if (weights.empty()) weights = {1.0};
+  compiled.loss_weights = for_each_output("loss weights", weights, outputs.size(), model.title());
+  compiled.trainable = model.trainable_weights();
+  for (const auto& layer : model.leaves())
+    compiled.trainable_layers.emplace_back(layer, layer->trainable());
+  compiled.args.optimizer.build(compiled.trainable);
+  auto evaluation = std::make_shared<MetricSet>(compiled.args.metrics, outputs);
+  compiled.training = std::make_shared<MetricSet>(compiled.args.metrics, outputs);
+  compiled.evaluation = std::move(evaluation);
+}
+
+}  // namespace stoker

@@ -1,0 +1,68 @@
+#include "train/feed.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace stoker {
+
+Feed::Feed(std::vector<Tensor> columns, int64_t batch_size, const FeedOptions& options)
+    : options_(options), arrays_(std::make_unique<ArrayBatches>(std::move(columns), batch_size)) {}
+
+Feed::Feed(const Batches& batches, const FeedOptions& options)
+    : options_(options), batches_(batches) {}
+
+std::optional<int64_t> Feed::steps() const {
+  if (options_.steps) return options_.steps;
+  return arrays_ ? std::optional(arrays_->steps()) : batches_.size();
+}
+
+void Feed::begin_epoch(int64_t epoch) {
+  if (peeked_ != nullptr) return;
+  epoch_ = epoch;
+  step_ = 0;
+  if (options_.restart || !options_.steps) walking_ = false;
+}
+
+void Feed::begin_walk() {
+  // With whole walks the epoch's number shuffles, so that a training that starts later sees the
+  // same order.
+  int64_t number = options_.restart ? epoch_ : walks_;
+  if (arrays_ && options_.shuffle)
+    arrays_->begin_shuffled(options_.seed, uint64_t(number));
+  else if (arrays_)
+    arrays_->begin_in_order();
+  else if (walks_ > 0 && !batches_.repeatable())
+    throw ValueError(fmt::format(
+        "{}: the batches can be walked only once and ended in epoch {}, step {}; pass a range "
+        "that can be walked again, or fewer epochs or steps",
+        options_.action, epoch_ + 1, step_ + 1));
+  else
+    walk_ = batches_.begin_walk();
+  walking_ = true;
+  walk_batches_ = 0;
+  ++walks_;
+}
+
+const Batch* Feed::peek() {
+  if (peeked_ == nullptr) peeked_ = next();
+  return peeked_;
+}
+
+const Batch* Feed::next() {
+  if (peeked_ != nullptr) return std::exchange(peeked_, nullptr);
+  if (options_.steps && step_ == *options_.steps) return nullptr;
+  if (!walking_) begin_walk();
+  const Batch* batch = arrays_ ? arrays_->next() : walk_->next();
+  if (batch == nullptr) {
+    if (walk_batches_ == 0)
+      throw ValueError(fmt::format("{}: the data is empty: there is no batch", options_.action));
+    walking_ = false;
+    return options_.steps ? next() : nullptr;
+  }
+  ++walk_batches_;
+  ++step_;
+  return batch;
+}
+
+}  // namespace stoker

@@ -1,0 +1,162 @@
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "train/loops.h"
+#include "train/steps.h"
+
+namespace stoker {
+
+namespace {
+
+// Marks the model as training; a fit inside a callback of another would spoil its sums.
+class Busy {
+ public:
+  explicit Busy(Trainer& trainer) : trainer_(trainer) {
+    if (trainer.busy) throw Error("fit: this model is being trained by a fit that has not ended");
+    trainer.busy = true;
+    trainer.stop = false;
+  }
+  ~Busy() { trainer_.busy = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Trainer& trainer_;
+};
+
+std::string with_thousands(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = int64_t(digits.size()) - 3; at > 0; at -= 3) digits.insert(size_t(at), ",");
+  return digits;
+}
+
+// "Epoch 1/5  1875 steps  3.2 s  18,700 samples/s  loss 0.1432  accuracy 0.9561"
+std::string epoch_line(const FitArgs& args, int64_t epoch, int64_t steps, int64_t samples,
+                       double seconds, const Logs& logs) {
+  auto rate = int64_t(seconds > 0 ? double(samples) / seconds : 0);
+  return fmt::format("Epoch {}/{}  {} steps  {:.1f} s  {} samples/s  {}\n", epoch + 1, args.epochs,
+                     steps, seconds, with_thousands(rate), to_string(logs));
+}
+
+Logs joined(const Logs& first, const Logs& second) {
+  std::vector<std::pair<std::string, double>> all;
+  for (const Logs* logs : {&first, &second})
+    for (size_t i = 0; i < logs->size(); ++i) all.emplace_back(logs->names()[i], logs->value(i));
+  return Logs(std::move(all));
+}
+
+class FitLoop {
+ public:
+  FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args)
+      : model_(ModelAccess::base(model)),
+        trainer_(*model_.trainer),
+        compiled_(compiled_of(model_, "fit")),
+        training_(training),
+        validation_(validation),
+        args_(args),
+        callbacks_(args.callbacks, model) {}
+
+  History run() {
+    Busy busy(trainer_);
+    if (!model_.connected()) {
+      training_.begin_epoch(args_.initial_epoch);
+      prepare(model_, training_.peek()->tensors(), "fit");
+    }
+    live_ = Logs(compiled_.training);
+    trainer_.history = {};
+    trainer_.history.begin({args_.epochs, training_.steps().value_or(-1), training_.batch_size()});
+    trainer_.batch_size = training_.batch_size();
+    callbacks_(&Callback::on_train_begin);
+    Logs logs;
+    for (int64_t epoch = args_.initial_epoch; epoch < args_.epochs && !trainer_.stop; ++epoch)
+      logs = run_epoch(epoch);
+    callbacks_(&Callback::on_train_end, logs);
+    return trainer_.history;
+  }
+
+ private:
+  Logs run_epoch(int64_t epoch) {
+    callbacks_(&Callback::on_epoch_begin, epoch);
+    compiled_.training->reset();
+    training_.begin_epoch(epoch);
+    int64_t begin = steady_clock().now(), steps = run_batches(epoch);
+    Logs logs = live_.snapshot();
+    double seconds = double(steady_clock().now() - begin) * 1e-9;
+    if (validation_ != nullptr) {
+      validation_->begin_epoch(0);
+      run_evaluation(model_, *validation_, callbacks_, "fit: validation");
+      logs = joined(logs, compiled_.evaluation->with_prefix("val_"));
+    }
+    trainer_.history.append(epoch, logs);
+    if (args_.verbose > 0 && trainer_.context->out != nullptr)
+      *trainer_.context->out << epoch_line(args_, epoch, steps, compiled_.training->samples(),
+                                           seconds, logs)
+                             << std::flush;
+    callbacks_(&Callback::on_epoch_end, epoch, logs);
+    return logs;
+  }
+
+  int64_t run_batches(int64_t epoch) {
+    StepPlace place{.action = "fit", .epoch = epoch, .step = 0};
+    while (!trainer_.stop) {
+      const Batch* batch = training_.next();
+      if (batch == nullptr) break;
+      callbacks_(&Callback::on_train_batch_begin, place.step);
+      run_training_step(model_, inputs_of(*batch), place);
+      callbacks_(&Callback::on_train_batch_end, place.step, live_);
+      ++place.step;
+    }
+    return place.step;
+  }
+
+  // Arrays bring their weights as a column; other batches get those of their classes here.
+  std::span<const Tensor> inputs_of(const Batch& batch) {
+    if (training_.arrays() != nullptr) return batch.tensors();
+    prepare(model_, batch.tensors(), "fit");
+    if (args_.class_weight.empty()) return batch.tensors();
+    size_t own = model_.topology("fit").inputs.size() + 1;
+    if (batch.size() < own) return batch.tensors();  // the step will say what is missing
+    if (!class_weights_) class_weights_.emplace(class_weights(model_, args_.class_weight, "fit"));
+    Tensor weights = class_weights_->of(batch[own - 1], batch.size() > own ? batch[own] : Tensor());
+    trainer_.scratch.assign(batch.begin(), batch.begin() + int64_t(own));
+    trainer_.scratch.push_back(std::move(weights));
+    return trainer_.scratch;
+  }
+
+  ModelBase& model_;
+  Trainer& trainer_;
+  Compiled& compiled_;
+  Feed& training_;
+  Feed* validation_;
+  const FitArgs& args_;
+  CallbackCalls callbacks_;
+  Logs live_;
+  std::optional<ClassWeights> class_weights_;
+};
+
+}  // namespace
+
+History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args) {
+  return FitLoop(model, training, validation, args).run();
+}
+
+void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
+                    const char* action) {
+  Compiled& compiled = compiled_of(model, action);
+  compiled.evaluation->reset();
+  Logs live(compiled.evaluation);
+  callbacks(&Callback::on_test_begin);
+  StepPlace place{.action = action, .epoch = -1, .step = 0};
+  while (const Batch* batch = feed.next()) {
+    callbacks(&Callback::on_test_batch_begin, place.step);
+    prepare(model, batch->tensors(), action);
+    run_test_step(model, batch->tensors(), place);
+    callbacks(&Callback::on_test_batch_end, place.step, live);
+    ++place.step;
+  }
+  callbacks(&Callback::on_test_end, live);
+}
+
+}  // namespace stoker

@@ -1,0 +1,131 @@
+#include <stoker/function.h>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "train/optimizer_impl.h"
+#include "train/program_cache.h"
+#include "train/trainer.h"
+
+namespace stoker {
+
+// Where a result is: still with the program, or fetched.
+struct LazyTensor::State {
+  Program* program = nullptr;  // null once fetched
+  size_t index = 0;
+  Tensor value;
+
+  void fetch() {
+    if (program == nullptr) return;
+    Program* from = std::exchange(program, nullptr);
+    value = from->output(index);
+  }
+};
+
+Tensor LazyTensor::tensor() const {
+  if (state_ == nullptr) throw Error("an empty LazyTensor was read");
+  state_->fetch();
+  return state_->value;
+}
+
+double LazyTensor::item() const {
+  if (state_ != nullptr && state_->program != nullptr)
+    return state_->program->scalar(state_->index);
+  return tensor().item();
+}
+
+struct TracedFunction::Impl {
+  Body body;
+  FunctionOptions options;
+  Context* context;
+  ProgramCache programs;
+  Variable random_state;
+  std::vector<Optimizer> optimizers;                        // whose apply() the body calls
+  std::vector<std::shared_ptr<LazyTensor::State>> results;  // of the last call
+  size_t traces = 0;
+
+  ~Impl() {
+    try {
+      release_results();
+    } catch (const std::exception&) {  // the holder finds an undefined tensor
+    }
+  }
+  // Which of their programs the optimisers ask for: one bit each.
+  int kind() const {
+    int kind = 0;
+    for (size_t i = 0; i < optimizers.size(); ++i) kind |= int(updates_next(optimizers[i])) << i;
+    return kind;
+  }
+  CachedProgram& trace(std::span<const Tensor> inputs);
+  // A later run overwrites the outputs: what somebody still holds is fetched before.
+  void release_results() {
+    for (const auto& result : results)
+      if (result.use_count() > 1) result->fetch();
+    results.clear();
+  }
+};
+
+TracedFunction::TracedFunction(Body body, FunctionOptions options)
+    : impl_(std::make_shared<Impl>()) {
+  impl_->body = std::move(body);
+  impl_->context = options.context ? options.context : &default_context();
+  impl_->options = std::move(options);
+}
+
+size_t TracedFunction::traces() const { return impl_->traces; }
+
+CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
+  if (!random_state.defined()) {
+    auto key = int64_t(derived_seed(context->seed.value(), kDropoutPurpose));
+    random_state = Variable(options.name + "/random_state", Tensor::from<int64_t>({key, 0}, {2}),
+                            {.trainable = false, .category = MemoryCategory::metrics});
+  }
+  auto graph = std::make_unique<Graph>();
+  graph->set_training(options.training);
+  graph->set_random_state(graph->variable(random_state));
+  Values values;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values.push_back(
+        graph->input(fmt::format("argument {} of {}", i, options.name), inputs[i].spec()));
+  AppliedOptimizers applied;
+  Values outputs;
+  {
+    Graph::Scope scope(*graph, options.name);
+    outputs = body(values);
+    for (Value& output : outputs)
+      if (output.traced() == nullptr)
+        output = output + 0.0;  // a variable or constant joins the graph
+    if (options.training) {
+      Graph::Scope phase(*graph, Phase::update);
+      graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})));
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    graph->output(outputs[i], fmt::format("result {}", i));
+  ++traces;
+  optimizers = applied.list();
+  return programs.add(kind(), specs_of(inputs), std::move(graph), *context);
+}
+
+std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) const {
+  Impl& impl = *impl_;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].defined())
+      throw ValueError(fmt::format("{}: argument {} is an undefined tensor", impl.options.name, i));
+  impl.release_results();
+  CachedProgram* known = impl.programs.find(impl.kind(), inputs);
+  CachedProgram& cached = known ? *known : impl.trace(inputs);
+  cached.program->run(inputs);
+  for (const Optimizer& optimizer : impl.optimizers) count_batch(optimizer);
+  std::vector<LazyTensor> results;
+  for (size_t i = 0; i < cached.graph->outputs().size(); ++i) {
+    impl.results.push_back(std::make_shared<LazyTensor::State>());
+    impl.results.back()->program = cached.program.get();
+    impl.results.back()->index = i;
+    results.push_back(LazyTensor(impl.results.back()));
+  }
+  return results;
+}
+
+}  // namespace stoker

@@ -1,0 +1,58 @@
+// The loops over batches behind fit, evaluate and predict.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/feed.h"
+#include "train/model_base.h"
+#include "train/sample_weights.h"
+#include "train/trainer.h"
+
+namespace stoker {
+
+// The callbacks of one call: they know the model for as long as it lasts.
+class CallbackCalls {
+ public:
+  CallbackCalls(const std::vector<CallbackRef>& list, const Model& model)
+      : list_(list), model_(model) {
+    for (const CallbackRef& callback : list_) callback->set_model(&model_);
+  }
+  ~CallbackCalls() {
+    for (const CallbackRef& callback : list_) callback->set_model(nullptr);
+  }
+  CallbackCalls(const CallbackCalls&) = delete;
+  CallbackCalls& operator=(const CallbackCalls&) = delete;
+
+  template <class... Parameters, class... Arguments>
+  void operator()(void (Callback::*turn)(Parameters...), Arguments&&... arguments) const {
+    for (const CallbackRef& callback : list_) ((*callback).*turn)(arguments...);
+  }
+
+ private:
+  const std::vector<CallbackRef>& list_;
+  Model model_;
+};
+
+// What the data of a fit or an evaluation becomes: columns x…, y… [, weights…] of equal length,
+// checked.
+std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorList& x,
+                                 const TensorList& y, const TensorList& sample_weight,
+                                 const std::map<int64_t, double>& class_weight, const char* action);
+// Checks that there are tensors; builds a Sequential that has no Input for the first of them.
+void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* action);
+// The weights of a model's classes; ValueError for models of several outputs.
+ClassWeights class_weights(ModelBase& model, const std::map<int64_t, double>& weights,
+                           const char* action);
+// ValueError unless it is at least 1.
+int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fallback,
+                           const char* action);
+
+History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args);
+// Leaves the result in the model's evaluation sums.
+void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
+                    const char* action);
+std::vector<Tensor> run_predict(ModelBase& model, Feed& feed, const CallbackCalls& callbacks);
+
+}  // namespace stoker

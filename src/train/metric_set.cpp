@@ -1,0 +1,94 @@
+#include "train/metric_set.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "graph/graph.h"
+
+namespace stoker {
+
+namespace {
+
+Variable make_sum(const std::string& name) {
+  return {name + "/sum", Tensor(0.0F), {.trainable = false, .category = MemoryCategory::metrics}};
+}
+
+void check_output(const Metric& metric, const std::vector<std::string>& outputs) {
+  if (!metric.output().empty() && std::ranges::find(outputs, metric.output()) == outputs.end())
+    throw ValueError(
+        fmt::format("metric \"{}\" is for output \"{}\", which does not exist; there are: {}",
+                    metric.name(), metric.output(), fmt::join(outputs, ", ")));
+}
+
+}  // namespace
+
+MetricSet::MetricSet(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs)
+    : names_{"loss"} {
+  bool several = outputs.size() > 1;
+  if (several)
+    for (const std::string& output : outputs) names_.push_back(output + "_loss");
+  for (const std::string& name : names_) loss_sums_.push_back(make_sum(name));
+  for (const Metric& metric : metrics) check_output(metric, outputs);
+  for (size_t output = 0; output < outputs.size(); ++output)
+    for (const Metric& metric : metrics) {
+      if (!metric.output().empty() && metric.output() != outputs[output]) continue;
+      std::string name = several ? outputs[output] + "_" + metric.name() : metric.name();
+      std::string candidate = name;
+      for (int number = 1; std::ranges::find(names_, candidate) != names_.end(); ++number)
+        candidate = fmt::format("{}_{}", name, number);
+      names_.push_back(candidate);
+      metrics_.push_back({metric.clone(), output});
+    }
+  values_.resize(names_.size());
+  value_versions_.resize(names_.size());
+}
+
+void MetricSet::append(Graph& graph, const Value& loss, const Values& output_losses,
+                       const Values& targets, const Values& predictions,
+                       const Values& sample_weights, int64_t batch_size) const {
+  Graph::Scope scope(graph, "metrics");
+  Graph::Scope phase(graph, Phase::update);
+  auto add = [&](const Variable& sum, const Value& value) {
+    graph.assign(sum, Value(sum) + value * double(batch_size));
+  };
+  add(loss_sums_[0], loss);
+  for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], output_losses[i - 1]);
+  for (const OutputMetric& each : metrics_)
+    each.metric.update(targets[each.output], predictions[each.output], sample_weights[each.output]);
+}
+
+void MetricSet::reset() {
+  for (Variable& sum : loss_sums_) sum.write(Tensor(0.0F));
+  for (const OutputMetric& each : metrics_) each.metric.reset();
+  samples_ = 0;
+  ++version_;
+}
+
+void MetricSet::count(int64_t samples) {
+  samples_ += samples;
+  ++version_;
+}
+
+double MetricSet::read(size_t index) const {
+  if (value_versions_[index] == version_) return values_[index];
+  ++reads_;
+  double value = 0;
+  if (index >= loss_sums_.size())
+    value = metrics_[index - loss_sums_.size()].metric.result();
+  else if (samples_ > 0)
+    value = loss_sums_[index].read().item() / double(samples_);
+  values_[index] = value;
+  value_versions_[index] = version_;
+  return value;
+}
+
+Logs MetricSet::with_prefix(const std::string& prefix) const {
+  std::vector<std::pair<std::string, double>> values;
+  for (size_t i = 0; i < names_.size(); ++i) values.emplace_back(prefix + names_[i], read(i));
+  return Logs(std::move(values));
+}
+
+}  // namespace stoker

@@ -1,0 +1,51 @@
+// Loss and metrics of one mode (training, or evaluation): sums on the device, read when somebody
+// asks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <stoker/history.h>
+#include <stoker/losses.h>
+#include <stoker/metrics.h>
+
+namespace stoker {
+
+class MetricSet : public LogSource {
+ public:
+  // One loss sum, one more for each output where there are several, and for each output the metrics
+  // that ask for it. ValueError when a metric names an output that does not exist.
+  MetricSet(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs);
+
+  // Appends to a step's graph: the loss of the whole, the losses of single outputs, and the
+  // metrics.
+  void append(Graph& graph, const Value& loss, const Values& output_losses, const Values& targets,
+              const Values& predictions, const Values& sample_weights, int64_t batch_size) const;
+  void reset();
+  // After a step of this many samples: what was read before is stale.
+  void count(int64_t samples);
+  int64_t samples() const { return samples_; }
+  // How often a value was read from the device.
+  int64_t reads() const { return reads_; }
+
+  const std::vector<std::string>& names() const override { return names_; }
+  double read(size_t index) const override;
+  // "val_loss", … for the logs of an epoch.
+  Logs with_prefix(const std::string& prefix) const;
+
+ private:
+  struct OutputMetric {
+    Metric metric;
+    size_t output;
+  };
+  std::vector<Variable> loss_sums_;  // the whole, then the outputs if there are several
+  std::vector<OutputMetric> metrics_;
+  std::vector<std::string> names_;
+  int64_t samples_ = 0;
+  int64_t version_ = 1;
+  mutable std::vector<double> values_;
+  mutable std::vector<int64_t> value_versions_;
+  mutable int64_t reads_ = 0;
+};
+
+}  // namespace stoker

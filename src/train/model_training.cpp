@@ -1,0 +1,211 @@
+// Model: compile, fit, evaluate, predict and single steps.
+#include <ostream>
+
+#include <fmt/format.h>
+#include <stoker/model.h>
+#include <stoker/version.h>
+
+#include "train/compile.h"
+#include "train/loops.h"
+#include "train/steps.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int64_t kBatchSize = 32;  // Keras's
+
+void check_fit(const FitArgs& args) {
+  if (args.epochs < 0 || args.initial_epoch < 0)
+    throw ValueError(fmt::format("fit: epochs is {} and initial_epoch {}, expected 0 or more",
+                                 args.epochs, args.initial_epoch));
+  for (const auto& steps : {args.steps_per_epoch, args.validation_steps})
+    if (steps && *steps < 1)
+      throw ValueError(fmt::format("fit: {} steps were asked for, expected at least 1", *steps));
+  if (args.validation_split < 0 || args.validation_split >= 1)
+    throw ValueError(fmt::format("fit: validation_split is {}, expected a number in [0, 1)",
+                                 args.validation_split));
+  if (args.validation_split > 0 && args.validation_data.defined())
+    throw ValueError("fit: give validation_data or validation_split, not both");
+}
+
+// The last part of the rows goes to the second list, as in Keras.
+std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tensor>& columns,
+                                                          double fraction) {
+  int64_t rows = columns[0].shape()[0];
+  auto at = int64_t(double(rows) * (1.0 - fraction));
+  if (at == 0 || at == rows)
+    throw ValueError(fmt::format(
+        "fit: validation_split = {} of {} samples leaves {} to train and {} to validate with",
+        fraction, rows, at, rows - at));
+  std::pair<std::vector<Tensor>, std::vector<Tensor>> parts;
+  for (const Tensor& column : columns) {
+    parts.first.push_back(column.slice(0, at));
+    parts.second.push_back(column.slice(at, rows));
+  }
+  return parts;
+}
+
+// Compiles the program of a full batch and looks at all class ids with what it knows, so that an
+// error has the element's index in the array, and comes before the first step.
+void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
+                 int64_t batch_size, const char* action) {
+  std::vector<TensorSpec> specs = specs_of(columns);
+  for (TensorSpec& spec : specs) spec.shape.set(0, std::min(batch_size, spec.shape[0]));
+  check_limits(program_for(model, kind, specs, action), columns, action);
+}
+
+Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
+  FeedOptions options{.action = "fit: validation", .steps = args.validation_steps};
+  const ValidationData& data = args.validation_data;
+  if (data.batches.defined()) return {data.batches, options};
+  std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
+                                             data.sample_weight, {}, "fit: validation_data");
+  return {std::move(columns), batch_size, options};
+}
+
+Tensor only(std::vector<Tensor> outputs, const ModelBase& model) {
+  if (outputs.size() != 1)
+    throw ValueError(fmt::format("{} has {} outputs; take them with predict_all()", model.title(),
+                                 outputs.size()));
+  return std::move(outputs[0]);
+}
+
+void say_results(const Trainer& trainer, int verbose, const Logs& logs) {
+  if (verbose > 0 && trainer.context->out != nullptr)
+    *trainer.context->out << to_string(logs) << std::endl;
+}
+
+}  // namespace
+
+void Model::compile(const CompileArgs& args) const { compile_model(impl(), args); }
+bool Model::compiled() const { return impl().trainer && impl().trainer->compiled; }
+
+History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args) const {
+  ModelBase& model = impl();
+  compiled_of(model, "fit");
+  check_fit(args);
+  prepare(model, x.list(), "fit");
+  int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "fit");
+  int64_t validation_batch =
+      checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
+  std::vector<Tensor> columns =
+      make_columns(model, StepKind::train, x, y, args.sample_weight, args.class_weight, "fit");
+  std::optional<Feed> validation;
+  if (args.validation_split > 0) {
+    auto [first, last] = split(columns, args.validation_split);
+    validation.emplace(std::move(last), validation_batch,
+                       FeedOptions{.action = "fit: validation", .steps = args.validation_steps});
+    columns = std::move(first);
+  } else if (args.validation_data.defined()) {
+    validation.emplace(validation_feed(model, args, validation_batch));
+  }
+  check_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit");
+  if (validation && validation->arrays())
+    check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
+                "fit: validation");
+  Feed training(std::move(columns), batch_size,
+                {.action = "fit",
+                 .steps = args.steps_per_epoch,
+                 .restart = !args.steps_per_epoch,
+                 .shuffle = args.shuffle,
+                 .seed = derived_seed(model.trainer->seed, kShufflePurpose)});
+  return run_fit(*this, training, validation ? &*validation : nullptr, args);
+}
+
+History Model::fit(const Batches& batches, const FitArgs& args) const {
+  ModelBase& model = impl();
+  compiled_of(model, "fit");
+  check_fit(args);
+  if (args.batch_size)
+    throw ValueError("fit: batch_size is for arrays; these batches have sizes of their own");
+  if (args.validation_split > 0)
+    throw ValueError("fit: validation_split is for arrays; use validation_data");
+  if (!args.sample_weight.empty())
+    throw ValueError("fit: sample_weight is for arrays; a batch brings its own as a last tensor");
+  int64_t validation_batch =
+      checked_batch_size(args.validation_batch_size, kBatchSize, "fit: validation");
+  std::optional<Feed> validation;
+  if (args.validation_data.defined())
+    validation.emplace(validation_feed(model, args, validation_batch));
+  Feed training(batches,
+                {.action = "fit", .steps = args.steps_per_epoch, .restart = !args.steps_per_epoch});
+  return run_fit(*this, training, validation ? &*validation : nullptr, args);
+}
+
+Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args) const {
+  ModelBase& model = impl();
+  compiled_of(model, "evaluate");
+  int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "evaluate");
+  std::vector<Tensor> columns =
+      make_columns(model, StepKind::test, x, y, args.sample_weight, {}, "evaluate");
+  check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
+  Feed feed(std::move(columns), batch_size, {.action = "evaluate", .steps = args.steps});
+  run_evaluation(model, feed, CallbackCalls(args.callbacks, *this), "evaluate");
+  Logs logs = Logs(model.trainer->compiled->evaluation).snapshot();
+  say_results(*model.trainer, args.verbose, logs);
+  return logs;
+}
+
+Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
+  ModelBase& model = impl();
+  compiled_of(model, "evaluate");
+  Feed feed(batches, {.action = "evaluate", .steps = args.steps});
+  run_evaluation(model, feed, CallbackCalls(args.callbacks, *this), "evaluate");
+  Logs logs = Logs(model.trainer->compiled->evaluation).snapshot();
+  say_results(*model.trainer, args.verbose, logs);
+  return logs;
+}
+
+std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& args) const {
+  ModelBase& model = impl();
+  std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, {}, "predict");
+  Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
+            {.action = "predict", .steps = args.steps});
+  return run_predict(model, feed, CallbackCalls(args.callbacks, *this));
+}
+
+std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
+  Feed feed(batches, {.action = "predict", .steps = args.steps});
+  return run_predict(impl(), feed, CallbackCalls(args.callbacks, *this));
+}
+
+Tensor Model::predict(const TensorList& x, const PredictArgs& args) const {
+  return only(predict_all(x, args), impl());
+}
+
+Tensor Model::predict(const Batches& batches, const PredictArgs& args) const {
+  return only(predict_all(batches, args), impl());
+}
+
+Tensor Model::predict_on_batch(const TensorList& x) const {
+  ModelBase& model = impl();
+  prepare(model, x.list(), "predict_on_batch");
+  Program& program = run_prediction(model, x.list(), {.action = "predict_on_batch"});
+  if (model.topology("predict").outputs.size() != 1) only({}, model);
+  return program.output(0);
+}
+
+Tensor Model::operator()(const Tensor& x) const { return predict_on_batch(x); }
+
+void Model::stop_training() const { trainer_of(impl()).stop = true; }
+const History& Model::history() const { return trainer_of(impl()).history; }
+Optimizer Model::optimizer() const {
+  return compiled() ? impl().trainer->compiled->args.optimizer : Optimizer();
+}
+
+RunPlan Model::run_plan() const {
+  const Trainer& trainer = trainer_of(impl());
+  const Context& context = *trainer.context;
+  Backend& engine = backend(context.device);
+  return {.seed = compiled() ? trainer.seed : context.seed.value(),
+          .batch_size = trainer.batch_size,
+          .compute_threads = compile_options(context).threads,
+          .backend = std::string(engine.name()),
+          .fingerprint = engine.fingerprint(),
+          .deterministic = context.deterministic,
+          .precision = "float32",
+          .library_version = version()};
+}
+
+}  // namespace stoker

@@ -1,0 +1,196 @@
+#include <stoker/optimizers.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <stoker/ops.h>
+
+#include "graph/graph.h"
+#include "train/optimizer_impl.h"
+
+namespace stoker {
+
+namespace {
+
+thread_local AppliedOptimizers* innermost = nullptr;
+
+constexpr Variable::Options kOptimizerState = {.trainable = false,
+                                               .category = MemoryCategory::optimizer};
+
+Graph& graph_of(const std::string& name, const Values& gradients) {
+  for (const Value& gradient : gradients)
+    if (const Value::Traced* traced = gradient.traced()) return *traced->graph;
+  throw Error(fmt::format(
+      "optimizer \"{}\": apply() belongs inside function(), on what gradients() returned", name));
+}
+
+void check_gradients(const std::string& name, const Values& gradients,
+                     const std::vector<Variable>& variables) {
+  if (gradients.size() != variables.size())
+    throw ValueError(fmt::format("optimizer \"{}\": {} gradients for {} variables", name,
+                                 gradients.size(), variables.size()));
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (gradients[i].shape() != variables[i].shape())
+      throw ShapeError(fmt::format(
+          "optimizer \"{}\": the gradient of \"{}\" has shape {}, expected {}", name,
+          variables[i].name(), to_string(gradients[i].shape()), to_string(variables[i].shape())));
+    if (variables[i].dtype() != DType::float32)
+      throw ShapeError(fmt::format("optimizer \"{}\": \"{}\" is {}, expected float32", name,
+                                   variables[i].name(), stoker::name(variables[i].dtype())));
+  }
+}
+
+Value zeros_like(const Variable& variable) {
+  return ops::broadcast_to(Value(0.0), variable.shape());
+}
+
+}  // namespace
+
+AppliedOptimizers::AppliedOptimizers() : outer_(innermost) { innermost = this; }
+AppliedOptimizers::~AppliedOptimizers() { innermost = outer_; }
+
+void AppliedOptimizers::note(const Optimizer& optimizer) {
+  if (innermost != nullptr &&
+      std::ranges::find(innermost->list_, optimizer) == innermost->list_.end())
+    innermost->list_.push_back(optimizer);
+}
+
+Optimizer::Optimizer(const std::string& name) : Optimizer(from_config(optimizer_kind(name), {})) {}
+
+Optimizer Optimizer::from_config(const std::string& kind, const Attrs& config) {
+  auto impl = std::make_shared<Impl>();
+  impl->kind = optimizer_kind(kind);
+  impl->config = complete_optimizer_config(impl->kind, config);
+  impl->rule = optimizer_rule(impl->kind, impl->config);
+  impl->clipnorm = impl->config.get_or<double>("clipnorm", 0.0);
+  impl->global_clipnorm = impl->config.get_or<double>("global_clipnorm", 0.0);
+  impl->accumulation_steps = impl->config.get_or<int64_t>("gradient_accumulation_steps", 1);
+  const std::string& name = impl->config.get<std::string>("name");
+  Tensor rate(float(impl->config.get<double>("learning_rate")));
+  impl->learning_rate = Variable(name + "/learning_rate", rate, kOptimizerState);
+  impl->iterations =
+      Variable(name + "/iterations", Tensor::zeros({}, DType::int64), kOptimizerState);
+  return Optimizer(std::move(impl));
+}
+
+const std::string& Optimizer::kind() const { return impl_->kind; }
+const std::string& Optimizer::name() const { return impl_->config.get<std::string>("name"); }
+const Attrs& Optimizer::config() const { return impl_->config; }
+
+double Optimizer::learning_rate() const { return impl_->learning_rate.read().item(); }
+
+void Optimizer::set_learning_rate(double value) const {
+  complete_optimizer_config(impl_->kind, {{"learning_rate", value}});  // checks it
+  impl_->config.set("learning_rate", value);
+  impl_->learning_rate.write(Tensor(float(value)));
+}
+
+int64_t Optimizer::iterations() const { return impl_->iterations.read().data<int64_t>()[0]; }
+
+void Optimizer::set_iterations(int64_t value) const {
+  impl_->iterations.write(Tensor::from<int64_t>({value}, {}));
+}
+
+int64_t Optimizer::gradient_accumulation_steps() const { return impl_->accumulation_steps; }
+int64_t Optimizer::accumulated_batches() const { return impl_->accumulated; }
+
+void Optimizer::set_accumulated_batches(int64_t count) const {
+  if (count < 0 || count >= impl_->accumulation_steps)
+    throw ValueError(fmt::format("optimizer \"{}\": {} accumulated batches, expected 0 to {}",
+                                 name(), count, impl_->accumulation_steps - 1));
+  impl_->accumulated = count;
+}
+
+bool updates_next(const Optimizer& optimizer) {
+  return optimizer.accumulated_batches() + 1 >= optimizer.gradient_accumulation_steps();
+}
+
+void count_batch(const Optimizer& optimizer) {
+  int64_t steps = optimizer.gradient_accumulation_steps();
+  if (steps > 1) optimizer.set_accumulated_batches((optimizer.accumulated_batches() + 1) % steps);
+}
+
+Optimizer::Impl::Slots& Optimizer::Impl::slots_of(const Variable& parameter) {
+  auto [known, is_new] = slot_index.try_emplace(parameter.id(), slots.size());
+  if (is_new) {
+    Slots made{.parameter = parameter, .moments = {}, .gradient_sum = {}};
+    std::string prefix = config.get<std::string>("name") + "/" + parameter.name() + "/";
+    auto make = [&](const std::string& slot) {
+      return Variable(prefix + slot, Tensor::zeros(parameter.shape()), kOptimizerState);
+    };
+    for (const std::string& slot : rule.slots) made.moments.push_back(make(slot));
+    if (accumulation_steps > 1) made.gradient_sum = make("gradient_sum");
+    slots.push_back(std::move(made));
+  }
+  return slots[known->second];
+}
+
+void Optimizer::build(const std::vector<Variable>& parameters) const {
+  for (const Variable& parameter : parameters) impl_->slots_of(parameter);
+}
+
+std::vector<Variable> Optimizer::slots(const Variable& parameter) const {
+  const Impl::Slots& made = impl_->slots_of(parameter);
+  std::vector<Variable> all = made.moments;
+  if (made.gradient_sum.defined()) all.push_back(made.gradient_sum);
+  return all;
+}
+
+std::vector<Variable> Optimizer::variables() const {
+  std::vector<Variable> all = {impl_->learning_rate, impl_->iterations};
+  for (const Impl::Slots& slots : impl_->slots) {
+    all.insert(all.end(), slots.moments.begin(), slots.moments.end());
+    if (slots.gradient_sum.defined()) all.push_back(slots.gradient_sum);
+  }
+  return all;
+}
+
+void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
+                                    const std::vector<Variable>& parameters) {
+  Values operands = {learning_rate};
+  if (rule.takes_iterations) operands.push_back(iterations);
+  bool scaled = clipnorm > 0 || global_clipnorm > 0;
+  if (scaled) {
+    Attrs clip = {{"mode", std::string(clipnorm > 0 ? "each" : "global")},
+                  {"max_norm", clipnorm > 0 ? clipnorm : global_clipnorm}};
+    operands.push_back(stoker::apply("clip_scales", gradients, std::move(clip))[0]);
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    operands.insert(operands.end(), {parameters[i], gradients[i]});
+    for (const Variable& moment : slots_of(parameters[i]).moments) operands.push_back(moment);
+  }
+  Attrs attrs = rule.attrs;
+  attrs.set("scaled", scaled);
+  Values updated = stoker::apply(rule.op, operands, std::move(attrs));
+  size_t next = 0;
+  for (const Variable& parameter : parameters) {
+    graph.assign(parameter, updated[next++]);
+    for (const Variable& moment : slots_of(parameter).moments)
+      graph.assign(moment, updated[next++]);
+  }
+  graph.assign(iterations, Value(iterations) + 1.0);
+}
+
+void Optimizer::apply(const Values& gradients, const std::vector<Variable>& variables) const {
+  check_gradients(name(), gradients, variables);
+  if (variables.empty()) return;
+  AppliedOptimizers::note(*this);
+  Graph& graph = graph_of(name(), gradients);
+  Graph::Scope scope(graph, "optimizer");
+  Graph::Scope phase(graph, Phase::update);
+
+  Values step = gradients;
+  if (impl_->accumulation_steps > 1) {
+    bool update = impl_->updates_next();
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const Variable sum = impl_->slots_of(variables[i]).gradient_sum;
+      step[i] = Value(sum) + gradients[i];
+      graph.assign(sum, update ? zeros_like(sum) : step[i]);
+      if (update) step[i] = step[i] * (1.0 / double(impl_->accumulation_steps));
+    }
+    if (!update) return;
+  }
+  impl_->append_update(graph, step, variables);
+}
+
+}  // namespace stoker

@@ -1,0 +1,52 @@
+// The programs of one model or function: one for each kind of step and each set of input specs, at
+// most eight (the least recently used goes), all in one arena. Looking one up costs a few
+// comparisons and no allocation.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <stoker/context.h>
+#include <stoker/tensor.h>
+
+#include "engine/backend.h"
+
+namespace stoker {
+
+struct CachedProgram {
+  int kind = 0;
+  std::vector<TensorSpec> specs;  // of the inputs
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<Program> program;
+};
+
+class ProgramCache {
+ public:
+  static constexpr size_t kCapacity = 8;
+
+  // The program for these inputs, or null. A program that is found becomes the most recently used.
+  CachedProgram* find(int kind, std::span<const Tensor> inputs);
+  CachedProgram* find(int kind, std::span<const TensorSpec> specs);
+  // The most recently used program of a kind, or null.
+  const CachedProgram* latest(int kind) const;
+  // Compiles a graph on the context's device and keeps it.
+  CachedProgram& add(int kind, std::vector<TensorSpec> specs, std::unique_ptr<Graph> graph,
+                     const Context& context);
+  void clear();  // the arena too
+  size_t size() const { return entries_.size(); }
+
+ private:
+  template <class Matches>
+  CachedProgram* find_if(Matches matches);
+
+  std::vector<std::unique_ptr<CachedProgram>> entries_;  // most recently used first
+  std::shared_ptr<Arena> arena_;
+  const Backend* arena_of_ = nullptr;
+};
+
+std::vector<TensorSpec> specs_of(std::span<const Tensor> tensors);
+// What a backend is told about this context; threads are resolved.
+CompileOptions compile_options(const Context& context);
+
+}  // namespace stoker

@@ -1,0 +1,117 @@
+#include "train/steps.h"
+
+#include <fmt/format.h>
+
+#include "base/visit_dtype.h"
+#include "train/model_base.h"
+#include "train/optimizer_impl.h"
+#include "train/step_graph.h"
+
+namespace stoker {
+
+namespace {
+
+CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorSpec> specs,
+                            const char* action) {
+  Trainer& trainer = trainer_of(model);
+  check_step_specs(model, trainer, kind, specs, action);
+  std::unique_ptr<Graph> graph = trace_step(model, trainer, kind, specs);
+  return trainer.programs.add(int(kind), std::move(specs), std::move(graph), *trainer.context);
+}
+
+[[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs,
+                                  const StepPlace& place) {
+  std::optional<NonFinite> found = program.find_non_finite(inputs);
+  std::string first =
+      found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",
+                          found->op, found->scope, to_string(found->spec))
+            : "no single op gives a bad value";
+  throw NonFiniteError(fmt::format(
+      "{}: the loss is not finite: {}; the weights are those before this step. Check the "
+      "input for NaN, lower the learning rate or clip gradients (clipnorm)",
+      to_string(place), first));
+}
+
+RunStatus run(Program& program, std::span<const Tensor> inputs, const StepPlace& place) {
+  try {
+    return program.run(inputs);
+  } catch (const ValueError& error) {
+    throw ValueError(fmt::format("{}: {}", to_string(place), error.what()));
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format("{}: {}", to_string(place), error.what()));
+  }
+}
+
+// The first element of an integer column outside [0, limit), or -1.
+int64_t find_outside(const Tensor& column, int64_t limit) {
+  int64_t found = -1;
+  visit_numeric(column.dtype(), [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_integral_v<T>) {
+      std::span<const T> values = column.values<T>();
+      for (size_t i = 0; i < values.size() && found < 0; ++i)
+        if (int64_t(values[i]) < 0 || int64_t(values[i]) >= limit) found = int64_t(i);
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+std::string to_string(const StepPlace& place) {
+  if (place.epoch < 0)
+    return place.step < 0 ? place.action : fmt::format("{}: step {}", place.action, place.step + 1);
+  return fmt::format("{}: epoch {}, step {}", place.action, place.epoch + 1, place.step + 1);
+}
+
+CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const TensorSpec> specs,
+                           const char* action) {
+  CachedProgram* known = trainer_of(model).programs.find(int(kind), specs);
+  return known ? *known : make_program(model, kind, {specs.begin(), specs.end()}, action);
+}
+
+CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tensor> inputs,
+                           const char* action) {
+  CachedProgram* known = trainer_of(model).programs.find(int(kind), inputs);
+  return known ? *known : make_program(model, kind, specs_of(inputs), action);
+}
+
+StepKind training_kind(const Trainer& trainer) {
+  return updates_next(trainer.compiled->args.optimizer) ? StepKind::train : StepKind::accumulate;
+}
+
+void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
+  Compiled& compiled = compiled_of(model, place.action);
+  StepKind kind = training_kind(*model.trainer);
+  Program& program = *program_for(model, kind, inputs, place.action).program;
+  if (run(program, inputs, place) == RunStatus::skipped_non_finite)
+    fail_non_finite(program, inputs, place);
+  count_batch(compiled.args.optimizer);
+  compiled.training->count(inputs[0].shape()[0]);
+}
+
+void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
+  Compiled& compiled = compiled_of(model, place.action);
+  run(*program_for(model, StepKind::test, inputs, place.action).program, inputs, place);
+  compiled.evaluation->count(inputs[0].shape()[0]);
+}
+
+Program& run_prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
+  Program& program = *program_for(model, StepKind::predict, inputs, place.action).program;
+  run(program, inputs, place);
+  return program;
+}
+
+void check_limits(const CachedProgram& program, std::span<const Tensor> columns,
+                  const char* action) {
+  const std::vector<GraphInput>& inputs = program.graph->inputs();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const std::optional<InputLimit>& limit = inputs[i].limit;
+    int64_t element = limit ? find_outside(columns[i], limit->limit) : -1;
+    if (element >= 0)
+      throw ValueError(fmt::format("{}: \"{}\": {} {} at element {} is outside [0, {})", action,
+                                   inputs[i].name, limit->what, int64_t(columns[i].at(element)),
+                                   element, limit->limit));
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,39 @@
+// Single steps of a model: finds or makes the program of a batch, runs it, and says where it went
+// wrong. In the steady state nothing is allocated here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "train/trainer.h"
+
+namespace stoker {
+
+// Where a step stands, for errors.
+struct StepPlace {
+  const char* action = "fit";
+  int64_t epoch = -1;  // from 0; -1: not in an epoch
+  int64_t step = -1;
+};
+std::string to_string(const StepPlace& place);  // "fit: epoch 2, step 17"
+
+// The program of a step; traced and compiled when these specs are met for the first time.
+CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const TensorSpec> specs,
+                           const char* action);
+CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tensor> inputs,
+                           const char* action);
+// Which of the two training programs the next batch runs.
+StepKind training_kind(const Trainer& trainer);
+
+// inputs: as step_graph.h says. NonFiniteError names the place, the layer and the first bad op; the
+// weights are then those before the step.
+void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
+void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
+Program& run_prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
+
+// Checks whole columns against what a program's inputs may hold (class ids, embedding indices);
+// ValueError with the element's index in the column.
+void check_limits(const CachedProgram& program, std::span<const Tensor> columns,
+                  const char* action);
+
+}  // namespace stoker

@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stoker/model.h>
+
+#include "graph/graph.h"
+#include "train/memory_table.h"
+#include "train/model_base.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr const char* kHeads[] = {"Layer (kind)", "Output shape", "Params", "FLOPs / sample",
+                                  "Connected to"};
+constexpr size_t kColumns = 5;
+using Row = std::array<std::string, kColumns>;
+
+std::string with_thousands(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = int64_t(digits.size()) - 3; at > 0; at -= 3) digits.insert(size_t(at), ",");
+  return digits;
+}
+
+std::string human_count(double count) {
+  for (const char* unit : {"", " k", " M", " G", " T"}) {
+    if (count < 1000) return fmt::format("{:.{}f}{}", count, unit[0] ? 2 : 0, unit);
+    count /= 1000;
+  }
+  return fmt::format("{:.0f} P", count);
+}
+
+// What one node costs: its own part of a forward graph for one sample.
+class ForwardCost {
+ public:
+  explicit ForwardCost(const Topology& topology) {
+    for (size_t i = 0; i < topology.inputs.size(); ++i) {
+      TensorSpec row = topology.input_row(i);
+      known_[place(topology.inputs[i])] =
+          graph_.input(topology.input_names[i], {row.dtype, row.shape.prepend(1)});
+    }
+  }
+
+  double flops(const std::shared_ptr<const SketchNode>& node) {
+    size_t first = graph_.nodes().size();
+    Graph::Scope scope(graph_, "summary");
+    Values operands;
+    for (const Value& input : node->inputs)
+      operands.push_back(input.sketched() ? known_.at(place(input)) : input);
+    Values results;
+    if (const auto* op = std::get_if<SketchOp>(&node->what))
+      results = stoker::apply(op->op, operands, op->attrs);
+    else
+      results = stoker::apply(std::get<std::shared_ptr<Callable>>(node->what), operands);
+    for (size_t i = 0; i < results.size(); ++i)
+      known_.try_emplace({node.get(), int(i)}, results[i]);
+    double sum = 0;
+    for (size_t i = first; i < graph_.nodes().size(); ++i)
+      sum += graph_.cost(graph_.nodes()[i]).flops;
+    return sum;
+  }
+
+ private:
+  using Place = std::pair<const SketchNode*, int>;
+  static Place place(const Value& value) {
+    return {value.sketched()->node.get(), value.sketched()->output};
+  }
+  Graph graph_;
+  std::map<Place, Value> known_;
+};
+
+std::string node_label(const SketchNode& node) {
+  if (const Layer* layer = layer_of(node)) return layer->name();
+  if (const auto* input = std::get_if<SketchInput>(&node.what)) return input->name;
+  const auto& op = std::get<SketchOp>(node.what);
+  return op.attrs.has("fn") ? op.attrs.get<std::string>("fn") : op.op;
+}
+
+std::string sources(const SketchNode& node) {
+  std::vector<std::string> names;
+  for (const Value& input : node.inputs)
+    if (input.sketched()) names.push_back(node_label(*input.sketched()->node));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+struct Entry {
+  Row row;
+  double flops = 0;
+};
+
+// One row a layer, its calls added up, and one an op.
+std::vector<Entry> entries_of(const Topology& topology) {
+  ForwardCost cost(topology);
+  std::vector<Entry> entries;
+  std::map<const LayerBase*, size_t> index;
+  for (const auto& node : topology.nodes) {
+    const Layer* layer = layer_of(*node);
+    double flops = cost.flops(node);
+    if (layer != nullptr) {
+      auto [known, is_new] = index.try_emplace(&layer->base(), entries.size());
+      if (!is_new) {
+        entries[known->second].flops += flops;
+        entries[known->second].row[4] += "; " + sources(*node);
+        continue;
+      }
+    }
+    std::string kind = layer ? layer->base().kind() : "op";
+    entries.push_back(
+        {{fmt::format("{} ({})", node_label(*node), kind), to_string(node->outputs[0].shape),
+          layer ? with_thousands(layer->base().parameters()) : "0", "", sources(*node)},
+         flops});
+  }
+  for (Entry& entry : entries) entry.row[3] = human_count(entry.flops);
+  return entries;
+}
+
+std::string table(const std::vector<Row>& rows, size_t columns) {
+  std::array<size_t, kColumns> widths{};
+  for (const Row& row : rows)
+    for (size_t column = 0; column < columns; ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  size_t total = 2 * (columns - 1);
+  for (size_t column = 0; column < columns; ++column) total += widths[column];
+  std::string rule(total, '-'), text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::string line;
+    for (size_t column = 0; column < columns; ++column) {
+      const std::string& cell = rows[i][column];
+      bool number = column == 2 || column == 3;
+      line += number ? fmt::format("{:>{}}  ", cell, widths[column])
+                     : fmt::format("{:<{}}  ", cell, widths[column]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+    if (i == 0 || i + 1 == rows.size()) text += rule + "\n";
+  }
+  return text;
+}
+
+int64_t elements(const std::vector<Variable>& variables) {
+  int64_t sum = 0;
+  for (const Variable& variable : variables) sum += variable.shape().elements();
+  return sum;
+}
+
+}  // namespace
+
+std::string Model::summary(const SummaryArgs& args) const {
+  ModelBase& model = impl();
+  const Topology& topology = model.topology("summary()");
+  std::vector<Row> rows = {{kHeads[0], kHeads[1], kHeads[2], kHeads[3], kHeads[4]}};
+  if (!model.sequential())
+    for (size_t i = 0; i < topology.inputs.size(); ++i)
+      rows.push_back({topology.input_names[i] + " (Input)", to_string(topology.inputs[i].shape()),
+                      "0", "0", ""});
+  double flops = 0;
+  for (Entry& entry : entries_of(topology)) {
+    flops += entry.flops;
+    rows.push_back(std::move(entry.row));
+  }
+  int64_t trainable = elements(trainable_variables()), others = elements(non_trainable_variables());
+  std::string text = model.title() + "\n" + table(rows, model.sequential() ? 4 : 5);
+  text +=
+      fmt::format("Parameters: {} ({}), trainable {}, non-trainable {}\n",
+                  with_thousands(trainable + others), human_bytes(4.0 * double(trainable + others)),
+                  with_thousands(trainable), with_thousands(others));
+  text +=
+      fmt::format("Forward: {}FLOPs a sample\n", human_count(flops) + (flops < 1000 ? " " : ""));
+  if (std::optional<MemoryReport> memory = training_memory(model, args.batch_size))
+    text += fmt::format("Memory of a training step at batch {}:\n{}", args.batch_size,
+                        memory_table(*memory));
+  return text;
+}
+
+}  // namespace stoker

@@ -1,0 +1,56 @@
+// What compile() and training add to a model: settings, sums, programs. One thread at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <stoker/model.h>
+
+#include "train/metric_set.h"
+#include "train/program_cache.h"
+#include "train/topology.h"
+
+namespace stoker {
+
+class ModelBase;
+
+// What compile() settled.
+struct Compiled {
+  CompileArgs args;
+  std::vector<Loss> losses;          // one for each output
+  std::vector<double> loss_weights;  // likewise
+  std::shared_ptr<MetricSet> training, evaluation;
+  std::vector<Variable> trainable;
+  // Which layers were frozen when compile() looked. A program that is traced later still obeys it.
+  std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
+};
+
+enum class StepKind : int { train, accumulate, test, predict };
+
+struct Trainer {
+  Context* context = &default_context();
+  std::unique_ptr<Compiled> compiled;
+  ProgramCache programs;
+  uint64_t seed = 0;            // the context's when the model was first compiled
+  Variable random_state;        // int64 [2]: a seed of its own, step
+  std::vector<Tensor> scratch;  // the inputs of a step that are put together here
+  History history;
+  bool stop = false;
+  bool busy = false;       // inside fit
+  int64_t batch_size = 0;  // of the last fit
+};
+
+// The model's trainer, made if need be.
+Trainer& trainer_of(ModelBase& model);
+// Error, naming `action`, before compile().
+Compiled& compiled_of(ModelBase& model, const char* action);
+
+// Seeds that are functions of the run's seed and of nothing else; streams that no initialiser gets.
+uint64_t derived_seed(uint64_t seed, uint64_t purpose);
+inline constexpr uint64_t kDropoutPurpose = uint64_t(1) << 63;
+inline constexpr uint64_t kShufflePurpose = kDropoutPurpose + 1;
+
+}  // namespace stoker
