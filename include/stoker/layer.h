@@ -3,9 +3,11 @@
 //   class Scale : public LayerBase {
 //    public:
 //     std::string kind() const override { return "Scale"; }
-//     void build(const std::vector<Shape>& inputs) override { scale_ = add_weight("scale",
-//     {inputs[0][-1]}, {.initializer = "ones"}); } Values call(const Values& inputs, CallContext&)
-//     override { return {inputs[0] * scale_}; }
+//     void build(const std::vector<Shape>& inputs) override {
+//       scale_ = add_weight("scale", {inputs[0][-1]}, {.initializer = "ones"});
+//     }
+//     Values call(const Values& inputs, CallContext&) override { return {inputs[0] * scale_}; }
+//
 //    private:
 //     Variable scale_;
 //   };
@@ -37,8 +39,7 @@ class CallContext {
   int64_t next_stream();
   // After every step `variable` holds `value` (moving averages and the like).
   void update(const Variable& variable, const Value& value);
-  // The variable's value as of here: what an earlier update() of this graph gave it, else its
-  // contents.
+  // The variable's value as of here: what an earlier update() gave it, else its contents.
   Value current(const Variable& variable) const;
   // Adds a scalar to the loss.
   void add_loss(const Value& scalar);
@@ -60,8 +61,7 @@ class LayerBase {
   virtual ~LayerBase() = default;
 
   virtual std::string kind() const = 0;  // Keras's class name: "Conv2D"
-  // Makes the weights for inputs of these shapes (batch dimension included, its extent
-  // meaningless).
+  // Makes the weights for inputs of these shapes (batch included, its extent meaningless).
   virtual void build(const std::vector<Shape>& inputs) { (void)inputs; }
   virtual Values call(const Values& inputs, CallContext& context) = 0;
   // What it was constructed with, by Keras's names: enough to make the layer again.
@@ -72,8 +72,8 @@ class LayerBase {
   virtual void set_name(std::string name);  // renames the weights "name/kernel", … too
   bool built() const { return built_; }
   bool trainable() const { return trainable_; }
-  virtual void set_trainable(bool trainable);  // false: weights are constants for the optimiser; BN
-                                               // uses its moving statistics
+  // false: weights are constants for the optimiser; BatchNormalization uses its moving statistics.
+  virtual void set_trainable(bool trainable);
   virtual std::vector<Variable> weights() const;  // all, trainable first, in creation order
   virtual std::vector<Variable> trainable_weights() const;  // empty while the layer is frozen
   int64_t parameters() const;                               // elements of weights()
@@ -81,19 +81,17 @@ class LayerBase {
   // Builds if need be, then calls, inside the layer's scope; adds the regularisers of its weights.
   Values run(Graph& graph, const Values& inputs);
   void ensure_built(const std::vector<Shape>& inputs);
-  // Adds the regularisers of the trainable weights to the loss, once per graph however often it is
-  // called.
+  // Adds the regularisers of the trainable weights to the loss, once per graph.
   virtual void add_penalties(Graph& graph) const;
 
  protected:
   Variable add_weight(const std::string& name, const Shape& shape,
                       const WeightOptions& options = {});
-  // ShapeError in the house's form: Conv2D "stem": expected 4-D input [B, H, W, C], got [32, 784];
-  // `advice`.
+  // ShapeError in the house's form:
+  //   Conv2D "stem": expected 4-D input [B, H, W, C], got [32, 784]; `advice`.
   [[noreturn]] void fail_input(const std::string& expected, const Shape& got,
                                const std::string& advice = "") const;
-  // The same beginning, free text: ShapeError for what meets the layer, ValueError for what it was
-  // made with.
+  // The same with free text: ShapeError for what it meets, ValueError for what it was made with.
   [[noreturn]] void fail_input(const std::string& what) const;
   [[noreturn]] void fail_option(const std::string& what) const;
 

@@ -1,0 +1,173 @@
+// Every kind of layer is the same after its configuration was read back.
+#include <set>
+
+#include "nn/layer_factory.h"
+#include "nn/running.h"
+
+namespace stoker::test {
+namespace {
+
+struct Sample {
+  Layer layer;
+  Shape input;
+  int inputs = 1;
+  DType dtype = DType::float32;
+};
+
+// One of each, with options that are not the defaults.
+std::vector<Sample> samples() {
+  return {
+      {Input({4}, {.dtype = DType::float32, .name = "in"}), {4}},
+      {Dense(3, {.activation = "relu",
+                 .use_bias = false,
+                 .kernel_initializer = RandomNormal({.mean = 1, .stddev = 2, .seed = 3}),
+                 .kernel_regularizer = L1L2(0.1, 0.2),
+                 .activity_regularizer = L2(0.3)}),
+       {4}},
+      {Conv2D(4, {3, 2},
+              {.strides = {2, 1},
+               .padding = "same",
+               .groups = 2,
+               .activation = "tanh",
+               .kernel_initializer = HeNormal({.seed = 1}),
+               .bias_initializer = Constant(0.5),
+               .bias_regularizer = L1(0.5)}),
+       {6, 6, 2}},
+      {DepthwiseConv2D(3, {.strides = 2,
+                           .padding = "same",
+                           .depth_multiplier = 2,
+                           .activation = "relu6",
+                           .depthwise_initializer = Orthogonal(2, {.seed = 1}),
+                           .depthwise_regularizer = "l2"}),
+       {6, 6, 2}},
+      {SeparableConv2D(4, 3,
+                       {.dilation_rate = 2,
+                        .depth_multiplier = 2,
+                        .depthwise_initializer = GlorotUniform({.seed = 1}),
+                        .pointwise_initializer = GlorotUniform({.seed = 2}),
+                        .depthwise_regularizer = L1(0.25),
+                        .pointwise_regularizer = L2(0.75)}),
+       {7, 7, 2}},
+      {MaxPooling2D({2, 3}, {.strides = {1, 2}, .padding = "same"}), {6, 6, 2}},
+      {AveragePooling2D(3, {.strides = 2}), {6, 6, 2}},
+      {GlobalAveragePooling2D({.keepdims = true}), {6, 6, 2}},
+      {GlobalMaxPooling2D({.keepdims = true}), {6, 6, 2}},
+      {Flatten(), {6, 6, 2}},
+      {Reshape({-1, 3}), {6, 2}},
+      {Permute({2, 1}), {6, 2}},
+      {ZeroPadding2D({{1, 2}, {3, 4}}), {6, 6, 2}},
+      {Cropping2D({{1, 0}, {2, 1}}), {6, 6, 2}},
+      {UpSampling2D({1, 2}), {6, 6, 2}},
+      {BatchNormalization({.axis = 1,
+                           .momentum = 0.9,
+                           .epsilon = 0.1,
+                           .center = false,
+                           .gamma_initializer = Constant(2),
+                           .moving_mean_initializer = Constant(1),
+                           .moving_variance_initializer = Constant(4),
+                           .gamma_regularizer = "l2"}),
+       {6, 2}},
+      {LayerNormalization(
+           {.axis = {1, 2}, .epsilon = 0.1, .scale = false, .beta_initializer = Constant(2)}),
+       {6, 2}},
+      {WeightNormalization(
+           Dense(3, {.activation = "elu", .kernel_initializer = HeNormal({.seed = 1})})),
+       {4}},
+      {Activation("gelu"), {4}},
+      {ReLU({.max_value = 0.5, .negative_slope = 0.1, .threshold = 0.1}), {4}},
+      {LeakyReLU(0.1), {4}},
+      {PReLU({.alpha_initializer = Constant(0.5), .alpha_regularizer = L1(1), .shared_axes = {1}}),
+       {4, 2}},
+      {ELU(0.5), {4}},
+      {Softmax(1), {4, 2}},
+      {Dropout(0.25), {4}},
+      {Add(), {4}, 2},
+      {Subtract(), {4}, 2},
+      {Multiply(), {4}, 3},
+      {Average(), {4}, 3},
+      {Maximum(), {4}, 2},
+      {Minimum(), {4}, 2},
+      {Concatenate(1), {4, 2}, 2},
+      {Rescaling(0.5, 1), {4}},
+      {Normalization({.axis = 1, .mean = {1, 2}, .variance = {3, 4}, .invert = true}), {2, 3}},
+      {Normalization({.axis = std::nullopt}), {2, 3}},
+      {Embedding(
+           8, 3,
+           {.embeddings_initializer = RandomUniform({.seed = 1}), .embeddings_regularizer = "l1"}),
+       {4},
+       1,
+       DType::int32},
+  };
+}
+
+Tensor result(const Layer& layer, const Sample& sample) {
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < sample.inputs; ++i)
+    inputs.push_back(sample.dtype == DType::int32
+                         ? Tensor::full(sample.input.prepend(2), i + 1, DType::int32)
+                         : random_tensor(sample.input.prepend(2), uint64_t(i + 1)));
+  return run(inputs, [&](Graph&, const Values& x) { return Values{layer(x)}; },
+             {.training = true})[0];
+}
+
+TEST(LayerFactory, MakesEveryKindAgain) {
+  std::set<std::string> kinds;
+  for (const Sample& sample : samples()) {
+    std::string kind = sample.layer.base().kind();
+    SCOPED_TRACE(kind);
+    kinds.insert(kind);
+    Attrs config = full_config(sample.layer.base());
+    Layer again = layer_from_config(kind, "again", config);
+    EXPECT_EQ(again.base().kind(), kind);
+    EXPECT_EQ(again.name(), "again");
+    EXPECT_EQ(to_string(full_config(again.base())), to_string(config));
+    EXPECT_TRUE(near(result(again, sample), result(sample.layer, sample)));
+    EXPECT_EQ(again.base().parameters(), sample.layer.base().parameters());
+  }
+  for (const auto& [kind, factory] : built_in_layers())
+    EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "Lambda") << kind;
+}
+
+TEST(LayerFactory, KeepsAFrozenLayerFrozen) {
+  Layer dense = Dense(3);
+  dense.set_trainable(false);
+  EXPECT_FALSE(layer_from_config("Dense", "d", full_config(dense.base())).trainable());
+}
+
+TEST(LayerFactory, ReadsWholeNumbersWhereAFileWroteThem) {
+  Layer layer =
+      layer_from_config("Rescaling", "r", {{"scale", int64_t(2)}, {"offset", int64_t(1)}});
+  EXPECT_TRUE(near(run_layer(layer, floats({1}, {1, 1})), {3}));
+}
+
+TEST(LayerFactory, TakesTheCallersOwnKindsFirst) {
+  LayerFactories custom = {{"Doubled", [](const Attrs& config) {
+                              double factor = config.get<double>("factor");
+                              return Lambda([factor](const Value& x) { return x * factor; });
+                            }}};
+  Layer layer = layer_from_config("Doubled", "mine", {{"factor", 4.0}}, custom);
+  EXPECT_EQ(layer.name(), "mine");
+  EXPECT_TRUE(near(run_layer(layer, floats({1}, {1, 1})), {4}));
+}
+
+TEST(LayerFactory, SaysWhatItCannotMake) {
+  std::string unknown = message_of<ValueError>([] { layer_from_config("Dence", "", {}); });
+  EXPECT_NE(unknown.find("unknown layer kind \"Dence\"; there are Activation, Add, "),
+            std::string::npos)
+      << unknown;
+  EXPECT_EQ(message_of<ValueError>([] { layer_from_config("HostLayer", "slow", {}); }),
+            "HostLayer \"slow\" is C++ code, which is not in the file; pass a maker of "
+            "\"HostLayer\" when "
+            "loading");
+  EXPECT_EQ(message_of<ValueError>([] { layer_from_config("Lambda", "f", {}); }),
+            "Lambda \"f\" is a C++ function, which is not in the file; pass a maker of \"Lambda\" "
+            "when loading");
+  Layer own = Dense(1, {.activation = [](const Value& x) { return x; }});
+  EXPECT_EQ(message_of<ValueError>([&] { layer_from_config("Dense", "d", own.base().config()); }),
+            "this activation was a C++ function, which is not in the file; pass a maker of its "
+            "layer's kind "
+            "when loading");
+}
+
+}  // namespace
+}  // namespace stoker::test
