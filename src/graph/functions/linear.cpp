@@ -6,6 +6,8 @@
 
 #include "graph/emit.h"
 #include "graph/op.h"
+#include "graph/placement.h"
+#include "graph/sketch.h"
 
 namespace stoker::ops {
 
@@ -30,6 +32,14 @@ Value pool(const char* op, const Value& x, const Pool& options) {
                 {{"window", list(options.window)},
                  {"strides", list(options.strides)},
                  {"pads", list(options.padding)}});
+}
+
+// A kernel usually belongs to no graph yet: its reshape goes where the image is.
+Value reshape_beside(const Value& x, const Value& kernel, const Shape& shape) {
+  if (const Value::Traced* traced = x.traced())
+    return emit::reshape(place(*traced->graph, kernel), shape);
+  if (!x.sketched() || kernel.sketched()) return emit::reshape(kernel, shape);
+  return sketch(OpRegistry::get().find("reshape"), {kernel}, {{"shape", emit::dims(shape)}})[0];
 }
 
 }  // namespace
@@ -72,7 +82,8 @@ Value depthwise_conv2d(const Value& x, const Value& kernel, const Conv& options)
                     to_string(shape)));
   Conv grouped = options;
   grouped.groups = shape[2];
-  return conv2d(x, emit::reshape(kernel, {shape[0], shape[1], 1, shape[2] * shape[3]}), grouped);
+  return conv2d(x, reshape_beside(x, kernel, {shape[0], shape[1], 1, shape[2] * shape[3]}),
+                grouped);
 }
 
 Value max_pool2d(const Value& x, const Pool& options) { return pool("max_pool2d", x, options); }
