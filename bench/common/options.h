@@ -1,0 +1,17 @@
+// What every benchmark takes: --json FILE, --long, --only TEXT.
+#pragma once
+
+#include <string>
+
+namespace stoker::bench {
+
+struct Options {
+  std::string json;  // where the rows go; empty: nowhere
+  std::string only;  // rows whose name contains it
+  bool longer = false;
+};
+
+// Throws ValueError for anything else, with the usage.
+Options parse(int argc, char** argv);
+
+}  // namespace stoker::bench

@@ -1,0 +1,11 @@
+// A process that does one training step of the seeds' CNN and ends: what bench_step times from
+// outside. On its own, so that libtorch, which bench_step links, is not part of the time.
+#include <cmath>
+
+#include "common/training_step.h"
+
+int main() {
+  auto step = stoker::bench::TrainingStep::cnn(64, 128, 32, 0);
+  step->run();
+  return std::isfinite(step->loss()) ? 0 : 1;
+}

@@ -1,0 +1,216 @@
+#include "engine/cpu/builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/cpu/isa/kernels.h"
+#include "engine/cpu/team.h"
+
+namespace stoker::cpu {
+
+std::string own_kernel() { return std::string("own:") + kernels().name; }
+
+Builder::Builder(std::unique_ptr<Graph> graph, VariableHomes& homes) : homes_(homes) {
+  parts_.graph = std::move(graph);
+  parts_.stream = dnnl::stream(cpu_engine());
+  analyse();
+}
+
+// --- operands ---
+
+const Node* Builder::only_user(int value) const {
+  const std::vector<int>& users = users_[size_t(value)];
+  if (users.size() != 1 || last_use_[size_t(value)] == kForEver) return nullptr;
+  return &graph().nodes()[size_t(order_[size_t(users[0])])];
+}
+
+int Builder::new_buffer(BufferInfo info) {
+  parts_.buffers.push_back(info);
+  buffer_last_.push_back(-1);
+  return int(parts_.buffers.size()) - 1;
+}
+
+void Builder::attach(int value, const Layout& layout, int buffer) {
+  copies_[size_t(value)].push_back({layout, buffer});
+  buffer_last_[size_t(buffer)] = std::max(buffer_last_[size_t(buffer)], last_use_[size_t(value)]);
+}
+
+MemoryCategory Builder::category_of(int value) const {
+  const Node* producer = graph().producer(value);
+  if (producer == nullptr || producer->phase == Phase::forward) return MemoryCategory::activations;
+  if (producer->phase == Phase::update) return MemoryCategory::workspace;
+  bool feeds_update = std::ranges::any_of(users_[size_t(value)], [&](int position) {
+    return graph().nodes()[size_t(order_[size_t(position)])].phase == Phase::update;
+  });
+  return feeds_update ? MemoryCategory::gradients : MemoryCategory::activations;
+}
+
+bool Builder::may_overwrite(int buffer) const {
+  return parts_.buffers[size_t(buffer)].kind == BufferKind::arena &&
+         buffer_last_[size_t(buffer)] <= position_;
+}
+
+int Builder::define(int value, const Layout& layout) {
+  int buffer = new_buffer({BufferKind::arena, layout.bytes(spec(value)), category_of(value), -1});
+  attach(value, layout, buffer);
+  return buffer;
+}
+
+int Builder::define_over(int value, const Layout& layout, std::initializer_list<int> inputs) {
+  size_t bytes = layout.bytes(spec(value));
+  for (int buffer : inputs) {
+    if (parts_.buffers[size_t(buffer)].bytes != bytes || !may_overwrite(buffer)) continue;
+    attach(value, layout, buffer);
+    return buffer;
+  }
+  return define(value, layout);
+}
+
+void Builder::define_alias(int value, int source) {
+  alias_[size_t(value)] = source;
+  if (spec(value) != spec(source)) return;
+  for (size_t i = 0; i < copies_[size_t(source)].size(); ++i) {
+    Copy copy = copies_[size_t(source)][i];
+    attach(value, copy.layout, copy.buffer);
+  }
+}
+
+int Builder::source_of(int value) const {
+  while (alias_[size_t(value)] >= 0) value = alias_[size_t(value)];
+  return value;
+}
+
+int Builder::scratch(size_t bytes) {
+  return new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
+}
+
+int Builder::place_variable(int value, const Layout& layout) {
+  int index = graph().values()[size_t(value)].source;
+  const Variable& variable = graph().variables()[size_t(index)].variable;
+  std::shared_ptr<CpuResidence> home = homes_.make(variable, layout);
+  parts_.homes[size_t(index)] = home;
+  int buffer = new_buffer({BufferKind::variable, home->bytes(), variable.category(), index});
+  attach(value, home->layout(), buffer);
+  return buffer;
+}
+
+const Layout& Builder::layout(int value, const Layout& otherwise) {
+  if (copies_[size_t(value)].empty()) input(value, otherwise);
+  return copies_[size_t(value)].front().layout;
+}
+
+int Builder::input(int value, const Layout& wanted) {
+  std::vector<Copy>& copies = copies_[size_t(value)];
+  if (copies.empty()) {
+    const ValueInfo& info = graph().values()[size_t(value)];
+    if (alias_[size_t(value)] >= 0)
+      attach(value, {}, plain(alias_[size_t(value)]));
+    else if (info.kind == ValueKind::variable)
+      place_variable(value, wanted);
+    else if (info.kind == ValueKind::constant || info.kind == ValueKind::input)
+      attach(value, {},
+             new_buffer({info.kind == ValueKind::input ? BufferKind::input : BufferKind::constant,
+                         Layout().bytes(info.spec), MemoryCategory::inputs, info.source}));
+    else
+      throw Error("the CPU engine met a value before its producer");
+  }
+  for (const Copy& copy : copies)
+    if (copy.layout == wanted) return copy.buffer;
+  // From a copy that one reorder can read: a plain one, or one that names its dimensions in the
+  // same order.
+  auto readable = std::ranges::find_if(copies, [&](const Copy& copy) {
+    return wanted.is_plain() || copy.layout.is_plain() ||
+           copy.layout.row_major() == wanted.row_major();
+  });
+  if (readable == copies.end()) {
+    plain(value);
+    return input(value, wanted);
+  }
+  return reordered(value, Copy(*readable), wanted);
+}
+
+int Builder::reordered(int value, const Copy& from, const Layout& wanted) {
+  int to = define(value, wanted);
+  const Desc& from_desc = from.layout.is_plain() ? wanted.row_major() : from.layout.desc();
+  const Desc& to_desc = wanted.is_plain() ? from.layout.row_major() : wanted.desc();
+  emit_reorder(from.buffer, from_desc, to, to_desc);
+  return to;
+}
+
+int Builder::define_update(int output, int input_value, const Layout& layout) {
+  bool direct = size_t(position_) >= first_update_ &&
+                graph().values()[size_t(input_value)].kind == ValueKind::variable &&
+                graph().values()[size_t(input_value)].source == assigned_to_[size_t(output)] &&
+                last_use_[size_t(input_value)] <= position_ &&
+                this->layout(input_value, layout) == layout;
+  if (direct) {
+    int buffer = input(input_value, layout);
+    attach(output, layout, buffer);
+    return buffer;
+  }
+  int from = input(input_value, layout);
+  int to = define_over(output, layout, {from});
+  if (to != from) emit_copy(from, to, layout.bytes(spec(output)));
+  return to;
+}
+
+// --- instructions ---
+
+void Builder::append(std::unique_ptr<const Kernel> kernel, Call call) {
+  Instruction instruction;
+  instruction.kernel = std::move(kernel);
+  for (int buffer : call.reads) instruction.operands.push_back({buffer, false});
+  for (int buffer : call.writes) instruction.operands.push_back({buffer, true});
+  instruction.node = node_;
+  instruction.info.kernel = std::move(call.kernel);
+  if (node_ >= 0) {
+    instruction.info.scope = node().scope;
+    instruction.info.phase = node().phase;
+    if (call.op.empty()) {
+      instruction.info.op = node().op->name;
+      instruction.info.cost = graph().cost(node());
+    }
+  }
+  if (!call.op.empty()) instruction.info.op = std::move(call.op);
+  parts_.instructions.push_back(std::move(instruction));
+}
+
+dnnl_memory_t Builder::memory_on(int buffer, const Desc& desc) {
+  for (const BoundMemory& bound : parts_.memories)
+    if (bound.buffer == buffer && bound.memory.get_desc() == desc) return bound.memory.get();
+  parts_.memories.push_back({dnnl::memory(desc, cpu_engine(), nullptr), buffer});
+  return parts_.memories.back().memory.get();
+}
+
+void Builder::append(dnnl::primitive primitive, const char* name,
+                     const std::vector<Argument>& arguments, std::string op) {
+  Call call{name, {}, {}, std::move(op)};
+  std::vector<dnnl_exec_arg_t> prepared;
+  for (const Argument& argument : arguments) {
+    (argument.write ? call.writes : call.reads).push_back(argument.buffer);
+    prepared.push_back({argument.id, memory_on(argument.buffer, argument.desc)});
+  }
+  append(
+      std::make_unique<PrimitiveKernel>(std::move(primitive), parts_.stream, std::move(prepared)),
+      std::move(call));
+}
+
+void Builder::emit_copy(int from, int to, size_t bytes) {
+  emit({"memcpy", {from}, {to}, "copy"}, [bytes](Pointers p) {
+    parallel_for(
+        int64_t(bytes), kGrain * 4,
+        [&](int64_t begin, int64_t end) {
+          std::memcpy(p.out<char>(1) + begin, p.in<char>(0) + begin, size_t(end - begin));
+        },
+        64);
+  });
+}
+
+void Builder::emit_reorder(int from, const Desc& from_desc, int to, const Desc& to_desc) {
+  dnnl::reorder::primitive_desc desc(cpu_engine(), from_desc, cpu_engine(), to_desc,
+                                     attr_with_scratchpad());
+  emit_primitive<dnnl::reorder>(
+      desc, {{DNNL_ARG_FROM, from, from_desc}, {DNNL_ARG_TO, to, to_desc, true}}, "reorder");
+}
+
+}  // namespace stoker::cpu

@@ -1,0 +1,144 @@
+// What the builders of ops (one file per family) work with while a graph becomes a program: they
+// ask for their inputs in the layout they want, define their outputs in the layout they give, and
+// append instructions. A reorder is inserted only where the two differ, and remembered.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cpu/layout.h"
+#include "engine/cpu/residence.h"
+#include "engine/cpu/runtime.h"
+
+namespace stoker::cpu {
+
+// A oneDNN memory object and the buffer it is bound to.
+struct BoundMemory {
+  dnnl::memory memory;
+  int buffer;
+};
+
+// What one instruction reads and writes; the kernel sees the addresses in this order.
+struct Call {
+  std::string kernel;
+  std::vector<int> reads;
+  std::vector<int> writes;
+  std::string op = {};  // default: the node's
+};
+
+// One argument of a oneDNN primitive.
+struct Argument {
+  int id;  // DNNL_ARG_…
+  int buffer;
+  Desc desc;
+  bool write = false;
+};
+
+// Everything a program is made of.
+struct ProgramParts {
+  std::unique_ptr<Graph> graph;
+  dnnl::stream stream;
+  std::vector<Instruction> instructions;
+  size_t first_update = 0;  // instructions from here on write variables
+  std::vector<BufferInfo> buffers;
+  std::vector<BoundMemory> memories;
+  std::vector<std::shared_ptr<CpuResidence>> homes;  // by variable
+  std::vector<int> output_buffers;                   // by output, row-major
+  std::vector<int> value_buffers;                    // by value: where it was first produced, or -1
+  int guard_buffer = -1;
+};
+
+std::string own_kernel();  // "own:avx2": how own kernels call themselves in reports
+
+class Builder {
+ public:
+  Builder(std::unique_ptr<Graph> graph, VariableHomes& homes);
+
+  // --- the graph ---
+  const Graph& graph() const { return *parts_.graph; }
+  const TensorSpec& spec(int value) const { return graph().spec(value); }
+  const Shape& shape(int value) const { return spec(value).shape; }
+  const Node& node() const { return graph().nodes()[size_t(node_)]; }
+  // The only node that uses a value, or null when there are several, none, or uses beyond nodes.
+  const Node* only_user(int value) const;
+
+  // --- operands ---
+  // The layout a value has now; a variable that nobody has asked for yet is placed as `otherwise`.
+  const Layout& layout(int value, const Layout& otherwise = {});
+  int input(int value, const Layout& wanted);  // its buffer in that layout
+  int plain(int value) { return input(value, {}); }
+  bool is_defined(int value) const {
+    return !copies_[size_t(value)].empty() || alias_[size_t(value)] >= 0;
+  }
+  int define(int value, const Layout& layout = {});
+  // As define, in the buffer of one of `inputs` if nobody needs its contents any more.
+  int define_over(int value, const Layout& layout, std::initializer_list<int> inputs);
+  // `value` is the same row-major bytes as `source`: no instruction, no copy. source_of() tells
+  // builders that can work on the original (a matmul on an image in blocks).
+  void define_alias(int value, int source);
+  int source_of(int value) const;
+  // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
+  // is legal, else a copy that is assigned at the end.
+  int define_update(int output, int input, const Layout& layout);
+  int scratch(size_t bytes);  // workspace of the next instruction
+
+  // --- instructions ---
+  template <class F>
+  void emit(Call call, F function) {
+    append(std::make_unique<FunctionKernel<F>>(std::move(function)), std::move(call));
+  }
+  template <class Primitive>
+  void emit_primitive(const typename Primitive::primitive_desc& desc,
+                      std::vector<Argument> arguments, std::string op = {}) {
+    if (size_t bytes = desc.scratchpad_desc().get_size(); bytes > 0)
+      arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch(bytes), desc.scratchpad_desc(), true});
+    append(Primitive(desc), desc.impl_info_str(), arguments, std::move(op));
+  }
+  void emit_copy(int from, int to, size_t bytes);
+  void emit_reorder(int from, const Desc& from_desc, int to, const Desc& to_desc);
+
+  ProgramParts build();
+
+ private:
+  static constexpr int kForEver = 1 << 30;
+
+  struct Copy {
+    Layout layout;
+    int buffer;
+  };
+
+  void append(std::unique_ptr<const Kernel> kernel, Call call);
+  void append(dnnl::primitive primitive, const char* name, const std::vector<Argument>& arguments,
+              std::string op);
+  dnnl_memory_t memory_on(int buffer, const Desc& desc);
+  int new_buffer(BufferInfo info);
+  void attach(int value, const Layout& layout, int buffer);
+  MemoryCategory category_of(int value) const;
+  bool may_overwrite(int buffer) const;
+  int place_variable(int value, const Layout& layout);
+  int reordered(int value, const Copy& from, const Layout& wanted);
+
+  void analyse();
+  void build_node(int node);
+  void finish_outputs();
+  void finish_assignments();
+  void assign(const Assignment& assignment);
+  int keep(int value);
+
+  ProgramParts parts_;
+  VariableHomes& homes_;
+  int node_ = -1;                        // the node being built
+  int position_ = -1;                    // its place in order_
+  std::vector<int> order_;               // nodes: those that write variables last
+  size_t first_update_ = 0;              // in order_
+  std::vector<std::vector<int>> users_;  // by value: positions in order_
+  std::vector<int> last_use_;  // by value: position in order_; kForEver for outputs and assignments
+  std::vector<int> assigned_to_;           // by value: variable, or -1
+  std::vector<std::vector<Copy>> copies_;  // by value; the first is as produced
+  std::vector<int> alias_;        // by value: the value whose row-major bytes it shares, or -1
+  std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
+  std::vector<int> staged_;  // by assignment: a copy of a source that an update might overwrite
+};
+
+}  // namespace stoker::cpu

@@ -1,0 +1,71 @@
+#include "engine/cpu/cpu_backend.h"
+
+#include <fmt/format.h>
+
+#include "base/cores.h"
+#include "engine/cpu/builder.h"
+#include "engine/cpu/isa/kernels.h"
+#include "engine/cpu/op_builders.h"
+#include "engine/cpu/program.h"
+#include "engine/cpu/team.h"
+#include "graph/passes/passes.h"
+
+namespace stoker {
+
+namespace cpu {
+
+namespace {
+
+int threads_for(const CompileOptions& options) {
+  if (options.threads > 0) return options.threads;
+  int compute = default_context().threads.compute;
+  return compute > 0 ? compute : available_cores();
+}
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cpu"; }
+
+  bool supports(std::string_view op, DType dtype) const override {
+    const OpBuilder* builder = find_op_builder(op);
+    return builder != nullptr && builder->takes(dtype);
+  }
+
+  std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
+    std::unique_ptr<Graph> copy = graph.clone();
+    if (!options.keep_order) {
+      passes::merge_duplicates(*copy);
+      passes::fuse(*copy);
+    }
+    // oneDNN divides its work when a primitive is made, so the team must have its size by now.
+    int threads = threads_for(options);
+    TeamScope team(threads);
+    auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
+    if (arena == nullptr) arena = std::make_shared<SharedArena>();
+    return std::make_unique<CpuProgram>(Builder(std::move(copy), homes_).build(), std::move(arena),
+                                        threads);
+  }
+
+  std::shared_ptr<Arena> make_arena() override { return std::make_shared<SharedArena>(); }
+
+  std::string fingerprint() const override {
+    const dnnl_version_t* version = dnnl_version();
+    return fmt::format("cpu {}, oneDNN {}.{}.{} {} isa {}", kernels().name, version->major,
+                       version->minor, version->patch, version->hash,
+                       int(dnnl::get_effective_cpu_isa()));
+  }
+
+ private:
+  VariableHomes homes_;
+};
+
+}  // namespace
+
+}  // namespace cpu
+
+Backend& cpu_backend() {
+  static cpu::CpuBackend backend;
+  return backend;
+}
+
+}  // namespace stoker

@@ -1,0 +1,18 @@
+// The families of vector kernels, one file each; a table is made by calling all of them.
+#pragma once
+
+#include "engine/cpu/isa/kernels.h"
+
+namespace stoker::cpu::STOKER_ISA {
+
+void add_elementwise(KernelTable& table);
+void add_reductions(KernelTable& table);
+void add_softmax(KernelTable& table);
+void add_normalization(KernelTable& table);
+void add_pooling(KernelTable& table);
+void add_optimizers(KernelTable& table);
+void add_random(KernelTable& table);
+
+KernelTable make_table();
+
+}  // namespace stoker::cpu::STOKER_ISA

@@ -1,0 +1,124 @@
+// The kernels that are compiled once per instruction set (every .cpp file of this folder), as a
+// table of functions. They work on one range each and know nothing of threads, layouts or graphs:
+// the builders in the folder above divide the work. Pointers may be equal where a comment says "in
+// place"; otherwise they do not overlap.
+#pragma once
+
+#include <stdint.h>
+
+namespace stoker::cpu {
+
+inline constexpr int kUnaryFunctions = 38;  // as many as UnaryFn has
+
+enum BinaryFn : int { kAdd, kSub, kMul, kDiv, kPow, kMaximum, kMinimum, kBinaryFunctions };
+enum ReduceFn : int { kSum, kMax, kMin, kProd, kReduceFunctions };
+
+// What all optimisers do to p and g before their own rule.
+struct UpdateCommon {
+  float lr, weight_decay, clip_value, scale;
+};
+
+// One window's worth of geometry for pooling, on a plane of `inner` channels a pixel (see
+// ImageView).
+struct PoolGeometry {
+  int64_t height, width;          // of x
+  int64_t out_height, out_width;  // of y
+  int64_t window_h, window_w, stride_h, stride_w, top, left;
+  int64_t inner;             // channels a pixel
+  int64_t x_pixel, y_pixel;  // elements between pixels
+  bool relu;                 // max_pool_grad: also zero where x <= 0
+};
+
+// x in blocks of channels: `pixels` pixels of `inner` channels, `stride` elements apart.
+struct ChannelBlock {
+  int64_t pixels, inner, stride;
+};
+
+struct KernelTable {
+  const char* name;  // "generic", "avx2", "avx512"
+
+  // --- elementwise, in place ---
+  using Unary = void (*)(const float* x, float* y, int64_t n, float alpha, float beta);
+  using UnaryGrad = void (*)(const float* v, const float* dy, float* dx, int64_t n, float alpha,
+                             float beta);
+  using Binary = void (*)(const float* a, const float* b, float* y, int64_t n);
+  Unary unary[kUnaryFunctions];
+  UnaryGrad unary_grad[kUnaryFunctions];
+  // Both operands n long; or one of them a single number.
+  Binary binary[kBinaryFunctions], binary_scalar_a[kBinaryFunctions],
+      binary_scalar_b[kBinaryFunctions];
+  void (*sigmoid_cross_entropy)(const float* x, const float* targets, float* loss, int64_t n);
+
+  // --- reductions ---
+  using Fold = float (*)(const float* x, int64_t n);
+  Fold fold[kReduceFunctions];
+  double (*sum_of_squares)(const float* x, int64_t n);
+  // y[n] = the fold of `rows` rows of x, `stride` apart; n <= kColumns.
+  static constexpr int64_t kColumns = 256;
+  void (*fold_columns[kReduceFunctions])(const float* x, float* y, int64_t rows, int64_t n,
+                                         int64_t stride);
+
+  // --- rows of a matrix [rows, n] ---
+  void (*softmax)(const float* x, float* y, int64_t rows, int64_t n);      // in place
+  void (*log_softmax)(const float* x, float* y, int64_t rows, int64_t n);  // in place
+  void (*softmax_grad)(const float* y, const float* dy, float* dx, int64_t rows, int64_t n);
+  void (*log_softmax_grad)(const float* y, const float* dy, float* dx, int64_t rows, int64_t n);
+  // labels are clamped to class 0 by the caller
+  void (*sparse_cross_entropy)(const float* x, const int64_t* labels, float* loss, int64_t rows,
+                               int64_t n);
+  void (*sparse_cross_entropy_grad)(const float* x, const int64_t* labels, const float* dloss,
+                                    float* dx, int64_t rows, int64_t n);
+  void (*cross_entropy)(const float* x, const float* targets, float* loss, int64_t rows, int64_t n);
+  void (*cross_entropy_grad)(const float* x, const float* targets, const float* dloss, float* dx,
+                             int64_t rows, int64_t n);
+  void (*layer_norm)(const float* x, const float* gamma, const float* beta, float* y, float* mean,
+                     float* rstd, int64_t rows, int64_t n, float epsilon);
+  // dgamma and dbeta are added to.
+  void (*layer_norm_grad)(const float* dy, const float* x, const float* gamma, const float* mean,
+                          const float* rstd, float* dx, float* dgamma, float* dbeta, int64_t rows,
+                          int64_t n);
+
+  // --- batch norm, one block of channels; inner <= kColumns ---
+  // sum and sum of squares of x - shift, added to; shift keeps the sums small.
+  void (*channel_sums)(const float* x, ChannelBlock block, const float* shift, double* sum,
+                       double* squares);
+  // y = (x - mean) · scale + offset, then relu where asked; in place
+  void (*channel_affine)(const float* x, float* y, ChannelBlock block, const float* mean,
+                         const float* scale, const float* offset, bool relu);
+  // sum of dy and of dy · (x - mean), added to; y (or null): dy counts only where y > 0
+  void (*channel_grad_sums)(const float* x, const float* dy, const float* y, ChannelBlock block,
+                            const float* mean, double* sum, double* product);
+  // dx = a · dy + b · (x - mean) + c, with dy masked as above; in place on dy or x
+  void (*channel_grad)(const float* x, const float* dy, const float* y, float* dx,
+                       ChannelBlock block, const float* mean, const float* a, const float* b,
+                       const float* c);
+
+  // --- pooling, one plane; rows [begin, end) of y ---
+  void (*max_pool)(const float* x, float* y, const PoolGeometry& g, int64_t begin, int64_t end);
+  // In place on x when windows are 2×2 and side by side.
+  void (*max_pool_grad)(const float* x, const float* dy, float* dx, const PoolGeometry& g);
+  void (*avg_pool)(const float* x, float* y, const PoolGeometry& g, int64_t begin, int64_t end);
+  void (*avg_pool_grad)(const float* dy, float* dx, const PoolGeometry& g);
+
+  // --- optimisers, on n elements of one parameter; in place ---
+  void (*sgd)(float* p, const float* g, float* m, int64_t n, const UpdateCommon& common,
+              float momentum, bool nesterov);
+  // rate: lr with both bias corrections; rest_1 = 1 − β₁ and rest_2 = 1 − β₂, from double: 1 −
+  // 0.999F has five digits. vhat may be null.
+  void (*adam)(float* p, const float* g, float* m, float* v, float* vhat, int64_t n,
+               const UpdateCommon& common, float rate, float rest_1, float rest_2, float epsilon);
+  // rest = 1 − ρ. mean and momentum may be null.
+  void (*rmsprop)(float* p, const float* g, float* v, float* mean, float* step, int64_t n,
+                  const UpdateCommon& common, float rho, float rest, float momentum, float epsilon);
+
+  // --- randomness: elements first … first + n - 1 of the sequence (seed, stream), first a multiple
+  // of 4; an element is kept when the upper 24 of its bits are at least `threshold`; in place ---
+  void (*dropout)(const float* x, float* y, int64_t n, uint64_t seed, uint64_t stream,
+                  uint64_t first, uint32_t threshold, float scale);
+};
+
+// The table of the best instruction set that this host has; STOKER_MAX_ISA=generic or avx2 in the
+// environment asks for less. Chosen once.
+const KernelTable& kernels();
+
+}  // namespace stoker::cpu

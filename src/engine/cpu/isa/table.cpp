@@ -1,0 +1,21 @@
+#include "engine/cpu/isa/families.h"
+
+#define STOKER_TEXT(x) #x
+#define STOKER_NAME(x) STOKER_TEXT(x)
+
+namespace stoker::cpu::STOKER_ISA {
+
+KernelTable make_table() {
+  KernelTable table = {};
+  table.name = STOKER_NAME(STOKER_ISA);
+  add_elementwise(table);
+  add_reductions(table);
+  add_softmax(table);
+  add_normalization(table);
+  add_pooling(table);
+  add_optimizers(table);
+  add_random(table);
+  return table;
+}
+
+}  // namespace stoker::cpu::STOKER_ISA

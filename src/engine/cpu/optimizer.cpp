@@ -1,0 +1,193 @@
+// One instruction updates all parameters: their elements, laid end to end, are divided evenly over
+// the team.
+#include <cmath>
+
+#include "engine/cpu/isa/kernels.h"
+#include "engine/cpu/op_builders.h"
+#include "engine/cpu/team.h"
+
+namespace stoker::cpu {
+
+namespace {
+
+// The parameters of one update node. Operands of its instruction, in order: the head (lr,
+// iterations, scales), then for each parameter its gradient; then, written in place, p and the
+// moments of each.
+struct Parameters {
+  size_t head;    // inputs before the first parameter
+  size_t inputs;  // of each parameter: p, g and moments
+  bool scaled;
+  float weight_decay, clip_value;
+  std::vector<int64_t> starts;  // where each begins among all elements; the last is their number
+
+  size_t count() const { return starts.size() - 1; }
+  size_t gradient(size_t i) const { return head + i; }
+  size_t target(size_t i, size_t which) const { return head + count() + i * (inputs - 1) + which; }
+};
+
+// Float gradients of another size are widened first.
+int gradient_as_float(Builder& b, int g, const Layout& layout) {
+  if (b.spec(g).dtype == DType::float32) return b.input(g, layout);
+  int64_t n = b.shape(g).elements();
+  int from = b.plain(g), wide = b.scratch(size_t(n) * sizeof(float));
+  bool half = b.spec(g).dtype == DType::float16;
+  b.emit({"cast", {from}, {wide}, "cast"}, [=](Pointers p) {
+    parallel_for(
+        n, kGrain,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            p.out<float>(1)[i] = half ? float(p.in<Float16>(0)[i]) : float(p.in<BFloat16>(0)[i]);
+        },
+        64);
+  });
+  return wide;
+}
+
+// Layout of a parameter and everything that goes with it: the parameter's own, so that the sweep
+// needs no reorder. Padding stays zero as long as the rule divides by something.
+Layout common_layout(Builder& b, const Node& node, size_t first, bool divides_by_zero) {
+  Layout layout = b.layout(node.inputs[first]);
+  bool wide = b.spec(node.inputs[first + 1]).dtype == DType::float32;
+  return wide && !(layout.is_padded() && divides_by_zero) ? layout : Layout();
+}
+
+// Gathers operands into `call`; head: how many inputs come before the optional scales.
+Parameters bind_parameters(Builder& b, const Node& node, size_t head, size_t inputs,
+                           bool divides_by_zero, Call& call) {
+  bool scaled = node.attrs.get_or("scaled", false);
+  Parameters all{head + size_t(scaled),
+                 inputs,
+                 scaled,
+                 float(node.attrs.get_or<double>("weight_decay", 0)),
+                 float(node.attrs.get_or<double>("clipvalue", 0)),
+                 {0}};
+  for (size_t i = 0; i < all.head; ++i) call.reads.push_back(b.plain(node.inputs[i]));
+  for (size_t first = all.head, out = 0; first < node.inputs.size();
+       first += inputs, out += inputs - 1) {
+    Layout layout = common_layout(b, node, first, divides_by_zero);
+    call.reads.push_back(gradient_as_float(b, node.inputs[first + 1], layout));
+    for (size_t which = 0; which + 1 < inputs; ++which)
+      call.writes.push_back(b.define_update(
+          node.outputs[out + which], node.inputs[first + (which == 0 ? 0 : which + 1)], layout));
+    all.starts.push_back(all.starts.back() + layout.stored_elements(b.spec(node.inputs[first])));
+  }
+  return all;
+}
+
+// body(parameter, first element, count, what all rules share)
+template <class Body>
+void sweep(const Parameters& all, Pointers p, const Body& body) {
+  float lr = *p.in<float>(0);
+  const float* scales = all.scaled ? p.in<float>(int(all.head) - 1) : nullptr;
+  parallel_for(
+      all.starts.back(), kGrain / 2,
+      [&](int64_t begin, int64_t end) {
+        for (size_t i = 0; i < all.count(); ++i) {
+          int64_t first = std::max(begin, all.starts[i]), last = std::min(end, all.starts[i + 1]);
+          if (first >= last) continue;
+          UpdateCommon common{lr, all.weight_decay, all.clip_value,
+                              scales == nullptr ? 1 : scales[i]};
+          body(i, first - all.starts[i], last - first, common);
+        }
+      },
+      16);
+}
+
+}  // namespace
+
+// lr [, scales], then p, g [, m] of each parameter → p [, m]
+void build_sgd_update(Builder& b, const Node& node) {
+  auto momentum = float(node.attrs.get_or<double>("momentum", 0));
+  bool nesterov = node.attrs.get_or("nesterov", false);
+  Call call{own_kernel(), {}, {}};
+  Parameters all = bind_parameters(b, node, 1, momentum > 0 ? 3 : 2, false, call);
+  b.emit(std::move(call), [=](Pointers p) {
+    sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
+      float* m = momentum > 0 ? p.out<float>(int(all.target(i, 1))) + at : nullptr;
+      kernels().sgd(p.out<float>(int(all.target(i, 0))) + at,
+                    p.in<float>(int(all.gradient(i))) + at, m, n, common, momentum, nesterov);
+    });
+  });
+}
+
+// lr, iterations [, scales], then p, g, m, v [, vhat] → p, m, v [, vhat]
+void build_adam_update(Builder& b, const Node& node) {
+  auto beta_1 = node.attrs.get<double>("beta_1"), beta_2 = node.attrs.get<double>("beta_2");
+  auto epsilon = node.attrs.get<double>("epsilon");
+  bool amsgrad = node.attrs.get_or("amsgrad", false);
+  Call call{own_kernel(), {}, {}};
+  Parameters all = bind_parameters(b, node, 2, amsgrad ? 5 : 4, epsilon == 0, call);
+  b.emit(std::move(call), [=](Pointers p) {
+    double t = double(*p.in<int64_t>(1)) + 1;
+    auto rate = float(double(*p.in<float>(0)) * std::sqrt(1 - std::pow(beta_2, t)) /
+                      (1 - std::pow(beta_1, t)));
+    sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
+      auto target = [&](size_t which) { return p.out<float>(int(all.target(i, which))) + at; };
+      kernels().adam(target(0), p.in<float>(int(all.gradient(i))) + at, target(1), target(2),
+                     amsgrad ? target(3) : nullptr, n, common, rate, float(1 - beta_1),
+                     float(1 - beta_2), float(epsilon));
+    });
+  });
+}
+
+// lr [, scales], then p, g, v [, mg] [, mom] → p, v [, mg] [, mom]
+void build_rmsprop_update(Builder& b, const Node& node) {
+  auto rho = node.attrs.get<double>("rho");
+  auto epsilon = float(node.attrs.get<double>("epsilon"));
+  auto momentum = float(node.attrs.get_or<double>("momentum", 0));
+  bool centered = node.attrs.get_or("centered", false);
+  Call call{own_kernel(), {}, {}};
+  Parameters all =
+      bind_parameters(b, node, 1, 3 + size_t(centered) + size_t(momentum > 0), epsilon == 0, call);
+  b.emit(std::move(call), [=](Pointers p) {
+    sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
+      auto target = [&](size_t which) { return p.out<float>(int(all.target(i, which))) + at; };
+      kernels().rmsprop(target(0), p.in<float>(int(all.gradient(i))) + at, target(1),
+                        centered ? target(2) : nullptr,
+                        momentum > 0 ? target(2 + size_t(centered)) : nullptr, n, common,
+                        float(rho), float(1 - rho), momentum, epsilon);
+    });
+  });
+}
+
+// g₀ … gₙ₋₁ → scales: [n], norm: []
+void build_clip_scales(Builder& b, const Node& node) {
+  double max_norm = node.attrs.get<double>("max_norm");
+  bool global = node.attrs.get<std::string>("mode") == "global";
+  Call call{own_kernel(), {}, {}};
+  std::vector<int64_t> sizes;
+  for (int value : node.inputs) {
+    Layout layout =
+        b.spec(value).dtype == DType::float32 ? b.layout(value) : Layout();  // padding adds nothing
+    call.reads.push_back(gradient_as_float(b, value, layout));
+    sizes.push_back(layout.stored_elements(b.spec(value)));
+  }
+  call.writes = {b.define(node.outputs[0]), b.define(node.outputs[1])};
+  int count = int(sizes.size()), workers = team_size();
+  call.writes.push_back(b.scratch(size_t(workers * count) * sizeof(double)));
+  b.emit(std::move(call), [=, sizes = std::move(sizes)](Pointers p) {
+    double* partial = p.out<double>(count + 2);
+    for (int i = 0; i < workers * count; ++i) partial[i] = 0;
+    int64_t work = 0;
+    for (int64_t size : sizes) work += size;
+    parallel_team(work, kGrain, [&](int worker, int team) {
+      for (int i = 0; i < count; ++i) {
+        Part part = part_of(sizes[size_t(i)], worker, team, 16);
+        if (part.begin < part.end)
+          partial[worker * count + i] =
+              kernels().sum_of_squares(p.in<float>(i) + part.begin, part.end - part.begin);
+      }
+    });
+    double total = 0;
+    for (int i = 0; i < count; ++i) {
+      for (int worker = 1; worker < workers; ++worker) partial[i] += partial[worker * count + i];
+      total += partial[i];
+    }
+    for (int i = 0; i < count; ++i)
+      p.out<float>(count)[i] =
+          float(max_norm / std::max(std::sqrt(global ? total : partial[i]), max_norm));
+    *p.out<float>(count + 1) = float(std::sqrt(total));
+  });
+}
+
+}  // namespace stoker::cpu

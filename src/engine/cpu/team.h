@@ -1,0 +1,71 @@
+// The CPU device is an OpenMP team, the same one that oneDNN's primitives run on. Its size is fixed
+// for a program, because the order in which partial sums are added, and so the last bits of weight
+// gradients, depends on it.
+#pragma once
+
+#include <cstdint>
+
+#include <omp.h>
+
+namespace stoker::cpu {
+
+// Sets the size of the team for the calling thread, and restores what was there.
+class TeamScope {
+ public:
+  explicit TeamScope(int threads) : before_(omp_get_max_threads()) {
+    if (threads != before_) omp_set_num_threads(threads);
+  }
+  ~TeamScope() { omp_set_num_threads(before_); }
+  TeamScope(const TeamScope&) = delete;
+
+ private:
+  int before_;
+};
+
+inline int team_size() { return omp_get_max_threads(); }
+
+// Bytes or operations below which waking the team costs more than it gains: a fork and join takes
+// 1–2 µs, in which one core moves about this many floats.
+inline constexpr int64_t kGrain = 8192;
+
+// The part [begin, end) of `count` items that one of `parts` workers does; multiples of `align`
+// where possible.
+struct Part {
+  int64_t begin, end;
+};
+inline Part part_of(int64_t count, int worker, int workers, int64_t align = 1) {
+  int64_t units = (count + align - 1) / align;
+  int64_t begin = units * worker / workers * align;
+  int64_t end = units * (worker + 1) / workers * align;
+  return {begin, end < count ? end : count};
+}
+
+// Calls body(begin, end) on disjoint ranges that cover [0, count); on the caller's thread alone
+// when there are fewer than two grains. Always the whole team or one thread: libgomp ends the
+// threads that a smaller region leaves over.
+template <class Body>
+void parallel_for(int64_t count, int64_t grain, const Body& body, int64_t align = 1) {
+  if (count < 2 * grain || team_size() == 1) {
+    if (count > 0) body(int64_t(0), count);
+    return;
+  }
+#pragma omp parallel
+  {
+    Part part = part_of(count, omp_get_thread_num(), omp_get_num_threads(), align);
+    if (part.begin < part.end) body(part.begin, part.end);
+  }
+}
+
+// Calls body(worker, workers) once on each thread of the team; alone when `work` is below two
+// grains.
+template <class Body>
+void parallel_team(int64_t work, int64_t grain, const Body& body) {
+  if (work < 2 * grain || team_size() == 1) {
+    body(0, 1);
+    return;
+  }
+#pragma omp parallel
+  body(omp_get_thread_num(), omp_get_num_threads());
+}
+
+}  // namespace stoker::cpu
