@@ -23,7 +23,7 @@ Number sigmoid(Number x) {
 }
 Number softplus(Number x) { return std::max(x, Number(0)) + std::log1p(std::exp(-std::abs(x))); }
 Number sign(Number x) { return Number(x > 0) - Number(x < 0); }
-Number normal_cdf(Number x) { return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)); }
+Number normal_cdf(Number x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 Number normal_pdf(Number x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 Number gelu_tanh_inner(Number x) { return std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)); }
 // Not std::clamp: NaN passes, and low > high is defined.
