@@ -1,5 +1,5 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
-#   make demo | test | build | bench | format | check | install PREFIX=/usr/local | clean
+#   make demo | test | build | bench | peers | format | check | install PREFIX=/usr/local | clean
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
 PRESET ?= release
@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
-.PHONY: setup configure build test demo bench format check install clean
+.PHONY: setup configure build test demo bench peers format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -31,6 +31,14 @@ bench: setup
 	@$(MAKE) --no-print-directory configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target benches
 	@scripts/bench.sh $(BUILD)
+
+# The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of most of an hour.
+# PEERS: options of bench/peers/peers.py, for example PEERS="--only b,d --mnist DIR --photos DIR".
+peers: setup
+	@$(MAKE) --no-print-directory configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_peers
+	@scripts/peers-setup.sh
+	@bench/peers/peers.py --build $(BUILD) $(if $(QUICK),--quick) $(PEERS)
 
 format:
 	@scripts/setup.sh format

@@ -1,0 +1,18 @@
+// The workloads' models in Stoker, layer by layer those of workers/keras_models.py.
+#pragma once
+
+#include <string>
+
+#include <stoker/stoker.h>
+
+namespace stoker::peers {
+
+// cnn64 and cnn32: the seeds' network, original and reduced; residual: three blocks for 32×32×3;
+// mlp: 784-512-512-10. Not compiled. ValueError lists the names.
+Model build_model(const std::string& name);
+
+Shape input_shape(const std::string& name);  // of one sample
+
+int64_t trainable_parameters(const Model& model);
+
+}  // namespace stoker::peers
