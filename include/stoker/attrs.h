@@ -1,6 +1,6 @@
 // The attributes of an op or the configuration of a layer: a short list of named plain values.
-// Data only: it can be compared, printed and written to a file. (A host function is the one exception: it is
-// code, belongs to the program and is never written.)
+// Data only: it can be compared, printed and written to a file. (A host function is the one
+// exception: it is code, belongs to the program and is never written.)
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct HostFunction;
 
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
-using Attr = std::variant<bool, int64_t, double, std::string, Ints, Doubles, std::shared_ptr<const HostFunction>>;
+using Attr = std::variant<bool, int64_t, double, std::string, Ints, Doubles,
+                          std::shared_ptr<const HostFunction>>;
 
 class Attrs {
  public:

@@ -1,6 +1,6 @@
-// THE seam of the engine. A backend receives a whole graph with concrete shapes and returns a program that
-// can be run any number of times. Inside it may choose layouts, fuse and reorder; it may not change results
-// beyond the tolerance stated in docs/reference/ops.md.
+// THE seam of the engine. A backend receives a whole graph with concrete shapes and returns a
+// program that can be run any number of times. Inside it may choose layouts, fuse and reorder; it
+// may not change results beyond the tolerance stated in docs/reference/ops.md.
 #pragma once
 
 #include <memory>
@@ -17,18 +17,18 @@
 
 namespace stoker {
 
-// Scratch memory shared by the programs of one run: they run one at a time. It grows when a program is
-// compiled that needs more; programs notice by its generation and bind anew.
+// Scratch memory shared by the programs of one run: they run one at a time. It grows when a program
+// is compiled that needs more; programs notice by its generation and bind anew.
 class Arena {
  public:
   virtual ~Arena() = default;
 };
 
 struct CompileOptions {
-  int threads = 0;                // 0: as the context says
+  int threads = 0;  // 0: as the context says
   bool deterministic = true;
-  std::shared_ptr<Arena> arena;   // null: the program makes its own
-  bool keep_order = false;        // no fusion, nodes as they stand (debugging, diagnosis)
+  std::shared_ptr<Arena> arena;  // null: the program makes its own
+  bool keep_order = false;       // no fusion, nodes as they stand (debugging, diagnosis)
 };
 
 // One step of a program, for profilers and reports.
@@ -47,15 +47,15 @@ struct NonFinite {
 
 enum class RunStatus : uint8_t { ok, skipped_non_finite };
 
-// Runs one at a time, from one thread. A steady run() neither allocates nor synchronises beyond what its
-// device needs.
+// Runs one at a time, from one thread. A steady run() neither allocates nor synchronises beyond
+// what its device needs.
 class Program {
  public:
   virtual ~Program() = default;
 
-  // inputs: one a graph input, in order, with the graph's specs (checked). The memory must stay as it is
-  // until the outputs have been read or the next run. With a guard that is not finite, the updates are
-  // skipped and the status says so.
+  // inputs: one a graph input, in order, with the graph's specs (checked). The memory must stay as
+  // it is until the outputs have been read or the next run. With a guard that is not finite, the
+  // updates are skipped and the status says so.
   virtual RunStatus run(std::span<const Tensor> inputs) = 0;
   // A copy of output `index` of the last run; waits for it.
   virtual Tensor output(size_t index) const = 0;
@@ -65,7 +65,8 @@ class Program {
   virtual const MemoryReport& memory() const = 0;
   virtual const std::vector<KernelInfo>& kernels() const = 0;
   // One run that also takes the time of every kernel (nanoseconds, parallel to kernels()).
-  virtual RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) = 0;
+  virtual RunStatus run_timed(std::span<const Tensor> inputs,
+                              std::vector<int64_t>& nanoseconds) = 0;
   // Runs without any update and names the first node with a non-finite output.
   virtual std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) = 0;
 };
@@ -78,15 +79,16 @@ class Backend {
   virtual bool supports(std::string_view op, DType dtype) const = 0;
   virtual std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) = 0;
   virtual std::shared_ptr<Arena> make_arena() = 0;
-  // Everything of this machine that can change a bit of the result: library versions, instruction set.
+  // Everything of this machine that can change a bit of the result: library versions, instruction
+  // set.
   virtual std::string fingerprint() const = 0;
 };
 
 // "cpu" or "reference"; ValueError lists the names.
 Backend& backend(std::string_view device);
 
-// Shared by backends: specs, count, definedness and InputLimits of a run's inputs; ShapeError / ValueError
-// with the input's name and the offending element.
+// Shared by backends: specs, count, definedness and InputLimits of a run's inputs; ShapeError /
+// ValueError with the input's name and the offending element.
 void check_inputs(const Graph& graph, std::span<const Tensor> inputs);
 
 }  // namespace stoker
