@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include "engine/backend.h"
+#include "engine/reference/reference_backend.h"
+
+namespace stoker {
+
+namespace {
+
+TEST(BackendLookup, FindsEveryDeviceByName) {
+  EXPECT_EQ(backend("cpu").name(), "cpu");
+  EXPECT_EQ(backend("reference").name(), "reference");
+  EXPECT_EQ(&backend("reference"), &reference_backend());
+}
+
+TEST(BackendLookup, ListsTheNamesForAnUnknownOne) {
+  try {
+    backend("gpu");
+    ADD_FAILURE() << "found";
+  } catch (const ValueError& error) {
+    EXPECT_STREQ(error.what(), "unknown device \"gpu\"; there are cpu, reference");
+  }
+}
+
+TEST(BackendLookup, FingerprintsTellBackendsApart) {
+  EXPECT_FALSE(backend("cpu").fingerprint().empty());
+  EXPECT_NE(backend("cpu").fingerprint(), backend("reference").fingerprint());
+  EXPECT_NE(make_reference_backend({.exact = true})->fingerprint(),
+            backend("reference").fingerprint());
+}
+
+TEST(BackendLookup, NoBackendSupportsBytesOrUnknownOps) {
+  for (std::string_view device : {"cpu", "reference"}) {
+    EXPECT_FALSE(backend(device).supports("reshape", DType::bytes));
+    EXPECT_FALSE(backend(device).supports("no_such_op", DType::float32));
+  }
+}
+
+}  // namespace
+
+}  // namespace stoker

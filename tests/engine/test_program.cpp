@@ -1,0 +1,311 @@
+// What a Program promises (engine/backend.h), on every backend.
+#include "engine/device_test.h"
+
+#include <cmath>
+#include <limits>
+
+#include <stoker/ops.h>
+
+#include "support/draw.h"
+
+namespace stoker::test {
+
+namespace {
+
+class ProgramTest : public DeviceTest {};
+INSTANTIATE_TEST_SUITE_P(On, ProgramTest, ::testing::Values("reference", "cpu"), device_name);
+
+const TensorSpec kVector{DType::float32, {3}}, kScalar{DType::float32, {}};
+
+Tensor vector(float a, float b, float c) { return Tensor::from<float>({a, b, c}, {3}); }
+
+Attrs plain_sgd() {
+  return {{"momentum", 0.0},
+          {"nesterov", false},
+          {"weight_decay", 0.0},
+          {"clipvalue", 0.0},
+          {"scaled", false}};
+}
+
+// loss = sum(x * w); w <- w - 0.5 * x; steps <- steps + 1. The loss is the guard.
+struct GuardedStep {
+  Graph graph;
+  Variable w{"w", vector(1, 2, 3)};
+  Variable steps{"steps", Tensor::zeros({}, DType::int64)};
+
+  GuardedStep() {
+    Value x = graph.input("x", kVector);
+    Value loss = ops::sum(x * Value(w));
+    graph.output(loss, "loss");
+    graph.guard(loss);
+    graph.assign(steps, Value(steps) + graph.constant(Tensor::full({}, 1, DType::int64)));
+    Values gradient = gradients(loss, std::vector{w});
+    Graph::Scope update(graph, Phase::update);
+    Value lr = graph.constant(Tensor(0.5F));
+    graph.assign(w, apply1("sgd_update", {lr, graph.variable(w), gradient[0]}, plain_sgd()));
+  }
+};
+
+TEST_P(ProgramTest, AFiniteGuardLetsUpdatesThrough) {
+  GuardedStep step;
+  auto program = compile(step.graph);
+  EXPECT_EQ(program->run(std::vector{vector(1, 1, 2)}), RunStatus::ok);
+  EXPECT_EQ(program->scalar(0), 9);
+  EXPECT_EQ(step.w.read(), vector(0.5, 1.5, 2));
+  EXPECT_EQ(step.steps.read().item(), 1);
+}
+
+TEST_P(ProgramTest, AGuardThatIsNotFiniteSkipsUpdatesAndAssignments) {
+  GuardedStep step;
+  auto program = compile(step.graph);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (float bad : {NAN, kInfinity, -kInfinity}) {
+    EXPECT_EQ(program->run(std::vector{vector(1, bad, 1)}), RunStatus::skipped_non_finite);
+    EXPECT_FALSE(std::isfinite(program->scalar(0)));
+    EXPECT_EQ(step.w.read(), vector(1, 2, 3));
+    EXPECT_EQ(step.steps.read().item(), 0);
+  }
+  EXPECT_EQ(program->run(std::vector{vector(1, 1, 2)}), RunStatus::ok);
+  EXPECT_EQ(step.w.read(), vector(0.5, 1.5, 2));
+  EXPECT_EQ(step.steps.read().item(), 1);
+}
+
+TEST_P(ProgramTest, WhatIsWrittenBetweenRunsIsSeen) {
+  GuardedStep step;
+  auto program = compile(step.graph);
+  program->run(std::vector{vector(1, 1, 2)});
+  step.w.write(vector(10, 20, 30));
+  program->run(std::vector{vector(1, 0, 0)});
+  EXPECT_EQ(program->scalar(0), 10);
+  EXPECT_EQ(step.w.read(), vector(9.5, 20, 30));
+}
+
+TEST_P(ProgramTest, AssignmentsSwap) {
+  Graph graph;
+  Variable a("a", vector(1, 2, 3)), b("b", vector(4, 5, 6));
+  graph.assign(a, graph.variable(b));
+  graph.assign(b, graph.variable(a));
+  auto program = compile(graph);
+  program->run({});
+  EXPECT_EQ(a.read(), vector(4, 5, 6));
+  EXPECT_EQ(b.read(), vector(1, 2, 3));
+  program->run({});
+  EXPECT_EQ(a.read(), vector(1, 2, 3));
+}
+
+TEST_P(ProgramTest, AssignmentsTakeInputsConstantsAndOneValueTwice) {
+  Graph graph;
+  Variable from_input("i", vector(0, 0, 0)), from_constant("c", vector(0, 0, 0));
+  Variable first("1", vector(0, 0, 0)), second("2", vector(0, 0, 0));
+  Value x = graph.input("x", kVector), twice = x + x;
+  graph.assign(from_input, x);
+  graph.assign(from_constant, graph.constant(vector(7, 8, 9)));
+  graph.assign(first, twice);
+  graph.assign(second, twice);
+  compile(graph)->run(std::vector{vector(1, 2, 3)});
+  EXPECT_EQ(from_input.read(), vector(1, 2, 3));
+  EXPECT_EQ(from_constant.read(), vector(7, 8, 9));
+  EXPECT_EQ(first.read(), vector(2, 4, 6));
+  EXPECT_EQ(second.read(), vector(2, 4, 6));
+}
+
+TEST_P(ProgramTest, NodesAndOutputsSeeTheOldValueOfAnAssignedVariable) {
+  Graph graph;
+  Variable w("w", vector(1, 2, 3));
+  Value old = graph.variable(w), g = graph.input("g", kVector);
+  Value updated = apply1("sgd_update", {graph.constant(Tensor(1.0F)), old, g}, plain_sgd());
+  graph.assign(w, updated);
+  graph.output(old * old, "after the update");
+  graph.output(old, "the variable");
+  graph.output(updated, "the new value");
+  auto program = compile(graph);
+  program->run(std::vector{vector(1, 1, 1)});
+  EXPECT_EQ(program->output(0), vector(1, 4, 9));
+  EXPECT_EQ(program->output(1), vector(1, 2, 3));
+  EXPECT_EQ(program->output(2), vector(0, 1, 2));
+  EXPECT_EQ(w.read(), vector(0, 1, 2));
+}
+
+TEST_P(ProgramTest, OutputsMayBeInputsConstantsAndRepeated) {
+  Graph graph;
+  Value x = graph.input("x", kVector), sum = x + x;
+  graph.output(x, "x");
+  graph.output(graph.constant(vector(7, 8, 9)), "constant");
+  graph.output(sum, "sum");
+  graph.output(sum, "sum again");
+  auto program = compile(graph);
+  program->run(std::vector{vector(1, 2, 3)});
+  EXPECT_EQ(program->output(0), vector(1, 2, 3));
+  EXPECT_EQ(program->output(1), vector(7, 8, 9));
+  EXPECT_EQ(program->output(2), vector(2, 4, 6));
+  EXPECT_EQ(program->output(3), vector(2, 4, 6));
+}
+
+TEST_P(ProgramTest, AnOutputIsACopyThatLaterRunsLeaveAlone) {
+  GuardedStep step;
+  step.graph.output(step.graph.variable(step.w) + 1.0, "w + 1");
+  auto program = compile(step.graph);
+  program->run(std::vector{vector(1, 1, 2)});
+  Tensor first = program->output(1);
+  program->run(std::vector{vector(5, 5, 5)});
+  EXPECT_EQ(first, vector(2, 3, 4));
+}
+
+TEST_P(ProgramTest, OutlivesItsGraph) {
+  auto step = std::make_unique<GuardedStep>();
+  Variable w = step->w;
+  auto program = compile(step->graph);
+  step.reset();
+  program->run(std::vector{vector(1, 1, 2)});
+  EXPECT_EQ(program->scalar(0), 9);
+  EXPECT_EQ(w.read(), vector(0.5, 1.5, 2));
+}
+
+TEST_P(ProgramTest, RefusesInputsOfAnotherSpec) {
+  GuardedStep step;
+  auto program = compile(step.graph);
+  EXPECT_THROW(program->run({}), ShapeError);
+  EXPECT_THROW(program->run(std::vector{Tensor::zeros({4})}), ShapeError);
+  EXPECT_THROW(program->run(std::vector{Tensor()}), ShapeError);
+  EXPECT_EQ(step.w.read(), vector(1, 2, 3));
+}
+
+TEST_P(ProgramTest, RefusesALabelOutOfRange) {
+  Graph graph;
+  Value logits = graph.input("x", {DType::float32, {3, 10}});
+  Value y = graph.input("y", {DType::int32, {3}});
+  graph.output(ops::sparse_softmax_cross_entropy(logits, y), "loss");
+  auto program = compile(graph);
+  Tensor x = Tensor::zeros({3, 10});
+  EXPECT_NO_THROW(program->run(std::vector{x, Tensor::from<int32_t>({0, 9, 5}, {3})}));
+  try {
+    program->run(std::vector{x, Tensor::from<int32_t>({0, 9, 12}, {3})});
+    ADD_FAILURE() << "a class id of 12 was accepted";
+  } catch (const ValueError& error) {
+    EXPECT_STREQ(error.what(), "input \"y\": class id 12 at element 2 is outside [0, 10)");
+  }
+}
+
+// Labels that the graph computes cannot be refused; they count as class 0, or the nearest row.
+TEST_P(ProgramTest, ComputedLabelsAndIndicesOutOfRangeAreDefined) {
+  Graph graph;
+  Value table = graph.input("table", {DType::float32, {3, 2}});
+  Value raw = graph.input("indices", {DType::int32, {4}});
+  Value indices = raw + graph.constant(Tensor::full({}, 0, DType::int32));
+  graph.output(ops::gather(table, indices), "rows");
+  graph.output(
+      ops::sparse_softmax_cross_entropy(graph.input("logits", {DType::float32, {4, 3}}), indices),
+      "loss");
+  auto program = compile(graph);
+  Tensor logits = Tensor::from<float>({3, 2, 1, 3, 2, 1, 3, 2, 1, 3, 2, 1}, {4, 3});
+  program->run(std::vector{Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
+                           Tensor::from<int32_t>({-5, 0, 1, 9}, {4}), logits});
+  EXPECT_EQ(program->output(0), Tensor::from<float>({1, 2, 1, 2, 3, 4, 5, 6}, {4, 2}));
+  std::vector<double> loss = numbers(program->output(1));
+  EXPECT_EQ(loss[0], loss[1]);
+  EXPECT_EQ(loss[3], loss[1]);
+  EXPECT_NEAR(loss[2], loss[1] + 1, 1e-6);
+}
+
+TEST_P(ProgramTest, FindNonFiniteNamesTheFirstOpAndItsLayer) {
+  Graph graph;
+  Variable w("w", vector(1, 2, 3));
+  Value x = graph.input("x", kVector), y, z;
+  {
+    Graph::Scope layer(graph, "dense_1");
+    y = x * Value(w);
+  }
+  {
+    Graph::Scope layer(graph, "log_layer");
+    z = ops::log(y);
+  }
+  {
+    Graph::Scope layer(graph, "after");
+    graph.output(ops::sum(z * z), "loss");
+  }
+  graph.assign(w, z);
+  auto program = compile(graph);
+  EXPECT_FALSE(program->find_non_finite(std::vector{vector(1, 1, 1)}).has_value());
+  auto found = program->find_non_finite(std::vector{vector(1, -1, 1)});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->op, "unary");
+  EXPECT_EQ(found->scope, "log_layer");
+  EXPECT_EQ(found->spec, kVector);
+  EXPECT_EQ(w.read(), vector(1, 2, 3)) << "looking must not update";
+}
+
+TEST_P(ProgramTest, RunTimedDoesWhatRunDoes) {
+  GuardedStep step;
+  auto program = compile(step.graph);
+  std::vector<int64_t> nanoseconds;
+  EXPECT_EQ(program->run_timed(std::vector{vector(1, 1, 2)}, nanoseconds), RunStatus::ok);
+  EXPECT_EQ(nanoseconds.size(), program->kernels().size());
+  for (int64_t time : nanoseconds) EXPECT_GE(time, 0);
+  EXPECT_EQ(program->scalar(0), 9);
+  EXPECT_EQ(step.w.read(), vector(0.5, 1.5, 2));
+}
+
+TEST_P(ProgramTest, KernelsTellOpLayerAndCost) {
+  Graph graph;
+  Graph::Scope layer(graph, "dense_1");
+  Value x = graph.input("x", {DType::float32, {4, 5}}),
+        w = graph.input("w", {DType::float32, {5, 6}});
+  graph.output(ops::matmul(x, w), "y");
+  auto program = compile(graph);
+  bool found = false;
+  for (const KernelInfo& kernel : program->kernels()) {
+    EXPECT_FALSE(kernel.kernel.empty());
+    if (kernel.op != "matmul") continue;
+    found = true;
+    EXPECT_EQ(kernel.scope, "dense_1");
+    EXPECT_EQ(kernel.cost.flops, 2 * 4 * 5 * 6);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_P(ProgramTest, MemoryAddsUpToItsTotal) {
+  GuardedStep step;
+  auto program = compile(step.graph);
+  const MemoryReport& memory = program->memory();
+  size_t sum = 0;
+  for (size_t bytes : memory.bytes) sum += bytes;
+  EXPECT_EQ(sum, memory.total);
+  EXPECT_GE(memory.bytes[size_t(MemoryCategory::weights)], 3 * sizeof(float));
+  EXPECT_GE(memory.total, memory.arena);
+}
+
+TEST_P(ProgramTest, TwoProgramsAreBitIdentical) {
+  auto train = [&] {
+    GuardedStep step;
+    auto program = compile(step.graph);
+    std::vector<Tensor> seen;
+    Rng rng(7);
+    for (int i = 0; i < 4; ++i) {
+      program->run(std::vector{draw(kVector, {}, rng)});
+      seen.push_back(program->output(0));
+      seen.push_back(step.w.read());
+    }
+    return seen;
+  };
+  EXPECT_EQ(train(), train());
+}
+
+TEST_P(ProgramTest, AScalarMayBeAnInteger) {
+  Graph graph;
+  graph.output(ops::argmax(graph.input("x", kVector), 0), "best");
+  auto program = compile(graph);
+  program->run(std::vector{vector(1, 5, 2)});
+  EXPECT_EQ(program->scalar(0), 1);
+  EXPECT_EQ(program->output(0).dtype(), DType::int64);
+}
+
+TEST_P(ProgramTest, RunsAGraphWithoutNodes) {
+  Graph graph;
+  auto program = compile(graph);
+  EXPECT_EQ(program->run({}), RunStatus::ok);
+  EXPECT_TRUE(program->kernels().empty());
+}
+
+}  // namespace
+
+}  // namespace stoker::test

@@ -1,0 +1,161 @@
+// conv2d and its two gradients, over one list of geometries.
+#include <fmt/format.h>
+
+#include "support/op_cases.h"
+
+namespace stoker::test {
+
+namespace {
+
+struct Geometry {
+  std::string name;
+  Shape x;  // [B, H, W, C]
+  int64_t kernel_height, kernel_width, filters;
+  Ints strides = {1, 1};
+  Ints pads = {0, 0, 0, 0};  // top, bottom, left, right
+  Ints dilation = {1, 1};
+  int64_t groups = 1;
+
+  Shape w() const { return {kernel_height, kernel_width, x[3] / groups, filters}; }
+  Shape y() const {
+    auto extent = [&](int axis, int64_t kernel) {
+      int64_t padded = x[axis + 1] + pads[size_t(2 * axis)] + pads[size_t(2 * axis + 1)];
+      return (padded - dilation[size_t(axis)] * (kernel - 1) - 1) / strides[size_t(axis)] + 1;
+    };
+    return {x[0], extent(0, kernel_height), extent(1, kernel_width), filters};
+  }
+  Attrs attrs() const {
+    return {{"strides", strides}, {"pads", pads}, {"dilation", dilation}, {"groups", groups}};
+  }
+};
+
+const std::vector<Geometry>& geometries() {
+  static const std::vector<Geometry> all = {
+      {"one_channel", {2, 7, 7, 1}, 3, 3, 4},
+      {"three_channels_30_filters", {1, 7, 7, 3}, 3, 3, 30},
+      {"one_by_one", {2, 5, 5, 5}, 1, 1, 7},
+      {"one_pixel", {3, 1, 1, 4}, 1, 1, 2},
+      {"one_row", {2, 1, 9, 2}, 1, 3, 3},
+      {"five_by_five", {1, 8, 8, 2}, 5, 5, 3},
+      {"not_square", {1, 5, 9, 3}, 2, 4, 5},
+      {"kernel_as_large_as_image", {3, 4, 4, 2}, 4, 4, 5},
+      {"stride_2", {2, 7, 7, 3}, 3, 3, 4, {2, 2}},
+      {"stride_2_leaves_a_rest", {1, 8, 8, 2}, 3, 3, 3, {2, 2}},
+      {"stride_3_by_1", {1, 9, 6, 2}, 2, 3, 3, {3, 1}},
+      {"one_by_one_stride_2", {2, 6, 6, 3}, 1, 1, 4, {2, 2}},
+      {"same_padding", {2, 6, 6, 3}, 3, 3, 4, {1, 1}, {1, 1, 1, 1}},
+      {"same_stride_2_asymmetric", {1, 8, 8, 3}, 3, 3, 5, {2, 2}, {0, 1, 0, 1}},
+      {"four_pads", {1, 5, 5, 2}, 3, 3, 3, {1, 1}, {2, 0, 1, 2}},
+      {"dilation", {1, 9, 9, 2}, 3, 3, 3, {1, 1}, {0, 0, 0, 0}, {2, 2}},
+      {"dilation_with_padding", {1, 7, 7, 2}, 3, 2, 3, {1, 1}, {2, 2, 1, 2}, {2, 3}},
+      {"two_groups", {2, 5, 5, 4}, 3, 3, 6, {1, 1}, {1, 1, 1, 1}, {1, 1}, 2},
+      {"three_groups_stride_2", {1, 7, 7, 9}, 3, 3, 6, {2, 2}, {1, 1, 1, 1}, {1, 1}, 3},
+      {"depthwise", {2, 6, 6, 5}, 3, 3, 5, {1, 1}, {1, 1, 1, 1}, {1, 1}, 5},
+      {"depthwise_times_2", {1, 6, 6, 3}, 3, 3, 6, {1, 1}, {0, 0, 0, 0}, {1, 1}, 3},
+      {"depthwise_stride_2", {1, 7, 7, 8}, 3, 3, 8, {2, 2}, {0, 1, 1, 0}, {1, 1}, 8},
+      {"sixteen_channels", {1, 6, 6, 16}, 3, 3, 16},
+      {"thirty_channels", {1, 5, 5, 30}, 3, 3, 10},
+      {"large", {4, 28, 28, 8}, 3, 3, 20, {1, 1}, {1, 1, 1, 1}},
+  };
+  return all;
+}
+
+Attrs forward_attrs(const Geometry& at, std::string activation = "", double alpha = 0) {
+  Attrs attrs = at.attrs();
+  attrs.set("activation", std::move(activation));
+  attrs.set("alpha", alpha);
+  return attrs;
+}
+
+double forward_products(const Geometry& at) {
+  return double(at.kernel_height * at.kernel_width * at.x[3] / at.groups);
+}
+
+OpCase forward(const Geometry& at) {
+  return {at.name, forward_attrs(at), {{at.x}, {at.w()}}, sums(forward_products(at), {0, 1})};
+}
+
+OpCase fused(const Geometry& at, bool bias, const std::string& activation, double alpha = 0) {
+  OpCase one = forward(at);
+  one.name = fmt::format("{}{}_{}", at.name, bias ? "_bias" : "",
+                         activation.empty() ? "linear" : activation);
+  one.attrs = forward_attrs(at, activation, alpha);
+  if (bias) {
+    one.inputs.push_back({{at.filters}});
+    one.bound = sums(forward_products(at) + 1, {0, 1, 2});
+  }
+  one.gradient = false;
+  return one;
+}
+
+OpCase input_gradient(const Geometry& at) {
+  Attrs attrs = at.attrs();
+  attrs.set("input_shape", Ints(at.x.begin(), at.x.end()));
+  double products = double(at.kernel_height * at.kernel_width * at.filters / at.groups);
+  return {at.name, attrs, {{at.y()}, {at.w()}}, sums(products, {0, 1})};
+}
+
+OpCase weight_gradient(const Geometry& at, bool bias) {
+  Attrs attrs = at.attrs();
+  attrs.set("kernel", Ints{at.kernel_height, at.kernel_width});
+  attrs.set("bias", bias);
+  Shape y = at.y();
+  return {at.name + (bias ? "_bias" : ""),
+          attrs,
+          {{at.x}, {y}},
+          sums(double(y[0] * y[1] * y[2]), {0, 1})};
+}
+
+std::vector<BadCall> bad_forward() {
+  Geometry at{"", {2, 7, 7, 3}, 3, 3, 4},
+      far{"", {2, 7, 7, 3}, 3, 3, 4, {1, 1}, {0, 0, 0, 0}, {4, 1}},
+      zero{"", {2, 7, 7, 3}, 3, 3, 4, {0, 1}};
+  auto x = [](Shape shape) { return TensorSpec{DType::float32, shape}; };
+  Attrs grouped = forward_attrs(at);
+  grouped.set("groups", int64_t(2));
+  return {
+      {"a flat image", forward_attrs(at), {x({2, 147}), x({3, 3, 3, 4})}},
+      {"other channels", forward_attrs(at), {x({2, 7, 7, 3}), x({3, 3, 2, 4})}},
+      {"a kernel larger than the image", forward_attrs(at), {x({2, 2, 2, 3}), x({3, 3, 3, 4})}},
+      {"a dilated kernel larger than the image",
+       forward_attrs(far),
+       {x({2, 7, 7, 3}), x({3, 3, 3, 4})}},
+      {"a stride of zero", forward_attrs(zero), {x({2, 7, 7, 3}), x({3, 3, 3, 4})}},
+      {"groups that do not divide", grouped, {x({2, 7, 7, 3}), x({3, 3, 3, 4})}},
+      {"a bias of another length", forward_attrs(at), {x({2, 7, 7, 3}), x({3, 3, 3, 4}), x({5})}}};
+}
+
+}  // namespace
+
+void add_convolution_cases(OpCaseTable& table) {
+  OpCases &conv = table["conv2d"], &dx = table["conv2d_input_grad"],
+          &dw = table["conv2d_weight_grad"];
+  for (const Geometry& at : geometries()) {
+    conv.good.push_back(forward(at));
+    dx.good.push_back(input_gradient(at));
+    for (bool bias : {false, true}) dw.good.push_back(weight_gradient(at, bias));
+  }
+  const Geometry &plain = geometries()[1], &depthwise = geometries()[19],
+                 &one_channel = geometries()[0];
+  for (const Geometry* at : {&plain, &depthwise, &one_channel}) {
+    conv.good.push_back(fused(*at, true, ""));
+    conv.good.push_back(fused(*at, true, "relu"));
+    conv.good.push_back(fused(*at, false, "relu"));
+  }
+  for (std::string activation : {"relu6", "sigmoid", "tanh"})
+    conv.good.push_back(fused(plain, true, activation));
+  conv.good.push_back(fused(plain, true, "leaky_relu", 0.2));
+  conv.good.push_back(fused(plain, true, "elu", 1));
+  conv.bad = bad_forward();
+
+  TensorSpec x{DType::float32, {2, 7, 7, 3}}, w{DType::float32, {3, 3, 3, 4}},
+      y{DType::float32, {2, 5, 5, 4}};
+  OpCase good_dx = input_gradient({"", {2, 7, 7, 3}, 3, 3, 4});
+  OpCase good_dw = weight_gradient({"", {2, 7, 7, 3}, 3, 3, 4}, false);
+  dx.bad = {{"a gradient of another shape", good_dx.attrs, {{DType::float32, {2, 6, 5, 4}}, w}},
+            {"no kernel", good_dx.attrs, {y}}};
+  dw.bad = {{"a gradient of another shape", good_dw.attrs, {x, {DType::float32, {2, 5, 6, 4}}}},
+            {"no gradient", good_dw.attrs, {x}}};
+}
+
+}  // namespace stoker::test
