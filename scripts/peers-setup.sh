@@ -73,6 +73,7 @@ if ! torch; then
   say "PyPI's torch does not run here: $(grep -E 'Error' "$log" | tail -n 1)"
   pip uninstall -y torch torchvision || true
 fi
-debian python3-torch python3-torchvision libtorch-dev libjpeg-dev ||
+# OpenBLAS: without it Debian's PyTorch multiplies matrices with the reference BLAS, 30 times slower.
+debian python3-torch python3-torchvision libtorch-dev libopenblas0-openmp libjpeg-dev ||
   say "optional: without Debian's packages the older PyTorch and libtorch are missing"
 say "ready: $venv"

@@ -13,7 +13,7 @@ from .stats import Summary, block_size
 class Contender:
     """One system's worker on one workload."""
 
-    def __init__(self, worker: Worker, workload: Mapping[str, Any], settings: Settings) -> None:
+    def __init__(self, worker: Worker, workload: Mapping[str, Any], settings: Settings, least: int = 2) -> None:
         self.worker = worker
         self.settings = settings
         self.facts = worker.ask({"op": "load", "workload": dict(workload)})
@@ -28,16 +28,22 @@ class Contender:
             raise WorkerError(next(iter(self.failures.values())))
         self.variant = min(self.seconds, key=lambda name: self.seconds[name])
         worker.ask({"op": "keep", "variant": self.variant})
-        self.n = block_size(self.seconds[self.variant], settings.block)
+        self.n = block_size(self.seconds[self.variant], settings.block, least)
         self.samples: list[float] = []
 
     def run(self, variant: str, n: int) -> float:
         return float(self.worker.ask({"op": "run", "variant": variant, "n": n})["seconds"]) / n
 
     def _calibrate(self, variant: str) -> float:
-        self.run(variant, 2)  # builds, traces, compiles
-        once = self.run(variant, 2)
-        return self.run(variant, block_size(once, self.settings.calibration, most=2000))
+        """Builds, traces and warms the form up, then doubles n until a run is long enough: batches that a pipeline has
+        prefetched would make a single short run look fast."""
+        self.run(variant, 2)
+        n = 2
+        while True:
+            seconds = self.run(variant, n)
+            if seconds * n >= self.settings.calibration or n >= 4096:
+                return seconds
+            n *= 2
 
     def turn(self) -> None:
         self.samples.append(self.run(self.variant, self.n))
@@ -51,14 +57,14 @@ class Contender:
         return watch.peak
 
 
-def contenders(workers: Mapping[str, Worker], workload: Mapping[str, Any], settings: Settings
+def contenders(workers: Mapping[str, Worker], workload: Mapping[str, Any], settings: Settings, least: int = 2
                ) -> tuple[dict[str, Contender], dict[str, str]]:
-    """Those that can do the workload, and the reasons of those that cannot."""
+    """Those that can do the workload, and the reasons of those that cannot. A block has at least `least` units."""
     ready: dict[str, Contender] = {}
     missing: dict[str, str] = {}
     for key, worker in workers.items():
         try:
-            ready[key] = Contender(worker, workload, settings)
+            ready[key] = Contender(worker, workload, settings, least)
         except WorkerError as error:
             missing[key] = str(error)
     check_same_work(ready)

@@ -90,6 +90,14 @@ def _python_system(key: str, name: str, modules: str) -> System:
     return System(key, f"{name} {version}", version, python=python, scripts=key, details=facts)
 
 
+def _tfdata(keras: System) -> System:
+    """TensorFlow's own half of the Keras that was found; it may be there without Keras too."""
+    if not keras.present:
+        return _python_system("tfdata", "tf.data", "tensorflow")
+    version = str(keras.details["versions"]["tensorflow"])
+    return System("tfdata", f"tf.data {version}", version, python=keras.python, scripts="tfdata", details=keras.details)
+
+
 def _version_key(version: str) -> list[int]:
     return [int(part) for part in version.split("+")[0].split(".") if part.isdigit()]
 
@@ -144,7 +152,7 @@ def discover(build: Path, work: Path) -> dict[str, System]:
     systems = [_stoker(build), _python_system("keras", "Keras", "keras,tensorflow"), *torches]
     for torch, key in zip(torches, ("libtorch", "libtorch_old")):
         systems.append(_libtorch(torch, key, work))
-    systems.append(_python_system("tfdata", "tf.data", "tensorflow"))
+    systems.append(_tfdata(systems[1]))
     newest = torches[0]
     systems.append(System("dataloader", f"DataLoader {newest.version}".strip(), newest.version, python=newest.python,
                           scripts="dataloader", missing=newest.missing, details=newest.details))
