@@ -1,6 +1,6 @@
-// The ops a custom layer or loss is written with. Each appends one or more nodes to the graph (or sketch)
-// of its inputs and checks shapes at once: an error says which op, what it got and what it expected.
-// Images are channels last, [B, H, W, C]. docs/reference/ops.md has the exact meaning of every op.
+// The ops a custom layer or loss is written with. Each appends one or more nodes to the graph (or
+// sketch) of its inputs and checks shapes at once: an error says which op, what it got and what it
+// expected. Images are channels last, [B, H, W, C]. docs/reference/ops.md has the exact meanings.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace stoker::ops {
 
-// --- elementwise, floats -------------------------------------------------------------------------------
+// --- elementwise, floats ---------------------------------------------------------------------
 Value abs(const Value& x);
 Value exp(const Value& x);
 Value log(const Value& x);
@@ -40,7 +40,7 @@ Value softplus(const Value& x);
 Value softmax(const Value& x, int axis = -1);
 Value log_softmax(const Value& x, int axis = -1);
 
-// --- two operands, broadcasting ------------------------------------------------------------------------
+// --- two operands, broadcasting --------------------------------------------------------------
 Value pow(const Value& a, const Value& b);
 Value maximum(const Value& a, const Value& b);
 Value minimum(const Value& a, const Value& b);
@@ -52,7 +52,7 @@ Value greater(const Value& a, const Value& b);        // bool
 Value greater_equal(const Value& a, const Value& b);  // bool
 Value where(const Value& condition, const Value& a, const Value& b);
 
-// --- reductions ----------------------------------------------------------------------------------------
+// --- reductions ------------------------------------------------------------------------------
 struct Reduce {
   std::vector<int64_t> axes = {};  // empty: all
   bool keepdims = false;
@@ -64,21 +64,23 @@ Value min(const Value& x, const Reduce& options = {});
 Value prod(const Value& x, const Reduce& options = {});
 Value argmax(const Value& x, int axis = -1);  // int64; the first of equals
 
-// --- shape ---------------------------------------------------------------------------------------------
-Value reshape(const Value& x, const Shape& shape);                    // one dimension may be -1
-Value flatten(const Value& x);                                        // [B, …] → [B, n]
+// --- shape -----------------------------------------------------------------------------------
+Value reshape(const Value& x, const Shape& shape);  // one dimension may be -1
+Value flatten(const Value& x);                      // [B, …] → [B, n]
 Value transpose(const Value& x, const std::vector<int64_t>& perm);
 Value concatenate(const Values& values, int axis = -1);
 Values split(const Value& x, int parts, int axis = -1);
-Value slice(const Value& x, const std::vector<int64_t>& begin, const std::vector<int64_t>& size);  // size -1: to the end
-Value pad(const Value& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after, double value = 0);
+// A size of -1 means: to the end.
+Value slice(const Value& x, const std::vector<int64_t>& begin, const std::vector<int64_t>& size);
+Value pad(const Value& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+          double value = 0);
 Value expand_dims(const Value& x, int axis);
 Value squeeze(const Value& x, int axis);
 Value broadcast_to(const Value& x, const Shape& shape);
 Value cast(const Value& x, DType dtype);
 Value stop_gradient(const Value& x);
 
-// --- linear algebra, convolution, pooling --------------------------------------------------------------
+// --- linear algebra, convolution, pooling ----------------------------------------------------
 struct MatMul {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -89,8 +91,8 @@ Value matmul(const Value& a, const Value& b, const MatMul& options = {});
 struct Padding {
   int64_t top = 0, bottom = 0, left = 0, right = 0;
 };
-Padding same_padding(const Shape& input, std::array<int64_t, 2> window, std::array<int64_t, 2> strides,
-                     std::array<int64_t, 2> dilation = {1, 1});
+Padding same_padding(const Shape& input, std::array<int64_t, 2> window,
+                     std::array<int64_t, 2> strides, std::array<int64_t, 2> dilation = {1, 1});
 
 struct Conv {
   std::array<int64_t, 2> strides = {1, 1};
@@ -111,27 +113,30 @@ struct Pool {
 Value max_pool2d(const Value& x, const Pool& options = {});
 Value average_pool2d(const Value& x, const Pool& options = {});  // padding is not counted
 
-// --- normalisation -------------------------------------------------------------------------------------
+// --- normalisation ---------------------------------------------------------------------------
 struct BatchNormResult {
   Value y, mean, variance;  // of this batch; variance without Bessel's correction
 };
-BatchNormResult batch_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon = 1e-3);
-Value batch_norm_inference(const Value& x, const Value& gamma, const Value& beta, const Value& mean, const Value& variance,
+BatchNormResult batch_norm(const Value& x, const Value& gamma, const Value& beta,
                            double epsilon = 1e-3);
+Value batch_norm_inference(const Value& x, const Value& gamma, const Value& beta, const Value& mean,
+                           const Value& variance, double epsilon = 1e-3);
 // Over the last gamma.rank() dimensions.
 Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon = 1e-3);
 // v scaled to length g along every axis but `axis`: g * v / |v|.
 Value weight_norm(const Value& v, const Value& g, int axis = -1);
 
-// --- lookup, randomness, losses --------------------------------------------------------------------------
+// --- lookup, randomness, losses --------------------------------------------------------------
 Value gather(const Value& table, const Value& indices);  // rows of dimension 0
 Value one_hot(const Value& indices, int64_t depth, DType dtype = DType::float32);
 Value in_top_k(const Value& predictions, const Value& targets, int k);  // bool [B]
 // Zeroes each element with probability `rate` and scales the rest by 1 / (1 - rate). `state` is the
 // graph's random state (int64 [2]: seed, step); `stream` tells the dropouts of one graph apart.
 Value dropout(const Value& x, const Value& state, double rate, int64_t stream);
-Value sparse_softmax_cross_entropy(const Value& logits, const Value& labels);  // [.., C], int [..] → float32 [..]
-Value softmax_cross_entropy(const Value& logits, const Value& targets);        // [.., C] twice → float32 [..]
-Value sigmoid_cross_entropy(const Value& logits, const Value& targets);        // elementwise
+// logits [.., C], class ids [..] → float32 [..]
+Value sparse_softmax_cross_entropy(const Value& logits, const Value& labels);
+// logits and targets [.., C] → float32 [..]
+Value softmax_cross_entropy(const Value& logits, const Value& targets);
+Value sigmoid_cross_entropy(const Value& logits, const Value& targets);  // elementwise
 
 }  // namespace stoker::ops

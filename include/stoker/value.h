@@ -1,7 +1,7 @@
-// A Value stands for a tensor that a graph will compute. It is a small handle in one of four states:
+// A Value stands for a tensor that a graph will compute. It is a small handle that is
 //   traced    part of a Graph; shapes are concrete. Inside Layer::call and function().
 //   sketched  part of a functional model; the batch dimension is unknown (-1). Made by Input().
-//   variable, constant   not yet part of anything; joins the graph or sketch of the values it meets.
+//   variable, constant   part of nothing yet; joins the graph or sketch of the values it meets.
 // Ops (ops.h) and layers take Values and return Values. Nothing is computed when they are called.
 #pragma once
 
@@ -32,8 +32,14 @@ class Value {
   const TensorSpec& spec() const;
 
   // For the rooms that build and run graphs.
-  struct Traced { Graph* graph; int id; };
-  struct Sketched { std::shared_ptr<const SketchNode> node; int output; };
+  struct Traced {
+    Graph* graph;
+    int id;
+  };
+  struct Sketched {
+    std::shared_ptr<const SketchNode> node;
+    int output;
+  };
   const Traced* traced() const { return std::get_if<Traced>(&where_); }
   const Sketched* sketched() const { return std::get_if<Sketched>(&where_); }
   const Variable* variable() const { return std::get_if<Variable>(&where_); }
@@ -56,9 +62,12 @@ Value operator*(const Value& a, const Value& b);
 Value operator/(const Value& a, const Value& b);
 Value operator-(const Value& a);
 
-// d(loss)/d(wrt) for a scalar (or summed) loss, appended to the loss's graph. A value or variable that the
-// loss does not depend on gets zeros.
+// d(loss)/d(wrt) for a scalar (or summed) loss, appended to the loss's graph. A value or variable
+// that the loss does not depend on gets zeros.
 Values gradients(const Value& loss, const Values& wrt);
 Values gradients(const Value& loss, const std::vector<Variable>& wrt);
+inline Values gradients(const Value& loss, std::initializer_list<Value> wrt) {
+  return gradients(loss, Values(wrt));
+}
 
 }  // namespace stoker

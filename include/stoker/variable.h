@@ -1,6 +1,6 @@
-// A variable is a named tensor that outlives a step: weights, optimiser moments, metric sums, the random
-// state. It is a value handle: copies share one state. Its contents live in one place at a time, on the
-// host or with the backend whose program used it last, in whatever layout that backend likes.
+// A variable is a named tensor that outlives a step: weights, optimiser moments, metric sums, the
+// random state. It is a value handle: copies share one state. Its contents live in one place at a
+// time, on the host or with the backend whose program used it last, in the layout it likes.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,15 @@
 namespace stoker {
 
 // What a variable's memory is counted as in reports.
-enum class MemoryCategory : uint8_t { weights, gradients, optimizer, activations, workspace, inputs, metrics };
+enum class MemoryCategory : uint8_t {
+  weights,
+  gradients,
+  optimizer,
+  activations,
+  workspace,
+  inputs,
+  metrics
+};
 std::string_view name(MemoryCategory category);
 
 // The seam that an engine fills when it takes a variable's contents into its own memory.
@@ -44,12 +52,13 @@ class Variable {
   bool trainable() const;
   void set_trainable(bool trainable);
 
-  Tensor read() const;             // a copy of the contents; synchronises with the device
+  Tensor read() const;              // a copy of the contents; synchronises with the device
   void write(const Tensor& value);  // ShapeError unless the spec is the same
 
   // For engines: who holds the contents now (null: the host), and taking them over.
   const std::shared_ptr<Residence>& residence() const;
-  void move_to(std::shared_ptr<Residence> residence);  // the new residence already holds the contents
+  // The new residence already holds the contents; null brings them back to the host.
+  void move_to(std::shared_ptr<Residence> residence);
 
   friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
   const void* id() const { return state_.get(); }  // identity, for maps

@@ -42,7 +42,7 @@ Values adopt_scalars(std::string_view op, const Values& inputs) {
 
 Values apply(std::string_view op, const Values& inputs, Attrs attrs) {
   const OpDef& def = OpRegistry::get().find(op);
-  auto [graph] = find_placement(op, inputs);
+  Graph* graph = graph_of(op, inputs);
   Values operands = adopts_scalars(op) ? adopt_scalars(op, inputs) : inputs;
   if (graph == nullptr) return sketch(def, operands, std::move(attrs));
   return graph->add(def, place(*graph, operands), std::move(attrs));

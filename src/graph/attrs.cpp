@@ -7,6 +7,7 @@
 #include <stoker/error.h>
 
 #include "graph/host_function.h"
+#include "graph/text.h"
 
 namespace stoker {
 
@@ -16,7 +17,7 @@ struct Text {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(int64_t value) const { return std::to_string(value); }
   std::string operator()(double value) const { return fmt::format("{}", value); }
-  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const std::string& value) const { return value.empty() ? "\"\"" : value; }
   std::string operator()(const Ints& values) const {
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
@@ -52,10 +53,10 @@ void Attrs::fail(std::string_view name) const {
 }
 
 std::string to_string(const Attrs& attrs) {
-  std::string text = "{";
-  for (const auto& [name, attr] : attrs.entries())
-    text += fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", name, std::visit(Text{}, attr));
-  return text + "}";
+  auto entry = [](const Attrs::Entry& named) {
+    return fmt::format("{}: {}", named.first, std::visit(Text{}, named.second));
+  };
+  return "{" + list_text(attrs.entries(), entry) + "}";
 }
 
 }  // namespace stoker

@@ -18,9 +18,10 @@ class ReverseSweep {
 
   void run(const Value& loss) {
     Graph::Scope phase(graph_, Phase::backward);
+    size_t forward_nodes = graph_.nodes().size();  // what follows is emitted here
     gradients_.resize(graph_.values().size());
     gradients_[size_t(loss.traced()->id)] = filled(loss.spec(), 1);
-    for (size_t i = graph_.nodes().size(); i-- > 0;) visit(graph_.nodes()[i]);
+    for (size_t i = forward_nodes; i-- > 0;) visit(graph_.nodes()[i]);
   }
 
   // Zeros where the loss does not depend on the value.
@@ -34,6 +35,7 @@ class ReverseSweep {
   // A value carries a gradient when it is a float that depends on one of those asked for.
   void mark(const Node& node) {
     bool any = false;
+    if (node.op->name == "identity") return;  // stop_gradient
     for (int id : node.inputs) any |= depends_[size_t(id)];
     for (int id : node.outputs)
       if (any && is_floating(graph_.spec(id).dtype)) depends_[size_t(id)] = true;
@@ -117,7 +119,7 @@ Values gradients(const Value& loss, const Values& wrt) {
   Graph& graph = *loss.traced()->graph;
   Values together = wrt;
   together.push_back(loss);
-  find_placement("gradients", together);
+  graph_of("gradients", together);
   expect_float(loss, "the loss");
   Values placed = place(graph, wrt);
   for (const Value& value : placed) expect_float(value, "a value to differentiate by");

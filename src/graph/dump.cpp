@@ -1,16 +1,14 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "graph/graph.h"
+#include "graph/text.h"
 
 namespace stoker {
 
 namespace {
 
 std::string ids(const std::vector<int>& values) {
-  std::string text;
-  for (int id : values) text += fmt::format("{}%{}", text.empty() ? "" : ", ", id);
-  return text;
+  return list_text(values, [](int id) { return fmt::format("%{}", id); });
 }
 
 std::string_view name(Phase phase) {
@@ -18,9 +16,7 @@ std::string_view name(Phase phase) {
 }
 
 std::string line(const Graph& graph, const Node& node) {
-  std::string specs;
-  for (int id : node.outputs)
-    specs += fmt::format("{}{}", specs.empty() ? "" : ", ", to_string(graph.spec(id)));
+  std::string specs = list_text(node.outputs, [&](int id) { return to_string(graph.spec(id)); });
   std::string attrs = node.attrs.entries().empty() ? "" : " " + to_string(node.attrs);
   std::string scope = node.scope.empty() ? "" : fmt::format(" \"{}\"", node.scope);
   return fmt::format("{} = {}({}){} : {}  # {}{}\n", ids(node.outputs), node.op->name,

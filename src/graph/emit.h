@@ -23,8 +23,7 @@ Value broadcast_to(const Value& x, const Shape& shape);  // x itself when it has
 Value slice(const Value& x, Ints begin, Ints size);
 Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b);
 
-// `x` summed over the axes that broadcasting to its shape had repeated, so that it has `shape`
-// again.
+// `x` summed over the axes along which `shape` would be repeated to get x's: broadcasting undone.
 Value sum_to(const Value& x, const Shape& shape);
 
 inline Ints dims(const Shape& shape) { return {shape.begin(), shape.end()}; }

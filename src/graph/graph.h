@@ -1,6 +1,6 @@
-// A training step (or an evaluation, or a prediction) as data: SSA values and the nodes that compute them,
-// in an order that can be run. Layers append forward nodes, gradients() the backward ones, the optimiser the
-// updates. Not thread-safe; a graph is built by one thread and then only read.
+// A training step (or an evaluation, or a prediction) as data: SSA values and the nodes that
+// compute them, in an order that can be run. Layers append forward nodes, gradients() the backward
+// ones, the optimiser the updates. Not thread-safe: one thread builds a graph, then all only read.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,8 @@ struct Node {
 struct ValueInfo {
   TensorSpec spec;
   ValueKind kind = ValueKind::computed;
-  int source = -1;  // computed: node index; input, constant, variable: index into the list of that kind
+  // Computed values: the node's index, -1 once it is gone; others: the index among their kind.
+  int source = -1;
 };
 
 // What a host can check before a step: integer inputs that must lie in [0, limit).
@@ -42,11 +43,23 @@ struct GraphInput {
   std::string name;
   std::optional<InputLimit> limit;
 };
-struct GraphConstant { int value; Tensor tensor; };
-struct GraphVariable { int value; Variable variable; };
-struct GraphOutput { int value; std::string name; };
+struct GraphConstant {
+  int value;
+  Tensor tensor;
+};
+struct GraphVariable {
+  int value;
+  Variable variable;
+};
+struct GraphOutput {
+  int value;
+  std::string name;
+};
 // After the step, variables()[variable] holds `value`.
-struct Assignment { int variable; int value; };
+struct Assignment {
+  int variable;
+  int value;
+};
 
 class Graph {
  public:
@@ -57,16 +70,17 @@ class Graph {
   // --- building ---
   Value input(std::string name, const TensorSpec& spec);
   Value constant(const Tensor& tensor);
-  Value variable(const Variable& variable);                    // the same Value for the same variable
-  Values add(const OpDef& op, const Values& inputs, Attrs attrs);  // inputs are traced in this graph
+  Value variable(const Variable& variable);  // the same Value for the same variable
+  Values add(const OpDef& op, const Values& inputs, Attrs attrs);  // inputs: traced in this graph
   void output(const Value& value, std::string name);
-  void assign(const Variable& variable, const Value& value);   // replaces an earlier assignment
-  void limit(const Value& value, InputLimit limit);            // remembered if `value` is an input (through reshape, cast)
+  void assign(const Variable& variable, const Value& value);  // replaces an earlier assignment
+  // Remembered if `value` is an integer input, through reshape and cast; the tightest one counts.
+  void limit(const Value& value, InputLimit limit);
   // Updates are skipped, and run() says so, when this float32 scalar is not finite.
   void guard(const Value& value);
 
-  // The layer and phase that new nodes belong to; restored when the Scope goes. While it lives, ops whose
-  // inputs belong to no graph (only variables and constants) on this thread join this one.
+  // The layer and phase that new nodes belong to; restored when the Scope goes. While it lives, ops
+  // whose inputs belong to no graph (only variables and constants) on this thread join this one.
   class Scope {
    public:
     Scope(Graph& graph, std::string name);
@@ -86,7 +100,8 @@ class Graph {
   // --- what layers ask while they are traced ---
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
-  // int64 [2] = {seed, step}; undefined in graphs without randomness. next_stream() tells its users apart.
+  // int64 [2] = {seed, step}; undefined in graphs without randomness. next_stream() gives every
+  // user of it a number of its own.
   const Value& random_state() const { return random_state_; }
   void set_random_state(const Value& state) { random_state_ = state; }
   int64_t next_stream() { return streams_++; }
@@ -96,7 +111,8 @@ class Graph {
 
   // --- reading ---
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::deque<ValueInfo>& values() const { return values_; }  // references stay valid as it grows
+  // References into it stay valid while the graph grows.
+  const std::deque<ValueInfo>& values() const { return values_; }
   const std::vector<GraphInput>& inputs() const { return inputs_; }
   const std::vector<GraphConstant>& constants() const { return constants_; }
   const std::vector<GraphVariable>& variables() const { return variables_; }
@@ -114,9 +130,10 @@ class Graph {
   std::vector<Node>& mutable_nodes() { return nodes_; }
   int add_value(const TensorSpec& spec, int node);  // a new computed value
   void replace_uses(int from, int to);              // in nodes, outputs, assignments and the guard
-  // Drops nodes whose outputs reach no output, assignment or guard, and renumbers nodes. Value ids stay.
+  // Drops nodes whose outputs reach no output, assignment or guard. Nodes get new indices, values
+  // keep their ids.
   int remove_dead_nodes();
-  std::vector<int> use_counts() const;              // per value: node inputs, outputs, assignments, guard
+  std::vector<int> use_counts() const;  // per value: node inputs, outputs, assignments, guard
   // A copy with the same ids, for a backend to rewrite.
   std::unique_ptr<Graph> clone() const;
   std::string dump() const;  // one line a node, for people and tests

@@ -1,5 +1,5 @@
-// A user's own C++ on host memory as an op ("host_call"). It runs between kernels, is timed, and is reported
-// as what it is.
+// A user's own C++ on host memory as an op ("host_call"). It runs between kernels, is timed, and is
+// reported as what it is.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct HostFunction {
   std::function<std::vector<TensorSpec>(std::span<const TensorSpec> inputs)> infer;
   // Fills the outputs, which are allocated and uninitialised.
   std::function<void(std::span<const Tensor> inputs, std::span<Tensor> outputs)> run;
-  // Its gradient: inputs, outputs, then output gradients → input gradients. Null: not differentiable.
+  // Its gradient: inputs, outputs, then output gradients → input gradients. Null: there is none.
   std::shared_ptr<const HostFunction> gradient;
 };
 

@@ -1,5 +1,5 @@
-// What an op is, apart from its kernels: shape rule, gradient and cost under one name. The kernels live
-// in the engines under the same name; docs/reference/ops.md states the meaning of each.
+// What an op is, apart from its kernels: shape rule, gradient and cost under one name. The kernels
+// live in the engines under the same name; docs/reference/ops.md states the meaning of each.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ struct Cost {
   double bytes = 0;  // inputs read once and outputs written once
 };
 
-// What a gradient rule sees: the node's own inputs and outputs, and d(loss)/d(output), undefined where the
-// loss does not depend on that output. It returns d(loss)/d(input), undefined where there is none or where
-// `needed` says that nobody asks.
+// What a gradient rule sees: the node's own inputs and outputs, and d(loss)/d(output), undefined
+// where the loss does not depend on that output. It returns d(loss)/d(input), undefined where there
+// is none or where `needed` says that nobody asks.
 struct GradientCall {
   Graph& graph;
   const Attrs& attrs;
@@ -47,12 +47,14 @@ struct OpDef {
   std::function<std::vector<TensorSpec>(const Attrs&, std::span<const TensorSpec> inputs)> infer;
   // Empty for ops without a gradient: comparisons, updates, and the gradient ops themselves.
   std::function<Values(const GradientCall&)> gradient = nullptr;
-  std::function<Cost(const Attrs&, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs)> cost = nullptr;
+  std::function<Cost(const Attrs&, std::span<const TensorSpec> inputs,
+                     std::span<const TensorSpec> outputs)>
+      cost = nullptr;
   // The dtypes its main operand may have.
   std::vector<DType> dtypes = {};
-  // Pairs (output, input) that may share memory where both are of one size: the kernel reads an element of
-  // the input before it writes that element of the output. Null: none. For variadic updates
-  // in_place(attrs, inputs) gives the pairs of one call.
+  // Pairs (output, input) that may share memory where both are of one size: the kernel reads an
+  // element of the input before it writes that element of the output. Null: none. For variadic
+  // updates in_place(attrs, inputs) gives the pairs of one call.
   std::function<std::vector<std::pair<int, int>>(const Attrs&, size_t inputs)> in_place = nullptr;
   // What the host checks when the operand comes from a graph input.
   std::optional<IndexRule> indices = std::nullopt;
@@ -85,13 +87,13 @@ void register_random_ops(OpRegistry& registry);
 void register_optimizer_ops(OpRegistry& registry);
 void register_host_ops(OpRegistry& registry);
 
-// The output specs of one call: checks the main operand's dtype, applies the shape rule, and gives a
-// ShapeError the op, the layer (`scope`) and the input specs.
-std::vector<TensorSpec> infer(const OpDef& op, const Attrs& attrs, std::span<const TensorSpec> inputs,
-                              const std::string& scope);
+// The output specs of one call: checks the main operand's dtype, applies the shape rule, and gives
+// a ShapeError the op, the layer (`scope`) and the input specs.
+std::vector<TensorSpec> infer(const OpDef& op, const Attrs& attrs,
+                              std::span<const TensorSpec> inputs, const std::string& scope);
 
-// The one way to apply an op: joins unplaced inputs to the graph or sketch of the others, infers shapes,
-// appends a node. ShapeError carries op, layer and the input specs.
+// The one way to apply an op: joins unplaced inputs to the graph or sketch of the others, infers
+// shapes, appends a node. ShapeError carries op, layer and the input specs.
 Values apply(std::string_view op, const Values& inputs, Attrs attrs = {});
 inline Value apply1(std::string_view op, const Values& inputs, Attrs attrs = {}) {
   return apply(op, inputs, std::move(attrs))[0];

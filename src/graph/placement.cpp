@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-Placement find_placement(std::string_view what, const Values& inputs) {
+Graph* graph_of(std::string_view what, const Values& inputs) {
   Graph* graph = nullptr;
   bool sketched = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -27,14 +27,14 @@ Placement find_placement(std::string_view what, const Values& inputs) {
         fmt::format("{}: it mixes values of a running step with values of a functional model; call "
                     "the model on the step's values instead of using its Input() directly",
                     what));
-  if (sketched) return {};
+  if (sketched) return nullptr;
   if (graph == nullptr) graph = Graph::current();
   if (graph == nullptr)
     throw Error(
         fmt::format("{}: none of its inputs belongs to a graph; call it inside Layer::call or "
                     "function(), or start from Input()",
                     what));
-  return {graph};
+  return graph;
 }
 
 Value place(Graph& graph, const Value& value) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/op.h"
+#include "graph/text.h"
 
 namespace stoker {
 
@@ -25,26 +26,21 @@ OpRegistry build() {
   return registry;
 }
 
-std::string names(std::span<const DType> dtypes) {
-  std::string text;
-  for (DType dtype : dtypes) text += fmt::format("{}{}", text.empty() ? "" : ", ", name(dtype));
-  return text;
-}
-
 void check_main_operand(const OpDef& op, std::span<const TensorSpec> inputs) {
   if (op.dtypes.empty() || inputs.empty()) return;
   DType got = inputs[0].dtype;
   if (std::ranges::find(op.dtypes, got) != op.dtypes.end()) return;
   throw ShapeError(
       fmt::format("expected {} as the first operand's dtype, got {}; ops::cast converts it",
-                  names(op.dtypes), name(got)));
+                  list_text(op.dtypes, [](DType dtype) { return name(dtype); }), name(got)));
 }
 
-std::string describe(std::span<const TensorSpec> inputs) {
-  std::string text;
-  for (const TensorSpec& spec : inputs)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(spec));
-  return text;
+// The rule's own words between what they are about: op, layer and inputs.
+std::string explain(const OpDef& op, std::span<const TensorSpec> inputs, const std::string& scope,
+                    const Error& error) {
+  std::string layer = scope.empty() ? "" : fmt::format(" \"{}\"", scope);
+  std::string specs = list_text(inputs, [](const TensorSpec& spec) { return to_string(spec); });
+  return fmt::format("{}{}: {} (inputs: {})", op.name, layer, error.what(), specs);
 }
 
 }  // namespace
@@ -72,9 +68,11 @@ std::vector<TensorSpec> infer(const OpDef& op, const Attrs& attrs,
     check_main_operand(op, inputs);
     return op.infer(attrs, inputs);
   } catch (const ShapeError& error) {
-    std::string layer = scope.empty() ? "" : fmt::format(" \"{}\"", scope);
-    throw ShapeError(
-        fmt::format("{}{}: {} (inputs: {})", op.name, layer, error.what(), describe(inputs)));
+    throw ShapeError(explain(op, inputs, scope, error));
+  } catch (const ValueError& error) {
+    throw ValueError(explain(op, inputs, scope, error));
+  } catch (const Error& error) {
+    throw Error(explain(op, inputs, scope, error));
   }
 }
 

@@ -53,8 +53,7 @@ std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs) {
   return outputs;
 }
 
-// Every node after its inputs; nodes all of whose outputs are in `given` and what is behind them
-// stay out.
+// Every node after its inputs; the walk ends at the outputs in `given`.
 std::vector<NodePointer> topological(const Values& outputs, const std::set<Output>& given) {
   struct Visit {
     NodePointer node;
@@ -83,7 +82,7 @@ std::vector<NodePointer> topological(const Values& outputs, const std::set<Outpu
   return order;
 }
 
-Values emit(Graph& graph, const SketchNode& node, const Values& inputs) {
+Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
   if (const auto* op = std::get_if<SketchOp>(&node.what)) {
     const OpDef& def = OpRegistry::get().find(op->op);
     return graph.add(def, inputs, op->attrs);
@@ -113,7 +112,7 @@ Values sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
 }
 
 Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs) {
-  auto [graph] = find_placement("this layer", inputs);
+  Graph* graph = graph_of("this layer", inputs);
   if (graph != nullptr) return callable->apply(*graph, place(*graph, inputs));
   std::vector<TensorSpec> outputs = try_out(*callable, inputs);
   return make_node(callable, inputs, std::move(outputs));
@@ -144,7 +143,7 @@ Values replay(Graph& graph, const Values& placeholders, const Values& inputs,
   for (const NodePointer& node : topological(outputs, given)) {
     Values operands;
     for (const Value& input : node->inputs) operands.push_back(find(input));
-    Values results = emit(graph, *node, operands);
+    Values results = emit_node(graph, *node, operands);
     for (size_t i = 0; i < results.size(); ++i) known.try_emplace({node.get(), int(i)}, results[i]);
   }
   Values replayed;

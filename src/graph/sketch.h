@@ -1,6 +1,6 @@
-// The functional API's side of Value: a model drawn before its batch size is known. A sketch node is an op or
-// a callable (a layer) applied to values; it is replayed into a Graph when a concrete batch size arrives.
-// Immutable; nodes share their inputs.
+// The functional API's side of Value: a model drawn before its batch size is known. A sketch node
+// is an op or a callable (a layer) applied to values; it is replayed into a Graph when a concrete
+// batch size arrives. Immutable; nodes share their inputs.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,13 @@ class Callable {
   virtual Values apply(Graph& graph, const Values& inputs) = 0;
 };
 
-struct SketchInput { std::string name; };
-struct SketchOp { std::string op; Attrs attrs; };
+struct SketchInput {
+  std::string name;
+};
+struct SketchOp {
+  std::string op;
+  Attrs attrs;
+};
 
 struct SketchNode {
   std::variant<SketchInput, SketchOp, std::shared_ptr<Callable>> what;
@@ -35,12 +40,13 @@ struct SketchNode {
 Value sketch_input(std::string name, const TensorSpec& spec);
 // The sketch node of an op; its shapes come from the op's rule at a placeholder batch size.
 Values sketch(const OpDef& op, const Values& inputs, Attrs attrs);
-// Applies a callable: at once when the inputs are traced, as a sketch node (its shapes found by a trial run
-// at a placeholder batch size) when they are sketched.
+// Applies a callable: at once when the inputs are traced, as a sketch node (its shapes found by a
+// trial run at a placeholder batch size) when they are sketched.
 Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs);
 // All nodes that `outputs` depend on, every node after its inputs.
 std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs);
 // Emits a sketch into a graph: `inputs[i]` is the traced value of the sketched `placeholders[i]`.
-Values replay(Graph& graph, const Values& placeholders, const Values& inputs, const Values& outputs);
+Values replay(Graph& graph, const Values& placeholders, const Values& inputs,
+              const Values& outputs);
 
 }  // namespace stoker

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
 
+#include "graph/text.h"
+
 namespace stoker {
 
 namespace {
@@ -73,9 +75,7 @@ const UnaryInfo& unary_info(UnaryFn fn) { return kFunctions.at(size_t(fn)); }
 const UnaryInfo& unary_info(std::string_view name) {
   auto found = std::ranges::find(kFunctions, name, &UnaryInfo::name);
   if (found != kFunctions.end()) return *found;
-  std::string names;
-  for (const UnaryInfo& info : kFunctions)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
+  std::string names = list_text(kFunctions, [](const UnaryInfo& info) { return info.name; });
   throw ValueError(fmt::format("unknown elementwise function \"{}\"; there are {}", name, names));
 }
 

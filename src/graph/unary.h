@@ -1,6 +1,6 @@
 // The elementwise functions of the op "unary" {fn, alpha, beta}, in one table. A backend implements
-// value(fn) and derivative(fn) for each entry; the derivative is taken from the output where that is enough,
-// so that the input need not be kept.
+// value(fn) and derivative(fn) for each entry; the derivative is taken from the output where that
+// is enough, so that the input need not be kept.
 #pragma once
 
 #include <span>
@@ -8,6 +8,7 @@
 
 namespace stoker {
 
+// clang-format off
 enum class UnaryFn : int {
   abs, neg, exp, log, log1p, sqrt, rsqrt, square, reciprocal, sign, floor, sin, cos, erf,
   clip,           // to [alpha, beta]
@@ -24,6 +25,7 @@ enum class UnaryFn : int {
   tanh_shrink,    // x - tanh(x)
   threshold,      // x > alpha ? x : beta
 };
+// clang-format on
 
 struct UnaryInfo {
   UnaryFn fn;

@@ -6,6 +6,7 @@
 #include "graph/emit.h"
 #include "graph/functions/axes.h"
 #include "graph/op.h"
+#include "graph/text.h"
 
 namespace stoker::ops {
 
@@ -68,9 +69,7 @@ Value activation(const Value& x, const std::string& name) {
   if (name.empty()) return x;
   auto found = activations().find(name);
   if (found != activations().end()) return found->second(x);
-  std::string names;
-  for (const auto& [known, function] : activations())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
+  std::string names = list_text(activations(), [](const auto& entry) { return entry.first; });
   throw ValueError(fmt::format("unknown activation \"{}\"; there are {}", name, names));
 }
 

@@ -19,8 +19,7 @@ Ints list(const Padding& padding) {
   return {padding.top, padding.bottom, padding.left, padding.right};
 }
 
-// What TensorFlow pads in all along one axis so that the output has ceil(extent / stride)
-// positions.
+// What TensorFlow pads along one axis in all, for an output of ceil(extent / stride) positions.
 int64_t same_total(int64_t extent, int64_t window, int64_t stride, int64_t dilation) {
   int64_t positions = (extent + stride - 1) / stride;
   int64_t reach = dilation * (window - 1) + 1;

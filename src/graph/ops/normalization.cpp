@@ -65,8 +65,7 @@ std::vector<TensorSpec> infer_batch_norm_inference(const Attrs& attrs, Specs inp
 
 Value sum_to_channels(const Value& x) { return emit::sum_to(x, {x.shape()[-1]}); }
 
-// y = (x - mean) · rstd · gamma + beta with rstd = 1 / sqrt(variance + epsilon), all of them
-// operands.
+// y = (x - mean) · rstd · gamma + beta, with rstd = 1 / sqrt(variance + epsilon).
 Values batch_norm_inference_gradient(const GradientCall& call) {
   const Value &x = call.inputs[0], &gamma = call.inputs[1], &mean = call.inputs[3],
               &variance = call.inputs[4];

@@ -9,8 +9,7 @@ using namespace rules;
 
 namespace {
 
-// How an update's operands lie: a few shared ones first, then per parameter p, g and `moments`
-// moments.
+// How an update's operands lie: a few shared ones, then p, g and some moments a parameter.
 struct Layout {
   bool iterations = false;
   size_t moments = 0;

@@ -48,6 +48,12 @@ std::vector<TensorSpec> infer_reduce(const Attrs& attrs, Specs inputs) {
       {inputs[0].dtype, attrs.get_or("keepdims", false) ? kept : drop_axes(inputs[0].shape, axes)}};
 }
 
+// A reduced value with its reduced axes back, so that it broadcasts against x. A scalar does
+// anyway.
+Value with_axes(const Value& reduced, const Shape& kept) {
+  return reduced.shape().rank() == 0 ? reduced : emit::reshape(reduced, kept);
+}
+
 // The gradient of an extreme value, shared equally by the elements that have it.
 Value extreme_gradient(const Value& x, const Value& y, const Value& dy, const Ints& axes) {
   Value winners = emit::cast(emit::compare("equal", x, y), x.dtype());
@@ -71,14 +77,14 @@ Values reduce_gradient(const GradientCall& call) {
   const auto& axes = call.attrs.get<Ints>("axes");
   const Value& x = call.inputs[0];
   Shape kept = keep_axes(x.shape(), axes);
-  Value dy = emit::reshape(call.output_gradients[0], kept);
+  Value dy = with_axes(call.output_gradients[0], kept);
   if (fn == "sum") return {emit::broadcast_to(dy, x.shape())};
   if (fn == "prod") return {product_gradient(x, dy, axes)};
   if (fn == "mean") {
     double count = double(x.shape().elements()) / double(std::max<int64_t>(kept.elements(), 1));
     return {emit::broadcast_to(dy * (1.0 / count), x.shape())};
   }
-  return {extreme_gradient(x, emit::reshape(call.outputs[0], kept), dy, axes)};
+  return {extreme_gradient(x, with_axes(call.outputs[0], kept), dy, axes)};
 }
 
 std::vector<TensorSpec> infer_argmax(const Attrs& attrs, Specs inputs) {

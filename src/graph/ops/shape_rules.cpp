@@ -4,17 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "graph/text.h"
+
 namespace stoker::rules {
-
-namespace {
-
-std::string names(std::span<const DType> dtypes) {
-  std::string text;
-  for (DType dtype : dtypes) text += fmt::format("{}{}", text.empty() ? "" : " or ", name(dtype));
-  return text;
-}
-
-}  // namespace
 
 std::vector<DType> floats() { return {DType::float32, DType::float16, DType::bfloat16}; }
 
@@ -62,7 +54,9 @@ void expect_spec(const TensorSpec& spec, const TensorSpec& expected, std::string
 void expect_dtype(const TensorSpec& spec, std::span<const DType> dtypes, std::string_view what) {
   if (std::ranges::find(dtypes, spec.dtype) == dtypes.end())
     throw ShapeError(fmt::format("expected {} of dtype {}, got {}; ops::cast converts it", what,
-                                 names(dtypes), name(spec.dtype)));
+                                 list_text(
+                                     dtypes, [](DType dtype) { return name(dtype); }, " or "),
+                                 name(spec.dtype)));
 }
 
 void expect_dtype(const TensorSpec& spec, DType dtype, std::string_view what) {

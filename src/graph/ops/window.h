@@ -19,8 +19,7 @@ std::array<int64_t, 2> read_pair(const Attrs& attrs,
 // "strides" and "pads" from the attributes, checked.
 Window read_window(const Attrs& attrs, std::array<int64_t, 2> size);
 
-// Height and width of the output for an image [B, H, W, C]; ShapeError when the window does not fit
-// once.
+// Height and width of the output for an image [B, H, W, C]; ShapeError when the window is larger.
 std::array<int64_t, 2> output_extent(const Shape& image, const Window& window);
 
 }  // namespace stoker::rules

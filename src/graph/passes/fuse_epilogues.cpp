@@ -33,8 +33,7 @@ bool is_bias_of(const Graph& graph, int bias, int value) {
   return graph.spec(bias) == TensorSpec{result.dtype, {result.shape[-1]}};
 }
 
-// The product becomes the node at the addition's place: there the bias is known, whoever computes
-// it.
+// The product takes the addition's place: there the bias is known, whoever computes it.
 bool fuse_bias_at(Graph& graph, Node& add, const std::vector<int>& uses) {
   for (size_t i = 0; i < 2; ++i) {
     int result = add.inputs[i], bias = add.inputs[1 - i];

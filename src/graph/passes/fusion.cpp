@@ -8,8 +8,7 @@ namespace stoker::passes {
 
 namespace {
 
-// Puts the nodes back into an order that can be run, each as early as before where its inputs allow
-// it.
+// Puts the nodes back into an order that can be run, as near to the present one as possible.
 void restore_order(Graph& graph) {
   std::vector<Node>& nodes = graph.mutable_nodes();
   std::vector<int> waits_for(nodes.size());

@@ -9,8 +9,7 @@ namespace {
 
 size_t bytes(const TensorSpec& spec) { return size_t(spec.shape.elements()) * size_of(spec.dtype); }
 
-// Values that a kernel writes over the variable they are assigned to: they need no memory of their
-// own.
+// Values that a kernel writes over the variable they are assigned to: they take no memory.
 std::vector<bool> overwriting(const Graph& graph) {
   std::vector<bool> found(graph.values().size());
   for (const Assignment& assignment : graph.assignments()) {
@@ -25,8 +24,18 @@ std::vector<bool> overwriting(const Graph& graph) {
   return found;
 }
 
-MemoryCategory category(Phase phase) {
-  return phase == Phase::forward ? MemoryCategory::activations : MemoryCategory::gradients;
+// Gradients are what the updates read; everything else that is computed counts as activations.
+std::vector<MemoryCategory> categories(const Graph& graph) {
+  std::vector<MemoryCategory> found(graph.values().size(), MemoryCategory::activations);
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != Phase::update) continue;
+    for (int id : node.inputs) {
+      const Node* producer = graph.producer(id);
+      if (producer != nullptr && producer->phase == Phase::backward)
+        found[size_t(id)] = MemoryCategory::gradients;
+    }
+  }
+  return found;
 }
 
 // The last node that reads each value; results stay to the end.
@@ -44,6 +53,7 @@ std::vector<int> last_uses(const Graph& graph) {
 std::vector<Buffer> buffers(const Graph& graph) {
   std::vector<bool> skip = overwriting(graph);
   std::vector<int> last = last_uses(graph);
+  std::vector<MemoryCategory> category = categories(graph);
   std::vector<Buffer> found;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
@@ -52,7 +62,7 @@ std::vector<Buffer> buffers(const Graph& graph) {
       found.push_back({.bytes = bytes(graph.spec(id)),
                        .begin = int(i),
                        .end = std::max(int(i), last[size_t(id)]),
-                       .category = category(node.phase)});
+                       .category = category[size_t(id)]});
     }
   }
   return found;

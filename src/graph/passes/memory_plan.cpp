@@ -27,8 +27,8 @@ std::vector<size_t> by_size(std::span<const Buffer> buffers) {
   return order;
 }
 
-// The lowest offset at which `buffer` fits between the placed ones (ascending by offset) that live
-// with it.
+// The lowest offset at which `buffer` fits between those placed (ascending by offset) that live
+// when it does.
 size_t lowest_free(const Buffer& buffer, std::span<const Buffer> buffers,
                    std::span<const size_t> offsets, const std::vector<size_t>& placed) {
   size_t offset = 0;

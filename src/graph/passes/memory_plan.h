@@ -30,18 +30,18 @@ struct MemoryPlan {
   std::array<size_t, kMemoryCategories> at_peak{};
 };
 
-// Greedy by size, best fit: the largest buffer first, each at the lowest offset free during its life.
+// Greedy by size: the largest buffer first, each at the lowest offset that is free all its life.
 MemoryPlan plan_memory(std::span<const Buffer> buffers);
 
 // Bytes a program holds, by category, all known before the first step. Sums to total.
 struct MemoryReport {
   std::array<size_t, kMemoryCategories> bytes{};
-  size_t arena = 0;   // the shared arena (activations, gradients, workspace, fragmentation)
+  size_t arena = 0;  // the shared arena (activations, gradients, workspace, fragmentation)
   size_t total = 0;
 };
 
-// The same for a graph as it stands, one buffer a computed value: what a backend that neither fuses nor
-// re-lays out would need. Variables and constants are counted at their size.
+// The same for a graph as it stands, one buffer a computed value: what a backend that neither fuses
+// nor re-lays out would need. Variables and constants are counted at their size.
 MemoryReport plan_graph_memory(const Graph& graph);
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// Rewrites of a whole graph. Each keeps the graph's meaning (up to rounding) and is tested alone by running
-// the graph before and after on the reference backend.
+// Rewrites of a whole graph. Each keeps the graph's meaning (up to rounding) and is tested alone by
+// running the graph before and after on the reference backend.
 #pragma once
 
 #include "graph/graph.h"
@@ -7,9 +7,9 @@
 namespace stoker::passes {
 
 struct FusionReport {
-  int bias = 0;             // conv2d / matmul + bias
-  int activation = 0;       // conv2d / matmul / batch_norm + activation
-  int bias_gradient = 0;    // conv2d_weight_grad + sum of dy
+  int bias = 0;                 // conv2d / matmul + bias
+  int activation = 0;           // conv2d / matmul / batch_norm + activation
+  int bias_gradient = 0;        // conv2d_weight_grad + sum of dy
   int activation_gradient = 0;  // relu's gradient into batch_norm_grad or max_pool2d_grad
 };
 

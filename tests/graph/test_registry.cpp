@@ -1,0 +1,103 @@
+// The table of ops against the page that describes them.
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "graph/tracing.h"
+
+namespace stoker {
+
+using namespace test;
+using testing::HasSubstr;
+
+// The names in the first column of the tables of docs/reference/ops.md.
+std::set<std::string> documented_ops() {
+  std::ifstream page(std::string(STOKER_TEST_SOURCE_DIR) + "/../docs/reference/ops.md");
+  std::set<std::string> names;
+  std::string line;
+  const std::regex name("`([a-z0-9_]+)`");
+  while (std::getline(page, line)) {
+    if (line.rfind("| `", 0) != 0) continue;
+    std::string cell = line.substr(1, line.find('|', 1) - 1);
+    for (std::sregex_iterator found(cell.begin(), cell.end(), name), end; found != end; ++found)
+      names.insert((*found)[1]);
+  }
+  return names;
+}
+
+TEST(OpRegistry, HoldsExactlyTheOpsOfTheReferencePage) {
+  std::set<std::string> registered;
+  for (const auto& op : OpRegistry::get().all()) registered.insert(op->name);
+  EXPECT_EQ(registered, documented_ops());
+}
+
+TEST(OpRegistry, GivesEveryOpAShapeRuleAndACost) {
+  for (const auto& op : OpRegistry::get().all()) {
+    EXPECT_TRUE(op->infer) << op->name;
+    EXPECT_TRUE(op->cost) << op->name;
+  }
+}
+
+// Comparisons and other ops with integer or bool results, updates, and gradient ops.
+TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
+  std::set<std::string> without;
+  for (const auto& op : OpRegistry::get().all())
+    if (!op->gradient) without.insert(op->name);
+  EXPECT_EQ(without, (std::set<std::string>{"compare",
+                                            "argmax",
+                                            "one_hot",
+                                            "in_top_k",
+                                            "moving_average",
+                                            "sgd_update",
+                                            "adam_update",
+                                            "rmsprop_update",
+                                            "clip_scales",
+                                            "unary_grad",
+                                            "conv2d_weight_grad",
+                                            "max_pool2d_grad",
+                                            "avg_pool2d_grad",
+                                            "batch_norm_grad",
+                                            "layer_norm_grad",
+                                            "softmax_grad",
+                                            "log_softmax_grad",
+                                            "sparse_softmax_cross_entropy_grad",
+                                            "softmax_cross_entropy_grad",
+                                            "gather_grad"}));
+}
+
+TEST(OpRegistry, NamesAnOpThatDoesNotExist) {
+  EXPECT_THAT(error_of<Error>([] { OpRegistry::get().find("conv9d"); }),
+              HasSubstr("there is no op \"conv9d\""));
+}
+
+TEST(Updates, OverwriteTheParametersAndMomentsTheyRead) {
+  const OpDef& adam = OpRegistry::get().find("adam_update");
+  Attrs attrs = {{"amsgrad", false}, {"scaled", true}};
+  using Pairs = std::vector<std::pair<int, int>>;
+  // lr, iterations, scales, then p, g, m, v twice.
+  EXPECT_EQ(adam.in_place(attrs, 11), (Pairs{{0, 3}, {1, 5}, {2, 6}, {3, 7}, {4, 9}, {5, 10}}));
+}
+
+TEST(Updates, CheckThatGradientsAndMomentsFitTheirParameter) {
+  Graph graph;
+  Value lr = f32(graph, {}), p = f32(graph, {3, 4}), g = f32(graph, {3, 4}),
+        other = f32(graph, {4, 3});
+  Attrs plain = {{"momentum", 0.0}}, heavy = {{"momentum", 0.9}};
+  EXPECT_EQ(apply("sgd_update", {lr, p, g, p, g}, plain).size(), 2U);
+  EXPECT_EQ(apply("sgd_update", {lr, p, g, p}, heavy).size(), 2U);
+  EXPECT_THAT(error_of([&] {
+                apply("sgd_update", {lr, p, other}, plain);
+              }),
+              HasSubstr("a gradient of shape [3, 4]"));
+  EXPECT_THAT(error_of([&] {
+                apply("sgd_update", {lr, p, g, other}, heavy);
+              }),
+              HasSubstr("a moment float32[3, 4]"));
+  EXPECT_THAT(error_of([&] {
+                apply("sgd_update", {lr, p, g, p}, plain);
+              }),
+              HasSubstr("2 a parameter, got 4"));
+}
+
+}  // namespace stoker
