@@ -3,8 +3,8 @@
 //
 //   Conv2D(32, 3, {.strides = 2, .padding = "same", .activation = "relu", .name = "stem"})
 //
-// A layer is a value handle (layer.h): copies share its weights. Images are channels last, [B, H,
-// W, C]. A wrong name or option is a ValueError where the layer is constructed; an input that does
+// A layer is a value handle (layer.h): copies share its weights. Images are [B, H, W, C], channels
+// last. A wrong name or option is a ValueError where the layer is constructed; an input that does
 // not fit is a ShapeError where the layer first meets it.
 #pragma once
 
@@ -54,9 +54,8 @@ class ActivationFunction {
   ActivationFunction() = default;  // linear
   ActivationFunction(const char* name) : ActivationFunction(std::string(name)) {}
   ActivationFunction(const std::string& name);
-  template <class F>
-  requires std::is_invocable_r_v<Value, const F&, const Value&> ActivationFunction(F function)
-      : name_(kCustom), function_(std::move(function)) {}
+  template <class F, class = std::enable_if_t<std::is_invocable_r_v<Value, const F&, const Value&>>>
+  ActivationFunction(F function) : name_(kCustom), function_(std::move(function)) {}
 
   Value operator()(const Value& x) const;
   const std::string& name() const { return name_; }

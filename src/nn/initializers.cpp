@@ -42,8 +42,8 @@ constexpr auto kNames = std::to_array<Named>({
 std::string kind_of(const std::string& name) {
   for (const Named& known : kNames)
     if (known.name == name || known.kind == name) return std::string(known.kind);
-  std::vector<std::string_view> names;
-  for (const Named& known : kNames) names.push_back(known.name);
+  std::vector<std::string_view> names(kNames.size());
+  std::ranges::transform(kNames, names.begin(), &Named::name);
   throw ValueError(fmt::format("unknown initializer \"{}\"; there are {}", name, list_of(names)));
 }
 

@@ -81,7 +81,8 @@ Metric::Metric(const std::string& name) : Metric(metric_kind(name), Attrs(), {.n
 
 Metric::Metric(std::string kind, Attrs config, MetricOptions options)
     : impl_(std::make_shared<Impl>()) {
-  impl_->kind = metric_kind(kind);
+  impl_->kind = std::move(kind);
+  impl_->kind = metric_kind(impl_->kind);
   impl_->config = std::move(config);
   if (options.name.empty()) options.name = snake_case(impl_->kind);
   impl_->sums = make_sums(options.name);

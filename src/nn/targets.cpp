@@ -35,6 +35,15 @@ bool fits_but_for_one(const Shape& given, const Shape& wanted) {
                                who, to_string(prediction), to_string(given), advice));
 }
 
+// The loss or metric that takes the other kind of targets.
+std::string without_sparse(const std::string& who) {
+  return who.starts_with("sparse_") ? who.substr(7) : "categorical_crossentropy";
+}
+std::string with_sparse(const std::string& who) {
+  bool has_sibling = who.starts_with("categorical_") || who.starts_with("top_k_");
+  return has_sibling ? "sparse_" + who : "sparse_categorical_crossentropy";
+}
+
 TensorSpec class_ids(const std::string& who, const Shape& prediction, const TensorSpec& given) {
   if (prediction.rank() < 2)
     fail(who, prediction, given.shape,
@@ -44,8 +53,9 @@ TensorSpec class_ids(const std::string& who, const Shape& prediction, const Tens
     return {given.dtype == DType::int64 ? DType::int64 : DType::int32, wanted};
   if (fits(given.shape, prediction))
     fail(who, prediction, given.shape,
-         "these targets have one value for each class, as one-hot ones do: use "
-         "categorical_crossentropy, or give class ids");
+         fmt::format("these targets have one value for each class, as one-hot ones do: use {}, or "
+                     "give class ids",
+                     without_sparse(who)));
   fail(who, prediction, given.shape,
        fmt::format("expected class ids of shape {}", to_string(wanted)));
 }
@@ -56,8 +66,9 @@ TensorSpec class_shares(const std::string& who, const Shape& prediction, const T
          "predictions need a last axis with one value for each class");
   if (fits(given.shape, prediction)) return {DType::float32, prediction};
   if (fits_but_for_one(given.shape, without_last(prediction)))
-    fail(who, prediction, given.shape,
-         "these targets are class ids: use sparse_categorical_crossentropy, or make them one-hot");
+    fail(
+        who, prediction, given.shape,
+        fmt::format("these targets are class ids: use {}, or make them one-hot", with_sparse(who)));
   fail(who, prediction, given.shape, "expected one-hot targets of the predictions' shape");
 }
 

@@ -11,8 +11,7 @@ namespace stoker {
 enum class TargetKind : uint8_t {
   class_ids,     // predictions [.., C], targets [..] or [.., 1] of any numeric dtype → int [..]
   class_shares,  // one-hot or soft: [.., C] like the predictions → float32
-  elementwise,   // the predictions' shape; a last dimension of 1 may be absent on either side →
-                 // float32
+  elementwise,   // the predictions' shape, give or take a last dimension of 1 → float32
 };
 
 // The spec that targets of spec `given` are brought to; ShapeError, with both shapes and what to
@@ -28,8 +27,7 @@ Value as_sample_weight(const std::string& who, const Value& sample_weight, int64
 // The mean over all axes but the batch: [B, ..] → [B].
 Value mean_per_sample(const Value& x);
 
-// What an own loss or metric gave, one value a sample, one an element or one in all, as float32
-// [B].
+// What an own loss or metric gave (one value a sample, an element or in all) as float32 [B].
 Value own_values(const std::string& who, const Value& values, int64_t batch);
 
 // The values themselves, or cast.

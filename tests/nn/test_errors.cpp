@@ -56,6 +56,14 @@ TEST(Errors, OfIntegerInputSayToRescale) {
   EXPECT_EQ(shape_error([] { BatchNormalization()(Input({8}, {.dtype = DType::uint8})); }),
             "BatchNormalization: expected float input, got uint8[None, 8]; add Rescaling(1.0 / "
             "255) before it");
+  EXPECT_EQ(shape_error([] {
+              MaxPooling2D()(Input({8, 8, 1}, {.dtype = DType::uint8}));
+            }),
+            "MaxPooling2D: expected float input, got uint8[None, 8, 8, 1]; add Rescaling(1.0 / "
+            "255) before it");
+  EXPECT_EQ(shape_error([] { Activation("relu")(Input({8}, {.dtype = DType::bytes})); }),
+            "Activation: expected float input, got bytes[None, 8]; decode the bytes or map them to "
+            "numbers in the input pipeline");
 }
 
 TEST(Errors, OfDense) {
@@ -228,6 +236,21 @@ TEST(Errors, OfTargetsNameBothShapesAndTheRightLoss) {
             "mean_squared_error: predictions of shape [32, 4] and targets of shape [32, 3] do not "
             "fit; they "
             "must have one shape");
+}
+
+TEST(Errors, OfTargetsOfMetricsNameTheRightMetric) {
+  auto update = [](const Metric& metric, const Shape& y_true) {
+    return shape_error([&] {
+      Graph graph;
+      metric.update(graph.input("y", {DType::float32, y_true}),
+                    graph.input("p", {DType::float32, {32, 10}}));
+    });
+  };
+  EXPECT_NE(update("sparse_categorical_accuracy", {32, 10}).find("use categorical_accuracy,"),
+            std::string::npos);
+  EXPECT_NE(
+      update("top_k_categorical_accuracy", {32}).find("use sparse_top_k_categorical_accuracy,"),
+      std::string::npos);
 }
 
 TEST(Errors, OfWeightsAndOwnLosses) {

@@ -18,7 +18,10 @@ class ActivationLayer : public SingleInputLayer {
   Attrs config() const override { return {{"activation", function_.name()}}; }
 
  protected:
-  Value forward(const Value& x, CallContext&) override { return function_(x); }
+  Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
+    return function_(x);
+  }
 
  private:
   ActivationFunction function_;
@@ -45,6 +48,7 @@ class ReLULayer : public SingleInputLayer {
 
  protected:
   Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
     const auto& [max_value, slope, threshold, name] = options_;
     if (threshold == 0 && !max_value) return slope == 0 ? ops::relu(x) : ops::leaky_relu(x, slope);
     if (threshold == 0 && slope == 0 && *max_value == 6) return ops::activation(x, "relu6");
@@ -66,7 +70,10 @@ class LeakyReLULayer : public SingleInputLayer {
   Attrs config() const override { return {{"negative_slope", slope_}}; }
 
  protected:
-  Value forward(const Value& x, CallContext&) override { return ops::leaky_relu(x, slope_); }
+  Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
+    return ops::leaky_relu(x, slope_);
+  }
 
  private:
   double slope_;
@@ -82,7 +89,10 @@ class ELULayer : public SingleInputLayer {
   Attrs config() const override { return {{"alpha", alpha_}}; }
 
  protected:
-  Value forward(const Value& x, CallContext&) override { return ops::elu(x, alpha_); }
+  Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
+    return ops::elu(x, alpha_);
+  }
 
  private:
   double alpha_;
@@ -111,6 +121,7 @@ class PReLULayer : public SingleInputLayer {
   }
 
   Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
     return ops::relu(x) - Value(alpha_) * ops::relu(-x);
   }
 
@@ -128,6 +139,7 @@ class SoftmaxLayer : public SingleInputLayer {
 
  protected:
   Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
     return ops::softmax(x, resolve_axis(axis_, x.shape()));
   }
 
@@ -149,6 +161,7 @@ class DropoutLayer : public SingleInputLayer {
  protected:
   Value forward(const Value& x, CallContext& context) override {
     if (!context.training() || rate_ == 0) return x;
+    expect_float(x);
     return ops::dropout(x, context.random_state(), rate_, context.next_stream());
   }
 

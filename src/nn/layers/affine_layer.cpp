@@ -1,17 +1,11 @@
 #include "nn/layers/affine_layer.h"
 
-#include <fmt/format.h>
-
 #include "nn/config.h"
 
 namespace stoker {
 
 Value AffineLayer::forward_with(const Value& kernel, const Value& x, CallContext& context) {
-  if (!is_floating(x.dtype())) {
-    std::string ids = x.dtype() == DType::uint8 ? "" : ", or Embedding if these are ids";
-    fail_input(fmt::format("expected float input, got {}; add Rescaling(1.0 / 255) before it{}",
-                           to_string(x.spec()), ids));
-  }
+  expect_float(x);
   Value y = linear(as_float32(x), kernel);
   if (bias_.defined()) y = y + bias_;
   y = affine_.activation(y);

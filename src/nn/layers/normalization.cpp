@@ -48,12 +48,6 @@ class NormalizationLayer : public SingleInputLayer {
     config::put(attrs, "gamma_regularizer", gamma_regularizer_);
   }
 
-  void expect_float(const Value& x) const {
-    if (!is_floating(x.dtype()))
-      fail_input(fmt::format("expected float input, got {}; add Rescaling(1.0 / 255) before it",
-                             to_string(x.spec())));
-  }
-
   double epsilon_;
   Shape shape_;  // of gamma and beta
 

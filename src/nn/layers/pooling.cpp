@@ -35,6 +35,7 @@ class Pooling2DLayer : public SingleInputLayer {
 
  protected:
   Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
     expect_image(x.shape());
     ops::Pool pool{.window = {size_.height, size_.width},
                    .strides = {strides_.height, strides_.width}};
@@ -60,6 +61,7 @@ class GlobalPooling2DLayer : public SingleInputLayer {
 
  protected:
   Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
     expect_image(x.shape());
     ops::Reduce over{.axes = {1, 2}, .keepdims = keepdims_};
     return pool_ == PoolKind::max ? ops::max(x, over) : ops::mean(x, over);

@@ -14,6 +14,16 @@ Values SingleInputLayer::call(const Values& inputs, CallContext& context) {
   return {forward(inputs[0], context)};
 }
 
+void SingleInputLayer::expect_float(const Value& x) const {
+  if (is_floating(x.dtype())) return;
+  std::string advice = "add Rescaling(1.0 / 255) before it";
+  if (x.dtype() == DType::bytes)
+    advice = "decode the bytes or map them to numbers in the input pipeline";
+  else if (x.dtype() != DType::uint8)
+    advice += ", or Embedding if these are ids";
+  fail_input(fmt::format("expected float input, got {}; {}", to_string(x.spec()), advice));
+}
+
 void SingleInputLayer::expect_image(const Shape& input) const {
   if (input.rank() == 4) return;
   std::string advice;

@@ -16,6 +16,8 @@ class SingleInputLayer : public LayerBase {
   virtual void build_for(const Shape& input) { (void)input; }
   virtual Value forward(const Value& x, CallContext& context) = 0;
 
+  // ShapeError, with what to put before the layer, unless the input has a float dtype.
+  void expect_float(const Value& x) const;
   // ShapeError unless the input is [B, H, W, C].
   void expect_image(const Shape& input) const;
   // ValueError unless it is "valid" or "same".

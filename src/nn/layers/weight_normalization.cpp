@@ -1,4 +1,5 @@
 // WeightNormalization around a Dense or Conv2D.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -18,8 +19,9 @@ Tensor lengths(const Tensor& v) {
   std::span<const float> values = v.values<float>();
   for (size_t i = 0; i < values.size(); ++i)
     squares[i % size_t(units)] += double(values[i]) * double(values[i]);
-  std::vector<float> roots;
-  for (double square : squares) roots.push_back(float(std::sqrt(square)));
+  std::vector<float> roots(squares.size());
+  std::ranges::transform(squares, roots.begin(),
+                         [](double square) { return float(std::sqrt(square)); });
   return Tensor::from(roots, {units});
 }
 
