@@ -12,13 +12,15 @@ Options parse(int argc, char** argv) {
     std::string_view word = argv[i];
     if (word == "--long")
       options.longer = true;
+    else if (word == "--profile")
+      options.profile = true;
     else if (word == "--json" && i + 1 < argc)
       options.json = argv[++i];
     else if (word == "--only" && i + 1 < argc)
       options.only = argv[++i];
     else
       throw ValueError("unexpected \"" + std::string(word) +
-                       "\"; usage: [--json FILE] [--only TEXT] [--long]");
+                       "\"; usage: [--json FILE] [--only TEXT] [--long] [--profile]");
   }
   return options;
 }

@@ -1,4 +1,4 @@
-// What every benchmark takes: --json FILE, --long, --only TEXT.
+// What every benchmark takes: --json FILE, --long, --only TEXT, --profile.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@ struct Options {
   std::string json;  // where the rows go; empty: nowhere
   std::string only;  // rows whose name contains it
   bool longer = false;
+  bool profile = false;  // instead of rows: where the time goes, for those benchmarks that can tell
 };
 
 // Throws ValueError for anything else, with the usage.

@@ -10,6 +10,7 @@
 #include "common/report.h"
 #include "step/allocations.h"
 #include "step/peers.h"
+#include "step/profile.h"
 #include "step/start_up.h"
 
 namespace stoker::bench {
@@ -131,6 +132,14 @@ int run(const Options& options) {
   auto wanted = [&](const std::string& name) {
     return name.find(options.only) != std::string::npos;
   };
+  if (options.profile) {
+    for (const Case& one : cases()) {
+      if (!wanted(one.name)) continue;
+      std::cout << one.name << "\n";
+      print_profile(*make_step(one), options.longer ? 200 : 50, std::cout);
+    }
+    return 0;
+  }
   // Before anything else has woken a team or filled the memory.
   if (wanted("process start")) measure_first_step(report);
   if (wanted("host cost")) measure_host_cost(report);

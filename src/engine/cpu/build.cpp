@@ -72,6 +72,7 @@ void Builder::analyse() {
 
 void Builder::build_node(int index) {
   node_ = index;
+  if (auto claimed = claims_.find(index); claimed != claims_.end()) return claimed->second(*this);
   if (std::ranges::all_of(node().outputs, [&](int value) { return is_defined(value); })) return;
   const OpBuilder* builder = find_op_builder(node().op->name);
   if (builder == nullptr)
@@ -148,9 +149,6 @@ ProgramParts Builder::build() {
   // A variable that is only written, or not used at all, still needs its place.
   for (const GraphVariable& variable : graph().variables())
     if (copies_[size_t(variable.value)].empty()) place_variable(variable.value, {});
-  parts_.value_buffers.assign(copies_.size(), -1);
-  for (size_t value = 0; value < copies_.size(); ++value)
-    if (!copies_[value].empty()) parts_.value_buffers[value] = copies_[value].front().buffer;
   return std::move(parts_);
 }
 

@@ -18,20 +18,28 @@ Builder::Builder(std::unique_ptr<Graph> graph, VariableHomes& homes) : homes_(ho
 
 // --- operands ---
 
-const Node* Builder::only_user(int value) const {
-  const std::vector<int>& users = users_[size_t(value)];
-  if (users.size() != 1 || last_use_[size_t(value)] == kForEver) return nullptr;
-  return &graph().nodes()[size_t(order_[size_t(users[0])])];
+std::vector<const Node*> Builder::users(int value) const {
+  std::vector<const Node*> nodes;
+  if (last_use_[size_t(value)] == kForEver) return nodes;
+  for (int position : users_[size_t(value)])
+    nodes.push_back(&graph().nodes()[size_t(order_[size_t(position)])]);
+  return nodes;
+}
+
+void Builder::claim(const Node& node, std::function<void(Builder&)> build) {
+  claims_[int(&node - graph().nodes().data())] = std::move(build);
 }
 
 int Builder::new_buffer(BufferInfo info) {
   parts_.buffers.push_back(info);
   buffer_last_.push_back(-1);
+  buffer_value_.push_back(-1);
   return int(parts_.buffers.size()) - 1;
 }
 
 void Builder::attach(int value, const Layout& layout, int buffer) {
   copies_[size_t(value)].push_back({layout, buffer});
+  buffer_value_[size_t(buffer)] = value;
   buffer_last_[size_t(buffer)] = std::max(buffer_last_[size_t(buffer)], last_use_[size_t(value)]);
 }
 
@@ -159,9 +167,9 @@ int Builder::define_update(int output, int input_value, const Layout& layout) {
 void Builder::append(std::unique_ptr<const Kernel> kernel, Call call) {
   Instruction instruction;
   instruction.kernel = std::move(kernel);
-  for (int buffer : call.reads) instruction.operands.push_back({buffer, false});
-  for (int buffer : call.writes) instruction.operands.push_back({buffer, true});
-  instruction.node = node_;
+  for (int buffer : call.reads) instruction.operands.push_back({buffer, false, -1});
+  for (int buffer : call.writes)
+    instruction.operands.push_back({buffer, true, buffer_value_[size_t(buffer)]});
   instruction.info.kernel = std::move(call.kernel);
   if (node_ >= 0) {
     instruction.info.scope = node().scope;

@@ -3,6 +3,8 @@
 // append instructions. A reorder is inserted only where the two differ, and remembered.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,7 +47,6 @@ struct ProgramParts {
   std::vector<BoundMemory> memories;
   std::vector<std::shared_ptr<CpuResidence>> homes;  // by variable
   std::vector<int> output_buffers;                   // by output, row-major
-  std::vector<int> value_buffers;                    // by value: where it was first produced, or -1
   int guard_buffer = -1;
 };
 
@@ -60,8 +61,10 @@ class Builder {
   const TensorSpec& spec(int value) const { return graph().spec(value); }
   const Shape& shape(int value) const { return spec(value).shape; }
   const Node& node() const { return graph().nodes()[size_t(node_)]; }
-  // The only node that uses a value, or null when there are several, none, or uses beyond nodes.
-  const Node* only_user(int value) const;
+  // Nodes that use a value, if nothing else does (outputs, assignments, the guard): else none.
+  std::vector<const Node*> users(int value) const;
+  // A builder that does another node's work too says what is to happen when that node's turn comes.
+  void claim(const Node& node, std::function<void(Builder&)> build);
 
   // --- operands ---
   // The layout a value has now; a variable that nobody has asked for yet is placed as `otherwise`.
@@ -138,6 +141,8 @@ class Builder {
   std::vector<std::vector<Copy>> copies_;  // by value; the first is as produced
   std::vector<int> alias_;        // by value: the value whose row-major bytes it shares, or -1
   std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
+  std::map<int, std::function<void(Builder&)>> claims_;  // by node
+  std::vector<int> buffer_value_;                        // by buffer: the value last put there
   std::vector<int> staged_;  // by assignment: a copy of a source that an update might overwrite
 };
 

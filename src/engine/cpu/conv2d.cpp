@@ -2,6 +2,7 @@
 
 #include "engine/cpu/activation.h"
 #include "engine/cpu/op_builders.h"
+#include "engine/cpu/stem.h"
 
 namespace stoker::cpu {
 
@@ -40,6 +41,7 @@ convolution_forward::primitive_desc Convolution::forward(bool with_bias,
 
 // x: [B, H, W, C], w: [kh, kw, C / groups, filters] [, bias: [filters]] → y: [B, H', W', filters]
 void build_conv2d(Builder& b, const Node& node) {
+  if (build_stem(b, node)) return;
   int x = node.inputs[0], w = node.inputs[1], y = node.outputs[0];
   bool with_bias = node.inputs.size() > 2;
   Convolution conv(node.attrs, b.shape(x), b.shape(w), b.shape(y));

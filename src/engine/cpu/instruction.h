@@ -64,12 +64,12 @@ class FunctionKernel final : public Kernel {
 struct Operand {
   int buffer = -1;
   bool write = false;
+  int value = -1;  // that it then holds, or -1
 };
 
 struct Instruction {
   std::unique_ptr<const Kernel> kernel;
   std::vector<Operand> operands;
-  int node = -1;  // in the rewritten graph
   KernelInfo info;
 };
 

@@ -108,20 +108,14 @@ RunStatus CpuProgram::run_timed(std::span<const Tensor> inputs, std::vector<int6
 }
 
 std::optional<NonFinite> CpuProgram::non_finite_output(const Instruction& instruction) const {
-  if (instruction.node < 0) return std::nullopt;
-  const Node& node = parts_.graph->nodes()[size_t(instruction.node)];
-  for (int value : node.outputs) {
-    const TensorSpec& spec = parts_.graph->spec(value);
-    int buffer = parts_.value_buffers[size_t(value)];
-    if (spec.dtype != DType::float32 || buffer < 0) continue;
-    bool written = false;
-    for (const Operand& operand : instruction.operands)
-      written |= operand.write && operand.buffer == buffer;
-    if (!written) continue;
-    const float* data = static_cast<const float*>(addresses_[size_t(buffer)]);
-    size_t elements = parts_.buffers[size_t(buffer)].bytes / sizeof(float);
-    for (size_t i = 0; i < elements; ++i)
-      if (!std::isfinite(data[i])) return NonFinite{node.op->name, node.scope, spec};
+  for (const Operand& operand : instruction.operands) {
+    if (operand.value < 0 || parts_.graph->spec(operand.value).dtype != DType::float32) continue;
+    const Node* node = parts_.graph->producer(operand.value);
+    const float* data = static_cast<const float*>(addresses_[size_t(operand.buffer)]);
+    size_t elements = parts_.buffers[size_t(operand.buffer)].bytes / sizeof(float);
+    for (size_t i = 0; node != nullptr && i < elements; ++i)
+      if (!std::isfinite(data[i]))
+        return NonFinite{node->op->name, node->scope, parts_.graph->spec(operand.value)};
   }
   return std::nullopt;
 }

@@ -10,6 +10,7 @@ void add_reductions(KernelTable& table);
 void add_softmax(KernelTable& table);
 void add_normalization(KernelTable& table);
 void add_pooling(KernelTable& table);
+void add_stem(KernelTable& table);
 void add_optimizers(KernelTable& table);
 void add_random(KernelTable& table);
 

@@ -34,8 +34,19 @@ struct ChannelBlock {
   int64_t pixels, inner, stride;
 };
 
+// A convolution on few channels, bias, ReLU and 2×2 max-pooling as one: the first layers of many
+// networks.
+struct StemGeometry {
+  int64_t rows, columns;      // of the pooled image
+  int64_t line, step;         // floats between rows and between columns of convolved pixels in x
+  int64_t taps, filters;      // weights are [taps, filters]
+  const int64_t* offsets;     // where each tap finds its x
+  int64_t y_pixel, y_vector;  // floats between pooled pixels, and between vectors of filters of one
+};
+
 struct KernelTable {
   const char* name;  // "generic", "avx2", "avx512"
+  int64_t lanes;     // floats in a vector
 
   // --- elementwise, in place ---
   using Unary = void (*)(const float* x, float* y, int64_t n, float alpha, float beta);
@@ -99,6 +110,16 @@ struct KernelTable {
   void (*max_pool_grad)(const float* x, const float* dy, float* dx, const PoolGeometry& g);
   void (*avg_pool)(const float* x, float* y, const PoolGeometry& g, int64_t begin, int64_t end);
   void (*avg_pool_grad)(const float* dy, float* dx, const PoolGeometry& g);
+
+  // --- stem, one image whose padding is part of x; filters in whole vectors ---
+  // winner: [rows, columns, filters], which of the four was largest, or kNobody when ReLU lets
+  // nothing through
+  static constexpr uint8_t kNobody = 4;
+  void (*stem)(const float* x, const float* w, const float* bias, float* y, uint8_t* winner,
+               const StemGeometry& g);
+  // dw: [taps, filters] and db are added to.
+  void (*stem_grad)(const float* x, const float* dy, const uint8_t* winner, float* dw, float* db,
+                    const StemGeometry& g);
 
   // --- optimisers, on n elements of one parameter; in place ---
   void (*sgd)(float* p, const float* g, float* m, int64_t n, const UpdateCommon& common,

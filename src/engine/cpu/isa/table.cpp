@@ -13,6 +13,7 @@ KernelTable make_table() {
   add_softmax(table);
   add_normalization(table);
   add_pooling(table);
+  add_stem(table);
   add_optimizers(table);
   add_random(table);
   return table;
