@@ -299,6 +299,44 @@ TEST_P(ProgramTest, AScalarMayBeAnInteger) {
   EXPECT_EQ(program->output(0).dtype(), DType::int64);
 }
 
+TEST_P(ProgramTest, InputsAndVariablesMayBeUnused) {
+  Graph graph;
+  Variable unused("unused", vector(1, 2, 3));
+  graph.input("a", kVector);
+  graph.output(graph.input("b", kVector) * 2.0, "y");
+  graph.variable(unused);
+  auto program = compile(graph);
+  program->run(std::vector{vector(0, 0, 0), vector(1, 2, 3)});
+  EXPECT_EQ(program->output(0), vector(2, 4, 6));
+  EXPECT_EQ(unused.read(), vector(1, 2, 3));
+}
+
+// y = sum over `terms` of exp(x) * term: as many values alive at once as there are terms.
+std::unique_ptr<Graph> wide_graph(int terms, int64_t size) {
+  auto graph = std::make_unique<Graph>();
+  Value x = graph->input("x", {DType::float32, {size}});
+  Values parts;
+  for (int term = 1; term <= terms; ++term) parts.push_back(ops::exp(x) * double(term));
+  Value y = parts[0];
+  for (int term = 1; term < terms; ++term) y = y + parts[size_t(term)];
+  graph->output(y, "y");
+  return graph;
+}
+
+TEST_P(ProgramTest, ProgramsCanShareAnArenaThatGrows) {
+  CompileOptions options;
+  options.arena = device().make_arena();
+  auto small = device().compile(*wide_graph(2, 10), options);
+  small->run(std::vector{Tensor::zeros({10})});
+  auto large = device().compile(*wide_graph(5, 5000), options);
+  for (int round = 0; round < 2; ++round) {
+    large->run(std::vector{Tensor::zeros({5000})});
+    EXPECT_EQ(large->output(0), Tensor::full({5000}, 15));
+    small->run(std::vector{Tensor::zeros({10})});
+    EXPECT_EQ(small->output(0), Tensor::full({10}, 3));
+  }
+}
+
 TEST_P(ProgramTest, RunsAGraphWithoutNodes) {
   Graph graph;
   auto program = compile(graph);

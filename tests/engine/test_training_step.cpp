@@ -20,9 +20,9 @@ struct Result {
   std::vector<Tensor> variables;  // after it
 };
 
-Result train(Network& network, Backend& backend) {
+Result train(Network& network, Backend& backend, const CompileOptions& options = {}) {
   Result result;
-  auto program = backend.compile(network.graph, {});
+  auto program = backend.compile(network.graph, options);
   for (int step = 0; step < kSteps; ++step) {
     EXPECT_EQ(program->run(network.batch(step)), RunStatus::ok);
     result.losses.push_back(program->scalar(0));
@@ -92,19 +92,29 @@ TEST_P(TrainingStep, IsTheSameOnTheCpu) {
   expect_same(train(*mine, backend("cpu")), train(*reference, reference_backend()), *reference);
 }
 
-TEST_P(TrainingStep, IsTheSameOnTheCpuAsItStands) {
+TEST_P(TrainingStep, IsTheSameOnTheCpuWithoutFusion) {
 #ifdef STOKER_TSAN
   GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
 #endif
-  auto fused = GetParam().make(), plain = GetParam().make();
-  CompileOptions keep;
-  keep.keep_order = true;
-  auto first = backend("cpu").compile(fused->graph, {});
-  auto second = backend("cpu").compile(plain->graph, keep);
-  for (int step = 0; step < kSteps; ++step) {
-    first->run(fused->batch(step));
-    second->run(plain->batch(step));
-    EXPECT_NEAR(first->scalar(0), second->scalar(0), 1e-5) << "step " << step;
+  auto mine = GetParam().make(), reference = GetParam().make();
+  CompileOptions options;
+  options.keep_order = true;
+  expect_same(train(*mine, backend("cpu"), options), train(*reference, reference_backend()),
+              *reference);
+}
+
+TEST_P(TrainingStep, IsTheSameForEverySizeOfTheTeam) {
+#ifdef STOKER_TSAN
+  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
+#endif
+  auto reference = GetParam().make();
+  Result expected = train(*reference, reference_backend());
+  for (int threads : {1, 2, 3, 5}) {
+    SCOPED_TRACE(threads);
+    auto network = GetParam().make();
+    CompileOptions options;
+    options.threads = threads;
+    expect_same(train(*network, backend("cpu"), options), expected, *reference);
   }
 }
 

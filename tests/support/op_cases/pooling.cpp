@@ -38,6 +38,7 @@ const std::vector<Geometry>& geometries() {
       {"whole_image", {2, 5, 5, 7}, {5, 5}, {5, 5}},
       {"stride_beyond_window", {1, 9, 9, 2}, {2, 2}, {3, 3}},
       {"one_by_one", {2, 3, 3, 4}, {1, 1}, {1, 1}},
+      {"large", {4, 29, 29, 24}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
   };
   return all;
 }

@@ -13,10 +13,9 @@ OpCase one(std::string name, Attrs attrs, std::vector<Shape> shapes) {
   return result;
 }
 
-// Large enough to be divided among threads; too large for finite differences.
+// Large enough to be divided among threads.
 OpCase large(std::string name, Attrs attrs, std::vector<Shape> shapes) {
   OpCase result = one(std::move(name), std::move(attrs), std::move(shapes));
-  result.gradient = false;
   result.dtypes = {DType::float32, DType::int64};
   return result;
 }
