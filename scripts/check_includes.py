@@ -32,7 +32,7 @@ PUBLIC = {
     "base": "context dtype error file random shape tensor version",
     "graph": "attrs ops value variable",
     "nn": "initializers layer layers losses metrics regularizers",
-    "train": "batch callbacks function history model optimizers run_plan",
+    "train": "batch callbacks function history idx model optimizers run_plan",
     "all": "stoker",
 }
 ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}

@@ -12,13 +12,13 @@ namespace stoker {
 
 struct RunPlan {
   uint64_t seed = 0;
-  int64_t batch_size = 0;   // of the last fit; 0: none yet, or the batches decide
-  int compute_threads = 0;  // sums are split among them
-  std::string backend;      // "cpu"
-  std::string fingerprint;  // library versions and instruction set of the backend
+  int64_t batch_size = 0;        // of the last fit; 0: none yet, or the batches decide
+  int compute_threads = 0;       // sums are split among them
+  std::string backend = "";      // "cpu"
+  std::string fingerprint = "";  // library versions and instruction set of the backend
   bool deterministic = true;
   std::string precision = "float32";
-  std::string library_version;  // Stoker's
+  std::string library_version = "";  // Stoker's
 
   friend bool operator==(const RunPlan&, const RunPlan&) = default;
 };

@@ -9,6 +9,7 @@
 #include <stoker/error.h>
 #include <stoker/function.h>
 #include <stoker/history.h>
+#include <stoker/idx.h>
 #include <stoker/initializers.h>
 #include <stoker/layer.h>
 #include <stoker/layers.h>

@@ -20,6 +20,17 @@ void check_defined(std::span<const Tensor> tensors, const char* what, const char
       throw ValueError(fmt::format("{}: {} {} is an undefined tensor", action, what, i));
 }
 
+// Class ids given as floats become integers here, so that one out of range is found.
+void ids_as_integers(ModelBase& model, size_t inputs, std::vector<Tensor>& columns) {
+  std::vector<TensorSpec> predictions = prediction_specs(model, columns[0].shape()[0]);
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    Tensor& target = columns[inputs + i];
+    TensorSpec wanted =
+        model.trainer->compiled->losses[i].target_spec(predictions[i], target.spec());
+    if (is_floating(target.dtype()) && is_integer(wanted.dtype)) target = target.cast(wanted.dtype);
+  }
+}
+
 }  // namespace
 
 void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* action) {
@@ -65,6 +76,7 @@ std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorLi
   size_t unweighted = columns.size();
   columns.insert(columns.end(), sample_weight.list().begin(), sample_weight.list().end());
   check_step_specs(model, trainer_of(model), kind, specs_of(columns), action);
+  if (kind != StepKind::predict) ids_as_integers(model, x.size(), columns);
   for (size_t i = unweighted; i < columns.size(); ++i) columns[i] = as_row_weights(columns[i]);
   if (!class_weight.empty()) {
     Tensor own = columns.size() > unweighted ? columns[unweighted] : Tensor();

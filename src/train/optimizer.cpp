@@ -40,8 +40,8 @@ void check_gradients(const std::string& name, const Values& gradients,
   }
 }
 
-Value zeros_like(const Variable& variable) {
-  return ops::broadcast_to(Value(0.0), variable.shape());
+Value zeros_like(Graph& graph, const Variable& variable) {
+  return ops::broadcast_to(graph.constant(Tensor(0.0F)), variable.shape());
 }
 
 }  // namespace
@@ -185,7 +185,7 @@ void Optimizer::apply(const Values& gradients, const std::vector<Variable>& vari
     for (size_t i = 0; i < variables.size(); ++i) {
       const Variable sum = impl_->slots_of(variables[i]).gradient_sum;
       step[i] = Value(sum) + gradients[i];
-      graph.assign(sum, update ? zeros_like(sum) : step[i]);
+      graph.assign(sum, update ? zeros_like(graph, sum) : step[i]);
       if (update) step[i] = step[i] * (1.0 / double(impl_->accumulation_steps));
     }
     if (!update) return;

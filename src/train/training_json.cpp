@@ -27,12 +27,17 @@ Json described(const Loss& loss) {
   return described(loss.kind(), loss.config());
 }
 
-Json described(const Metric& metric) {
+// An own metric's kind is the name that the user gave it.
+bool is_built_in(const Metric& metric) {
   try {
-    Metric(metric.kind(), metric.config());
+    return Metric(metric.kind(), metric.config()).kind() == metric.kind();
   } catch (const ValueError&) {
-    fail_function("metric", metric.name());
+    return false;
   }
+}
+
+Json described(const Metric& metric) {
+  if (!is_built_in(metric)) fail_function("metric", metric.name());
   Json json = described(metric.kind(), metric.config());
   json["name"] = metric.name();
   json["output"] = metric.output();

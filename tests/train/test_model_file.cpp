@@ -1,0 +1,369 @@
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "formats/safetensors.h"
+#include "support/temp_dir.h"
+#include "train/helpers.h"
+
+namespace stoker {
+namespace {
+
+using Json = nlohmann::json;
+using test::error_of;
+using test::OnDevice;
+using test::says;
+using test::TempDir;
+
+class ModelFile : public testing::Test {
+ protected:
+  OnDevice device_;
+  TempDir dir_;
+  std::string path_ = dir_ / "m.stoker";
+
+  static Model branched() {
+    Value a = Input({6}, {.name = "a"}), b = Input({6}, {.name = "b"});
+    Dense shared(4, {.activation = "relu", .kernel_regularizer = L2(0.01)});
+    Sequential inner({Input({4}), Dense(3), BatchNormalization()}, {.name = "inner"});
+    Value joined = Concatenate()({inner(shared(a)), inner(shared(b))});
+    Value scaled = joined * 2.0 + Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {6});
+    return Model({a, b},
+                 {Dense(2, {.activation = "softmax"})(scaled), ops::sum(scaled, {.axes = {1}})},
+                 {.name = "branched"});
+  }
+  Sequential compiled() {
+    Sequential model({Input({4}), Dense(5, {.activation = "relu"}), Dropout(0.2),
+                      Dense(3, {.activation = "softmax"})});
+    model.compile({.optimizer = Adam({.learning_rate = 0.02, .clipnorm = 1.0}),
+                   .loss = "sparse_categorical_crossentropy",
+                   .metrics = {"accuracy"}});
+    return model;
+  }
+  // Saves `model`, changes the architecture's JSON, and gives the error of loading it.
+  std::string error_after(const Model& model, const std::function<void(Json&)>& change,
+                          const char* key = "architecture") {
+    model.save(path_);
+    SafetensorsFile file = read_safetensors(path_);
+    Json json = Json::parse(file.metadata[key]);
+    change(json);
+    file.metadata[key] = json.dump();
+    write_safetensors(path_, file);
+    std::string text = error_of<FileError>([&] { load_model(path_); });
+    EXPECT_EQ(text.rfind(path_, 0), 0U) << text;  // begins with the path
+    return text;
+  }
+  std::string error_after_file(const Model& model,
+                               const std::function<void(SafetensorsFile&)>& change) {
+    model.save(path_);
+    SafetensorsFile file = read_safetensors(path_);
+    change(file);
+    write_safetensors(path_, file);
+    return error_of<FileError>([&] { load_model(path_); });
+  }
+};
+
+TEST_F(ModelFile, KeepsAFunctionalModelWithAllItsConnections) {
+  Model model = branched();
+  model.save(path_);
+  Model loaded = load_model(path_);
+  Tensor a = test::normal({3, 6}, 1), b = test::normal({3, 6}, 2);
+  EXPECT_EQ(loaded.predict_all({a, b}), model.predict_all({a, b}));
+  EXPECT_EQ(loaded.summary(), model.summary());
+  EXPECT_EQ(loaded.get_weights(), model.get_weights());
+  EXPECT_FALSE(loaded.compiled());
+}
+
+TEST_F(ModelFile, WritesTheSameBytesAgain) {
+  branched().save(path_);
+  load_model(path_).save(dir_ / "again.stoker");
+  EXPECT_EQ(read_file(path_), read_file(dir_ / "again.stoker"));
+}
+
+TEST_F(ModelFile, TrainingGoesOnExactlyWhereItStopped) {
+  test::Data data = test::blobs(60, 4, 3, 7);
+  set_seed(9);
+  Sequential whole = compiled();
+  whole.fit(data.x, data.y, {.epochs = 4, .batch_size = 16});
+
+  set_seed(9);
+  Sequential first = compiled();
+  first.fit(data.x, data.y, {.epochs = 2, .batch_size = 16});
+  first.save(path_);
+  set_seed(1234);  // the file brings its seed
+  Model second = load_model(path_);
+  second.fit(data.x, data.y, {.epochs = 4, .batch_size = 16, .initial_epoch = 2});
+  EXPECT_EQ(second.get_weights(), whole.get_weights());
+  EXPECT_EQ(second.optimizer().iterations(), whole.optimizer().iterations());
+  EXPECT_EQ(second.run_plan().seed, 9U);
+}
+
+TEST_F(ModelFile, KeepsHalfAccumulatedGradients) {
+  test::Data data = test::blobs(24, 4, 3, 7);
+  auto make = [] {
+    set_seed(4);
+    Sequential model({Input({4}), Dense(3, {.activation = "softmax"})});
+    model.compile({.optimizer = SGD(
+                       {.learning_rate = 0.1, .momentum = 0.9, .gradient_accumulation_steps = 3}),
+                   .loss = "sparse_categorical_crossentropy"});
+    return model;
+  };
+  Sequential whole = make(), first = make();
+  FitArgs args{.batch_size = 6, .shuffle = false};  // four batches: one more than an update takes
+  whole.fit(data.x, data.y, args);
+  whole.fit(data.x, data.y, args);
+  first.fit(data.x, data.y, args);
+  first.save(path_);
+  Model second = load_model(path_);
+  second.fit(data.x, data.y, args);
+  EXPECT_EQ(second.get_weights(), whole.get_weights());
+}
+
+TEST_F(ModelFile, WithoutTheOptimizerIsNotCompiled) {
+  Sequential model = compiled();
+  model.save(path_, {.include_optimizer = false});
+  EXPECT_FALSE(load_model(path_).compiled());
+  for (const auto& [name, tensor] : read_safetensors(path_).tensors)
+    EXPECT_EQ(name.rfind("weights/", 0), 0U) << name;
+}
+
+TEST_F(ModelFile, RemembersWhatWasFrozen) {
+  Sequential model = compiled();
+  model.get_layer("dense").set_trainable(false);
+  model.save(path_, {.include_optimizer = false});
+  EXPECT_EQ(load_model(path_).trainable_variables().size(), 2U);
+}
+
+class Scale : public LayerBase {
+ public:
+  explicit Scale(double start) : start_(start) {}
+  std::string kind() const override { return "Scale"; }
+  void build(const std::vector<Shape>& inputs) override {
+    scale_ = add_weight("scale", {inputs[0][-1]}, {.initializer = Constant(start_)});
+  }
+  Values call(const Values& inputs, CallContext&) override { return {inputs[0] * scale_}; }
+  Attrs config() const override { return {{"start", start_}}; }
+
+ private:
+  double start_;
+  Variable scale_;
+};
+
+TEST_F(ModelFile, OwnLayersComeFromTheProgramThatLoads) {
+  Sequential model({Input({3}), make_layer<Scale>(2.5), Dense(1)});
+  model.save(path_);
+  EXPECT_TRUE(says(error_of<FileError>([&] { load_model(path_); }), {"Scale", "layer 0"}));
+  Model loaded =
+      load_model(path_, {.custom_layers = {{"Scale", [](const Attrs& config) {
+                                              return make_layer<Scale>(config.get<double>("start"));
+                                            }}}});
+  Tensor x = test::normal({2, 3}, 1);
+  EXPECT_EQ(loaded(x), model(x));
+}
+
+TEST_F(ModelFile, AnOwnLossIsRefusedWithWhatToDo) {
+  Sequential model({Input({3}), Dense(1)});
+  model.compile(
+      {.loss = Loss("mine", [](const Value& t, const Value& p) { return ops::abs(t - p); })});
+  EXPECT_TRUE(says(error_of<ValueError>([&] { model.save(path_); }),
+                   {"\"mine\"", ".include_optimizer = false"}));
+  EXPECT_NO_THROW(model.save(path_, {.include_optimizer = false}));
+}
+
+TEST_F(ModelFile, HoldsWeightsAlone) {
+  Sequential model = compiled(), other = compiled();
+  EXPECT_NE(model.get_weights(), other.get_weights());
+  model.save_weights(path_);
+  other.load_weights(path_);
+  EXPECT_EQ(model.get_weights(), other.get_weights());
+  EXPECT_TRUE(
+      says(error_of<FileError>([&] { load_model(path_); }), {"stoker-weights", "stoker-model"}));
+  model.save(dir_ / "whole.stoker");
+  other.load_weights(dir_ / "whole.stoker");  // the weights of a whole model do too
+  Sequential third({Input({4}), Dense(6), Dense(3)});
+  std::vector<Tensor> before = third.get_weights();
+  EXPECT_TRUE(says(error_of<FileError>([&] { third.load_weights(path_); }),
+                   {"weights/dense/kernel", "[4, 5]", "[4, 6]"}));
+  EXPECT_EQ(third.get_weights(), before);
+}
+
+TEST_F(ModelFile, ThatIsMissingOrOfAnotherKindSaysSo) {
+  EXPECT_TRUE(
+      says(error_of<FileError>([&] { load_model(dir_ / "none.stoker"); }), {"none.stoker"}));
+  dir_.write("m.stoker", "not a model");
+  EXPECT_THROW(load_model(path_), FileError);
+  write_safetensors(path_, {});
+  EXPECT_TRUE(says(error_of<FileError>([&] { load_model(path_); }), {"\"format\" is missing"}));
+  EXPECT_THROW(Sequential({Dense(1)}).save(path_), Error);  // not built
+}
+
+TEST_F(ModelFile, OfANewerVersionIsRefused) {
+  EXPECT_TRUE(says(
+      error_after_file(compiled(), [](SafetensorsFile& file) { file.metadata["version"] = "2"; }),
+      {"version 2"}));
+}
+
+TEST_F(ModelFile, TensorsMustBeExactlyThose) {
+  Sequential model = compiled();
+  auto named = [](SafetensorsFile& file, const char* name) {
+    return std::ranges::find(file.tensors, name, [](const auto& entry) { return entry.first; });
+  };
+  EXPECT_TRUE(says(error_after_file(model,
+                                    [&](SafetensorsFile& file) {
+                                      file.tensors.erase(named(file, "weights/dense/bias"));
+                                    }),
+                   {"\"weights/dense/bias\" is missing"}));
+  EXPECT_TRUE(says(error_after_file(model,
+                                    [&](SafetensorsFile& file) {
+                                      file.tensors.erase(
+                                          named(file, "optimizer/dense/bias/velocity"));
+                                    }),
+                   {"\"optimizer/dense/bias/velocity\" is missing"}));
+  EXPECT_TRUE(says(error_after_file(model,
+                                    [](SafetensorsFile& file) {
+                                      file.tensors.emplace_back("weights/ghost", Tensor(1.0F));
+                                    }),
+                   {"\"weights/ghost\" belongs to nothing"}));
+  EXPECT_TRUE(says(error_after_file(model,
+                                    [&](SafetensorsFile& file) {
+                                      named(file, "weights/dense/bias")->second =
+                                          Tensor::zeros({6});
+                                    }),
+                   {"\"weights/dense/bias\" is float32[6], expected float32[5]"}));
+  EXPECT_TRUE(says(error_after_file(model,
+                                    [&](SafetensorsFile& file) {
+                                      named(file, "random_state")->second = Tensor(1.0F);
+                                    }),
+                   {"random_state"}));
+}
+
+TEST_F(ModelFile, ArchitecturesThatCannotBeAreRefused) {
+  Sequential model = compiled();
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0]["kind"] = "Densest"; }),
+                   {"layer 0", "Densest"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0].erase("kind"); }),
+                   {"layer 0", "\"kind\" is missing"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0]["name"] = 3; }),
+                   {"\"name\" is of the wrong type"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][2]["name"] = "dense"; }),
+                   {"\"dense\""}));
+  EXPECT_TRUE(
+      says(error_after(model, [](Json& json) { json["layers"][0]["config"]["units"] = -5; }),
+           {"layer 0"}));
+  EXPECT_TRUE(
+      says(error_after(model, [](Json& json) { json["layers"][0]["config"]["units"] = "many"; }),
+           {"layer 0", "units"}));
+  EXPECT_TRUE(
+      says(error_after(model, [](Json& json) { json["layers"][0]["config"].erase("units"); }),
+           {"layer 0", "units"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0]["config"]["units"] = 7; }),
+                   {"weights/dense/kernel"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 json["inputs"][0]["shape"] = {4, -1};
+                               }),
+                   {"shape"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["inputs"][0]["dtype"] = "float99"; }),
+                   {"float99"}));
+  EXPECT_TRUE(
+      says(error_after(model, [](Json& json) { json["inputs"] = Json::array(); }), {"no inputs"}));
+  EXPECT_TRUE(
+      says(error_after(model, [](Json& json) { json["kind"] = "Circular"; }), {"Circular"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json = Json::array(); }), {"JSON object"}));
+}
+
+TEST_F(ModelFile, ConnectionsThatCannotBeAreRefused) {
+  Model model = branched();
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 json["nodes"][0]["from"][0] = {"node", 3, 0};
+                               }),
+                   {"node 0", "stands before it"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 json["nodes"][2]["from"][0] = {"node", 2, 0};
+                               }),
+                   {"node 2", "no node 2"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 json["nodes"][0]["from"][0] = {"input", 2};
+                               }),
+                   {"no input 2"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 json["nodes"][0]["from"][0] = {"constant", 99};
+                               }),
+                   {"no constant 99"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["nodes"][0]["layer"] = 99; }),
+                   {"no layer 99"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["nodes"][0]["from"] = Json::array(); }),
+                   {"no inputs"}));
+  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["outputs"][0] = "there"; }),
+                   {"refers to nothing"}));
+  EXPECT_TRUE(
+      says(error_after(model, [](Json& json) { json["outputs"] = Json::array(); }), {"output"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 for (Json& node : json["nodes"])
+                                   if (node.contains("op")) node["op"] = "teleport";
+                               }),
+                   {"teleport"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 Json inner = json;
+                                 for (int depth = 0; depth < 40; ++depth) {
+                                   Json outer = {{"kind", "Sequential"},
+                                                 {"name", "n"},
+                                                 {"inputs", json["inputs"]},
+                                                 {"layers", {inner}}};
+                                   inner = outer;
+                                 }
+                                 json = inner;
+                               }),
+                   {"nested"}));
+}
+
+TEST_F(ModelFile, TrainingSettingsThatCannotBeAreRefused) {
+  Sequential model = compiled();
+  auto after = [&](const std::function<void(Json&)>& change) {
+    return error_after(model, change, "training");
+  };
+  EXPECT_TRUE(says(after([](Json& json) { json["optimizer"]["kind"] = "Magic"; }), {"Magic"}));
+  EXPECT_TRUE(
+      says(after([](Json& json) { json["optimizer"]["config"]["beta_1"] = 7.0; }), {"beta_1"}));
+  EXPECT_TRUE(says(after([](Json& json) { json["losses"][0]["kind"] = "Regret"; }), {"Regret"}));
+  EXPECT_TRUE(says(after([](Json& json) { json["losses"] = Json::array(); }), {"loss"}));
+  EXPECT_TRUE(says(after([](Json& json) { json["metrics"][0]["kind"] = "Luck"; }), {"Luck"}));
+  EXPECT_TRUE(says(after([](Json& json) { json.erase("run_plan"); }), {"run_plan"}));
+  EXPECT_TRUE(says(after([](Json& json) { json["accumulated_batches"] = 12; }), {"12"}));
+  EXPECT_TRUE(says(after([](Json& json) { json = 3; }), {"training settings"}));
+}
+
+// Every value of the JSON replaced by others: loading ends in a model or in one FileError.
+TEST_F(ModelFile, AnyMutationEndsInAModelOrAnError) {
+  Model model = branched();
+  model.compile({.loss = {"sparse_categorical_crossentropy", "mse"}});
+  model.save(path_);
+  const SafetensorsFile saved = read_safetensors(path_);
+  for (const char* key : {"architecture", "training"}) {
+    const Json original = Json::parse(saved.metadata.at(key));
+    const Json flat = original.flatten();
+    for (const auto& [pointer, value] : flat.items())
+      for (const Json& replacement : {Json(-1), Json(1000003), Json("x"), Json(0.5), Json(),
+                                      Json::array({1, 2, 3}), Json::object()}) {
+        if (pointer.find("units") != std::string::npos && replacement == 1000003)
+          continue;  // a real, if large, layer
+        Json json = original;
+        json[Json::json_pointer(pointer)] = replacement;
+        SafetensorsFile file = saved;
+        file.metadata[key] = json.dump();
+        write_safetensors(path_, file);
+        try {
+          load_model(path_);
+        } catch (const FileError&) {
+        }
+      }
+  }
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,47 @@
+#include "train/helpers.h"
+
+namespace stoker {
+namespace {
+
+using test::OnDevice;
+using test::says;
+
+TEST(Summary, OfASequentialShowsShapesParametersAndFlops) {
+  Sequential model({Input({28, 28, 1}), Conv2D(8, 3, {.activation = "relu"}), MaxPooling2D(2),
+                    Flatten(), Dense(10)},
+                   {.name = "digits"});
+  std::string text = model.summary();
+  EXPECT_TRUE(says(text, {"Sequential \"digits\"", "conv2d (Conv2D)", "[None, 26, 26, 8]", "80",
+                          "max_pooling2d (MaxPooling2D)", "dense (Dense)", "13,530",
+                          "Parameters: 13,610", "non-trainable 0"}));
+  EXPECT_EQ(text.find("Connected to"), std::string::npos);
+  EXPECT_EQ(text.find("Memory"), std::string::npos);  // not compiled
+  // 26 · 26 · 8 outputs of 9 multiply-adds, bias and relu on top.
+  EXPECT_TRUE(says(text, {"108.16 k"}));
+}
+
+TEST(Summary, OfAFunctionalModelShowsConnections) {
+  Value in = Input({4}, {.name = "features"});
+  Dense shared(4, {.name = "twice"});
+  Model model(in, Add({.name = "sum"})({shared(shared(in)), in * 2.0}));
+  std::string text = model.summary();
+  EXPECT_TRUE(says(text, {"Connected to", "features (Input)", "twice (Dense)", "features; twice",
+                          "mul (op)", "twice, mul", "Parameters: 20"}));
+}
+
+class SummaryMemory : public test::DeviceTest {};
+INSTANTIATE_ON_DEVICES(SummaryMemory);
+
+TEST_P(SummaryMemory, IsKnownBeforeTheFirstStep) {
+  Sequential model(
+      {Input({16}), Dense(32, {.activation = "relu"}), Dense(10, {.activation = "softmax"})});
+  model.compile(
+      {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+  std::string small = model.summary({.batch_size = 8}), large = model.summary({.batch_size = 512});
+  EXPECT_TRUE(says(small, {"Memory of a training step at batch 8", "weights", "optimizer",
+                           "activations", "total"}));
+  EXPECT_NE(small.substr(small.find("activations")), large.substr(large.find("activations")));
+}
+
+}  // namespace
+}  // namespace stoker
