@@ -20,10 +20,9 @@ bool adopts_scalars(std::string_view op) {
 Tensor scalar_as(double scalar, DType dtype, std::string_view op) {
   bool whole = scalar == std::trunc(scalar);
   if (!is_floating(dtype) && !whole)
-    throw ShapeError(fmt::format(
-        "{}: the scalar {} meets {} values and would be cut to {}; cast them to float32 "
-        "first",
-        op, scalar, name(dtype), std::trunc(scalar)));
+    throw ShapeError(
+        fmt::format("{}: the scalar {} would be cut to {} to meet {} values; cast those to float32",
+                    op, scalar, std::trunc(scalar), name(dtype)));
   return Tensor::full({}, scalar, dtype);
 }
 

@@ -34,8 +34,8 @@ class ReverseSweep {
  private:
   // A value carries a gradient when it is a float that depends on one of those asked for.
   void mark(const Node& node) {
-    bool any = false;
     if (node.op->name == "identity") return;  // stop_gradient
+    bool any = false;
     for (int id : node.inputs) any |= depends_[size_t(id)];
     for (int id : node.outputs)
       if (any && is_floating(graph_.spec(id).dtype)) depends_[size_t(id)] = true;
@@ -113,9 +113,8 @@ void expect_float(const Value& value, const char* what) {
 Values gradients(const Value& loss, const Values& wrt) {
   if (loss.traced() == nullptr)
     throw Error(
-        "gradients: the loss is not part of a graph; call it inside function() or a training step, "
-        "on a "
-        "value computed there");
+        "gradients: the loss is not part of a graph; call it inside function(), on a value "
+        "computed there");
   Graph& graph = *loss.traced()->graph;
   Values together = wrt;
   together.push_back(loss);

@@ -1,7 +1,6 @@
 #include "graph/sketch.h"
 
 #include <map>
-#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -15,6 +14,9 @@ namespace {
 
 using NodePointer = std::shared_ptr<const SketchNode>;
 using Output = std::pair<const SketchNode*, int>;
+using Known = std::map<Output, Value>;  // traced values of sketched ones
+
+Output output_of(const Value::Sketched& sketched) { return {sketched.node.get(), sketched.output}; }
 
 // The batch size of trials: a prime that no layer has as a width, so that a result tells whether
 // its dimension 0 is (a multiple of) the batch. Trials only infer shapes, their size costs nothing.
@@ -53,8 +55,8 @@ std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs) {
   return outputs;
 }
 
-// Every node after its inputs; the walk ends at the outputs in `given`.
-std::vector<NodePointer> topological(const Values& outputs, const std::set<Output>& given) {
+// Every node after its inputs; the walk ends at what is known.
+std::vector<NodePointer> topological(const Values& outputs, const Known& known) {
   struct Visit {
     NodePointer node;
     size_t next_input;
@@ -64,7 +66,7 @@ std::vector<NodePointer> topological(const Values& outputs, const std::set<Outpu
   std::vector<Visit> stack;
   auto enter = [&](const Value& value) {
     const Value::Sketched* sketched = value.sketched();
-    if (sketched == nullptr || given.contains({sketched->node.get(), sketched->output})) return;
+    if (sketched == nullptr || known.contains(output_of(*sketched))) return;
     if (seen.insert(sketched->node.get()).second) stack.push_back({sketched->node, 0});
   };
   for (const Value& output : outputs) {
@@ -83,10 +85,8 @@ std::vector<NodePointer> topological(const Values& outputs, const std::set<Outpu
 }
 
 Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
-  if (const auto* op = std::get_if<SketchOp>(&node.what)) {
-    const OpDef& def = OpRegistry::get().find(op->op);
-    return graph.add(def, inputs, op->attrs);
-  }
+  if (const auto* op = std::get_if<SketchOp>(&node.what))
+    return graph.add(OpRegistry::get().find(op->op), inputs, op->attrs);
   if (const auto* callable = std::get_if<std::shared_ptr<Callable>>(&node.what))
     return (*callable)->apply(graph, inputs);
   throw Error(fmt::format("the model's outputs depend on input \"{}\", which was not given",
@@ -97,10 +97,9 @@ Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
 
 Value sketch_input(std::string name, const TensorSpec& spec) {
   if (!spec.shape.is_known())
-    throw ShapeError(fmt::format(
-        "input \"{}\": only the batch dimension may be unknown, got {} for the rest; give "
-        "the shape of one element",
-        name, to_string(spec.shape)));
+    throw ShapeError(
+        fmt::format("input \"{}\": only the batch dimension may be unknown, got {} for the rest",
+                    name, to_string(spec.shape)));
   return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(-1)}})[0];
 }
 
@@ -119,7 +118,7 @@ Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs) {
 }
 
 std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs) {
-  return topological(outputs, {});
+  return topological(outputs, Known{});
 }
 
 Values replay(Graph& graph, const Values& placeholders, const Values& inputs,
@@ -127,20 +126,18 @@ Values replay(Graph& graph, const Values& placeholders, const Values& inputs,
   if (placeholders.size() != inputs.size())
     throw ValueError(
         fmt::format("a model with {} inputs was given {}", placeholders.size(), inputs.size()));
-  std::map<Output, Value> known;
-  std::set<Output> given;
+  Known known;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value::Sketched* placeholder = placeholders[i].sketched();
     if (placeholder == nullptr)
       throw Error("replay: a placeholder is not a value of a functional model");
-    known[{placeholder->node.get(), placeholder->output}] = place(graph, inputs[i]);
-    given.insert({placeholder->node.get(), placeholder->output});
+    known[output_of(*placeholder)] = place(graph, inputs[i]);
   }
   auto find = [&](const Value& value) {
     const Value::Sketched* sketched = value.sketched();
-    return sketched ? known.at({sketched->node.get(), sketched->output}) : place(graph, value);
+    return sketched ? known.at(output_of(*sketched)) : place(graph, value);
   };
-  for (const NodePointer& node : topological(outputs, given)) {
+  for (const NodePointer& node : topological(outputs, known)) {
     Values operands;
     for (const Value& input : node->inputs) operands.push_back(find(input));
     Values results = emit_node(graph, *node, operands);

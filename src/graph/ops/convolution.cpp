@@ -17,9 +17,8 @@ struct Convolution {
   int64_t groups;
 };
 
-// `kernel`: [kh, kw]
-Convolution convolution(const Attrs& attrs, int64_t kernel_height, int64_t kernel_width) {
-  Convolution conv{.window = read_window(attrs, {kernel_height, kernel_width}),
+Convolution convolution(const Attrs& attrs, const std::array<int64_t, 2>& kernel) {
+  Convolution conv{.window = read_window(attrs, kernel),
                    .groups = attrs.get_or<int64_t>("groups", 1)};
   if (attrs.has("dilation")) conv.window.dilation = read_pair(attrs, "dilation");
   return conv;
@@ -61,7 +60,7 @@ std::vector<TensorSpec> infer_conv2d(const Attrs& attrs, Specs inputs) {
   expect_rank(w, 4, "a 4-D kernel [kh, kw, C / groups, filters]");
   expect_image(x, w.shape[2]);
   expect_dtype(w, x.dtype, "a kernel");
-  Shape y = output_shape(x.shape, w.shape, convolution(attrs, w.shape[0], w.shape[1]));
+  Shape y = output_shape(x.shape, w.shape, convolution(attrs, {w.shape[0], w.shape[1]}));
   if (inputs.size() == 3) expect_spec(inputs[2], {x.dtype, {y[3]}}, "a bias");
   return {{x.dtype, y}};
 }
@@ -73,7 +72,7 @@ std::vector<TensorSpec> infer_conv2d_input_grad(const Attrs& attrs, Specs inputs
   expect_dtype(w, dy.dtype, "a kernel");
   expect_length(attrs.get<Ints>("input_shape"), 4, "input_shape");
   Shape x = to_shape(attrs.get<Ints>("input_shape"));
-  expect_shape(dy, output_shape(x, w.shape, convolution(attrs, w.shape[0], w.shape[1])),
+  expect_shape(dy, output_shape(x, w.shape, convolution(attrs, {w.shape[0], w.shape[1]})),
                "an output gradient");
   return {{dy.dtype, x}};
 }
@@ -84,17 +83,16 @@ std::vector<TensorSpec> infer_conv2d_weight_grad(const Attrs& attrs, Specs input
   expect_rank(x, 4, "4-D input [B, H, W, C]");
   expect_rank(dy, 4, "a 4-D output gradient [B, H', W', filters]");
   expect_dtype(dy, x.dtype, "an output gradient");
-  auto [kh, kw] = read_pair(attrs, "kernel");
-  Convolution conv = convolution(attrs, kh, kw);
-  Shape w = {kh, kw, x.shape[3] / std::max<int64_t>(conv.groups, 1), dy.shape[3]};
+  std::array<int64_t, 2> kernel = read_pair(attrs, "kernel");
+  Convolution conv = convolution(attrs, kernel);
+  Shape w = {kernel[0], kernel[1], x.shape[3] / std::max<int64_t>(conv.groups, 1), dy.shape[3]};
   expect_shape(dy, output_shape(x.shape, w, conv), "an output gradient");
   std::vector<TensorSpec> outputs = {{x.dtype, w}};
   if (attrs.get_or("bias", false)) outputs.push_back({x.dtype, {dy.shape[3]}});
   return outputs;
 }
 
-// --- gradients: each of the three is linear in both operands, with the other two as its gradients
-// ---
+// --- gradients: each op is linear in both operands, and the other two are its gradients ---
 
 Attrs geometry(const Attrs& attrs) {
   Attrs copy;

@@ -1,5 +1,4 @@
 // unary, binary, compare, select, cast, moving_average.
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -13,12 +12,6 @@ namespace stoker {
 using namespace rules;
 
 namespace {
-
-void expect_function(const Attrs& attrs, std::span<const std::string_view> known) {
-  const auto& fn = attrs.get<std::string>("fn");
-  if (std::ranges::find(known, fn) == known.end())
-    throw ValueError(fmt::format("unknown function \"{}\" of two operands", fn));
-}
 
 void expect_one_dtype(const TensorSpec& a, const TensorSpec& b) {
   if (a.dtype != b.dtype)
@@ -80,6 +73,11 @@ Value log_or_zero(const Value& a) {
   return emit::unary("log", emit::select(emit::compare("greater", a, 0.0), a, 1.0));
 }
 
+// b · a^(b - 1), and 0 for b = 0 whatever a is.
+Value power_slope(const Value& a, const Value& b) {
+  return emit::select(emit::compare("equal", b, 0.0), 0.0, b * emit::binary("pow", a, b - 1.0));
+}
+
 // d(loss)/d(operand) before it is summed over broadcast axes.
 Value binary_gradient_of(const std::string& fn, bool first, const Value& a, const Value& b,
                          const Value& y, const Value& dy) {
@@ -87,8 +85,7 @@ Value binary_gradient_of(const std::string& fn, bool first, const Value& a, cons
   if (fn == "sub") return first ? dy : -dy;
   if (fn == "mul") return dy * (first ? b : a);
   if (fn == "div") return first ? dy / b : -(dy * y / b);
-  if (fn == "pow")
-    return first ? dy * b * emit::binary("pow", a, b - 1.0) : dy * y * log_or_zero(a);
+  if (fn == "pow") return dy * (first ? power_slope(a, b) : y * log_or_zero(a));
   Value a_wins = emit::compare(fn == "maximum" ? "greater_equal" : "less_equal", a, b);
   return first ? emit::select(a_wins, dy, 0.0) : emit::select(a_wins, 0.0, dy);
 }

@@ -14,10 +14,10 @@ TensorSpec per_channel(const TensorSpec& x) { return {DType::float32, {x.shape[-
 
 void expect_no_other_gradient(const GradientCall& call, std::string_view op) {
   if (call.output_gradients[1].defined() || call.output_gradients[2].defined())
-    throw Error(fmt::format(
-        "the statistics of {} have no gradient, only its first output has; wrap them in "
-        "ops::stop_gradient",
-        op));
+    throw Error(
+        fmt::format("the statistics of {} have no gradient, only its first output has; use "
+                    "ops::stop_gradient on them",
+                    op));
 }
 
 // --- batch_norm ---

@@ -29,10 +29,8 @@ Shape drop_axes(const Shape& shape, const Ints& axes) {
 void expect_reduction(const Attrs& attrs, const TensorSpec& x) {
   static constexpr auto kKnown =
       std::to_array<std::string_view>({"sum", "mean", "max", "min", "prod"});
-  const auto& fn = attrs.get<std::string>("fn");
-  if (std::ranges::find(kKnown, fn) == kKnown.end())
-    throw ValueError(fmt::format("unknown reduction \"{}\"", fn));
-  if (fn == "mean") expect_dtype(x, floats(), "the operand of mean");
+  expect_function(attrs, kKnown);
+  if (attrs.get<std::string>("fn") == "mean") expect_dtype(x, floats(), "the operand of mean");
   const auto& axes = attrs.get<Ints>("axes");
   for (int64_t axis : axes) expect_axis(axis, x.shape);
   if (std::ranges::adjacent_find(axes, std::greater_equal<>()) != axes.end())

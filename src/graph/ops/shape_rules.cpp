@@ -74,6 +74,13 @@ void expect_length(const Ints& values, size_t length, std::string_view attribute
         fmt::format("expected {} values for {}, got {}", length, attribute, values.size()));
 }
 
+void expect_function(const Attrs& attrs, std::span<const std::string_view> known) {
+  const auto& fn = attrs.get<std::string>("fn");
+  if (std::ranges::find(known, fn) == known.end())
+    throw ValueError(fmt::format("unknown function \"{}\"; there are {}", fn,
+                                 list_text(known, [](std::string_view name) { return name; })));
+}
+
 Shape to_shape(const Ints& dims) { return Shape(std::span<const int64_t>(dims)); }
 
 Shape leading(const Shape& shape, int count) { return Shape(shape.dims().first(size_t(count))); }

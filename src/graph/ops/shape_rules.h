@@ -33,6 +33,8 @@ void expect_spec(const TensorSpec& spec, const TensorSpec& expected, std::string
 void expect_dtype(const TensorSpec& spec, std::span<const DType> dtypes, std::string_view what);
 void expect_dtype(const TensorSpec& spec, DType dtype, std::string_view what);
 void expect_axis(int64_t axis, const Shape& shape);  // already non-negative
+// The attribute "fn" is one of `known`, else a ValueError that lists them.
+void expect_function(const Attrs& attrs, std::span<const std::string_view> known);
 void expect_length(const Ints& values, size_t length, std::string_view attribute);
 
 // --- shapes ---
