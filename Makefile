@@ -32,7 +32,7 @@ bench: setup
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target benches
 	@scripts/bench.sh $(BUILD)
 
-# The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of most of an hour.
+# The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of half an hour.
 # PEERS: options of bench/peers/peers.py, for example PEERS="--only b,d --mnist DIR --photos DIR".
 peers: setup
 	@$(MAKE) --no-print-directory configure

@@ -3,7 +3,7 @@
 
     peers.py [--quick | --smoke] [--only b,d] [--mnist DIR] [--photos DIR] [--build build/release] [--threads N] [--out DIR]
 
-The full run takes the better part of an hour on two cores and writes bench/results/peers-DATE.json and docs/performance.md;
+The full run takes about half an hour on two cores and writes bench/results/peers-DATE.json and docs/performance.md;
 --quick takes some minutes and writes both under build/peers; --smoke only shows that everything runs. Rows of sections that --only leaves out are taken from the
 newest full result of the same machine. --report only writes the page again, for example after an edit of notes.md.
 """
@@ -36,7 +36,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
-                      help="some minutes instead of most of an hour")
+                      help="some minutes instead of half an hour")
     mode.add_argument("--smoke", dest="mode", action="store_const", const="smoke", help="each row once: figures mean nothing")
     parser.add_argument("--only", default="a,b,c,d", help="sections, for example b,d")
     parser.add_argument("--mnist", type=Path, help="folder with the IDX files of MNIST (default: drawn digits)")
@@ -97,6 +97,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "settings": settings.__dict__,
         "systems": {key: {"label": system.label, "version": system.version, "missing": system.missing,
                           "versions": system.details.get("versions", {})} for key, system in found.items()},
+        "tools": systems.tools(),
         "limits": limits,
         "rows": [row.as_json() for row in rows],
     }

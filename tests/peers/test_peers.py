@@ -1,8 +1,10 @@
 """Tests of the side-by-side harness (bench/peers): statistics, turns, the page and what it refuses. Standard library only."""
 
 import os
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -36,6 +38,20 @@ def results(rows, cpu="a processor"):
         "limits": {"memcpy_gb_s": 10.0, "matmul_gflop_s": {"stoker": 150.0}, "jpeg_images_s": 600.0},
         "rows": rows,
     }
+
+
+def ended_within(pid, seconds):
+    """Whether the process is gone, or waits to be reaped by whoever inherited it."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
 
 
 class Statistics(unittest.TestCase):
@@ -122,6 +138,24 @@ class Turns(unittest.TestCase):
         with self.assertRaisesRegex(WorkerError, "no such library"):
             worker.ask({"op": "load", "workload": {}})
         worker.end()
+
+    def test_a_driver_that_is_killed_leaves_no_worker_behind(self):
+        driver = subprocess.Popen([sys.executable, "-c", f"""
+import os, sys, time
+sys.path.insert(0, {str(HERE.parents[1] / "bench" / "peers")!r})
+sys.dont_write_bytecode = True
+from pathlib import Path
+from harness.process import Worker
+worker = Worker([sys.executable, {str(HERE / "fake_worker.py")!r}], os.environ, Path({self.folder.name!r}) / "worker.log")
+worker.ask({{"op": "load", "workload": {{"model": "any", "parameters": 1}}}})
+print(worker.group, flush=True)
+time.sleep(60)
+"""], stdout=subprocess.PIPE, text=True)
+        pid = int(driver.stdout.readline())
+        driver.kill()
+        driver.wait()
+        driver.stdout.close()
+        self.assertTrue(ended_within(pid, 10), "the stopped worker is still there")
 
     def test_memory_of_a_process_group_is_seen(self):
         worker = self.worker("one")

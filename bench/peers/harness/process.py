@@ -3,6 +3,7 @@ process group), so that spinning threads and background work of one system never
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import selectors
@@ -12,6 +13,15 @@ import threading
 import time
 from pathlib import Path
 from typing import Any, Mapping, Sequence
+
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def _die_with_the_driver() -> None:
+    """In the child, before it becomes the worker: a driver that is killed leaves no stopped process behind."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class WorkerError(RuntimeError):
@@ -24,7 +34,7 @@ class Worker:
         self._log_file = log.open("ab")
         self._process = subprocess.Popen(
             list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log_file,
-            env=dict(env), start_new_session=True,
+            env=dict(env), start_new_session=True, preexec_fn=_die_with_the_driver,
         )
         self._stopped = False
 
@@ -148,7 +158,7 @@ class Spawn:
         with log.open("ab") as errors:
             begin = time.monotonic()
             process = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-                                       env=dict(env), start_new_session=True)
+                                       env=dict(env), start_new_session=True, preexec_fn=_die_with_the_driver)
             alarm = threading.Timer(timeout, lambda: os.killpg(process.pid, signal.SIGKILL))
             alarm.start()
             watch = MemoryWatch(process.pid, 0.1)

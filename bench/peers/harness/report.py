@@ -145,14 +145,15 @@ def variants_used(rows: Sequence[RowJson], labels: Mapping[str, str]) -> list[st
 
 
 def missing_list(rows: Sequence[RowJson], labels: Mapping[str, str]) -> list[str]:
+    """Each reason once, with the rows it holds for unless it holds for all."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for key, cell in row["systems"].items():
             if "missing" in cell:
-                reasons.setdefault((key, cell["missing"]), []).append(title_of(row, rows))
+                reasons.setdefault((key, cell["missing"]), []).append(title_of(row, rows).split(": ")[0])
     lines = []
     for (key, reason), titles in reasons.items():
-        where = "" if len(titles) > 1 and len(titles) == len(rows) else f" ({'; '.join(dict.fromkeys(titles))})"
+        where = "" if len(titles) == len(rows) else f" ({'; '.join(dict.fromkeys(titles))})"
         lines.append(f"- {labels.get(key, key)}: {reason}{where}")
     return lines
 
@@ -199,6 +200,8 @@ def heading(results: Mapping[str, Any]) -> list[str]:
         f"{results['settings']['block']:g} s; figures are medians (10th–90th percentile). Every peer runs in several "
         "documented forms, and the fastest in the warm-up is the one that is measured.",
     ]
+    others = ", ".join(f"{name} {version}" for name, version in results.get("tools", {}).items())
+    lines += [f"- In the peers' environment for later comparisons: {others}"] if others else []
     lines += [f"- Missing: {system['label']}: {system['missing']}" for system in results["systems"].values() if system["missing"]]
     return lines
 

@@ -63,4 +63,4 @@ class Settings:
             return Settings(True, threads, rounds=1, block=0.01, calibration=0.01, spawns=1)
         if mode == "quick":
             return Settings(True, threads, rounds=3, block=0.4, calibration=0.15, spawns=3)
-        return Settings(False, threads, rounds=9, block=1.0, calibration=0.5, spawns=7)
+        return Settings(False, threads, rounds=7, block=0.8, calibration=0.4, spawns=5)

@@ -70,6 +70,18 @@ def probe(python: str, modules: str) -> dict[str, object]:
     return {"error": errors[-1] if errors else f"ended with status {done.returncode}"}
 
 
+def tools() -> dict[str, str]:
+    """What the peers' environment holds beside the systems: TensorBoard reads our event files, ONNX Runtime our exports."""
+    python = str(venv_dir() / "bin" / "python")
+    script = ("import importlib.metadata as m, json\nfound = {}\nfor name in ('tensorboard', 'onnxruntime'):\n"
+              "    try: found[name] = m.version(name)\n    except m.PackageNotFoundError: found[name] = 'missing'\n"
+              "print(json.dumps(found))")
+    try:
+        return json.loads(subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+
+
 def _first_with(modules: str) -> tuple[str, dict[str, object]]:
     """The first interpreter that can import the modules; otherwise the most telling failure."""
     failure: dict[str, object] = {"error": "no Python interpreter"}

@@ -47,7 +47,6 @@ def load(workload: dict[str, Any]) -> Loaded:
         "fit, no XLA": lambda: _fit(name, x, y, False),
     }
     if not workload.get("quick"):
-        variants["fit, jit_compile=True"] = lambda: _fit(name, x, y, True)
         variants["fit, no XLA, steps_per_execution=8"] = lambda: _fit(name, x, y, False, 8)
     return Loaded(variants, {"parameters": count_trainable(name)})
 

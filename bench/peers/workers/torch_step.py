@@ -49,9 +49,8 @@ def load(workload: dict[str, Any]) -> Loaded:
     if image:
         variants["eager, channels_last"] = lambda: _training(name, pairs, device, True, None)
     if hasattr(torch, "compile") and not workload.get("quick"):
-        variants["compile"] = lambda: _training(name, pairs, device, False, "")
-        if image:
-            variants["compile, channels_last"] = lambda: _training(name, pairs, device, True, "")
+        layout = ", channels_last" if image else ""
+        variants["compile" + layout] = lambda: _training(name, pairs, device, image, "")
         if device.type == "cuda":
             variants["compile, CUDA graph"] = lambda: _training(name, pairs, device, image, "reduce-overhead")
     parameters = sum(parameter.numel() for parameter in build(name).parameters())
