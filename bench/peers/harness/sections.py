@@ -57,19 +57,21 @@ class Bench:
 
     def can(self, key: str, kind: str) -> str:
         """Empty when the system is here and has such a worker; otherwise the reason."""
-        system = self.systems.get(key)
-        if system is None:
-            return "no second one here"
+        system = self.systems[key]
         if not system.present:
             return system.missing
         if key == "stoker" and kind not in system.details.get("workers", ()):
             return NOT_YET
         return ""
 
+    def columns(self, section: str) -> list[str]:
+        """The section's systems; a second PyTorch has a column only where there is one."""
+        return [key for key in COLUMNS[section] if key in self.systems]
+
     def start(self, section: str, kind: str) -> tuple[dict[str, Worker], dict[str, str]]:
         workers: dict[str, Worker] = {}
         missing: dict[str, str] = {}
-        for key in COLUMNS[section]:
+        for key in self.columns(section):
             reason = self.can(key, kind)
             if reason:
                 missing[key] = reason
@@ -183,7 +185,7 @@ def _fit_rows(bench: Bench, data: str, title: str, job: dict[str, Any]) -> list[
     chosen: dict[str, str] = {}
     runs: dict[str, list[Spawn]] = {}
     tried: dict[str, dict[str, float]] = {}
-    for key in COLUMNS["c"]:
+    for key in bench.columns("c"):
         reason = bench.can(key, "fit") or _fit_reason(bench, key, data)
         try:
             if reason:
@@ -246,7 +248,7 @@ def _start_row(bench: Bench) -> Row:
     def once(key: str, variant: str) -> float:
         return 1e3 * bench.spawn(key, "start", variant).lines[0][0]
 
-    for key in COLUMNS["d"]:
+    for key in bench.columns("d"):
         reason = bench.can(key, "start")
         try:
             if reason:
@@ -271,7 +273,7 @@ def _size_row(bench: Bench) -> Row:
 
     bench.say("install size")
     row = Row("d/install", "installed size, without the system's own libraries and Python", "MiB", "lower")
-    for key in COLUMNS["d"]:
+    for key in bench.columns("d"):
         reason = bench.can(key, "start")
         try:
             if reason:
@@ -286,7 +288,7 @@ def _size_row(bench: Bench) -> Row:
 def _hello_row(bench: Bench) -> Row:
     row = Row("d/hello", "building a hello-world program", "s", "lower")
     builds: dict[str, Callable[[Path], float]] = {}
-    for key in COLUMNS["d"]:
+    for key in bench.columns("d"):
         reason = bench.can(key, "start")
         if reason:
             row.cells[key] = Cell(missing=reason)
@@ -326,7 +328,7 @@ def limits(bench: Bench) -> dict[str, Any]:
         found["missing"] = str(error)
     peaks: dict[str, float] = {}
     for key in ("stoker", "torch", "torch_old"):
-        if not bench.can(key, "start"):
+        if key in bench.systems and not bench.can(key, "start"):
             try:
                 peaks[key] = float(bench.spawn(key, "matmul").result()["gflop_s"])
             except WorkerError as error:

@@ -41,8 +41,10 @@ def installed(system: System, build: Path, headers: Path) -> int:
     if str(root).startswith("/usr/lib/python3"):
         libraries = loaded_libraries(next(root.glob("lib/libtorch_python.so*")))
         return tree(root) + sum_of(path for path in libraries if root not in path.parents)
-    done = subprocess.run([system.python, str(WORKERS / "install_size.py"), "torch" if "torch_root" in system.details
-                           else "tensorflow,tensorflow-cpu,keras"], capture_output=True, text=True, check=True)
+    names = "torch" if "torch_root" in system.details else "tensorflow,tensorflow-cpu,keras"
+    with_gpu = ["--with-gpu"] if system.details.get("cuda") else []
+    done = subprocess.run([system.python, str(WORKERS / "install_size.py"), names, *with_gpu], capture_output=True, text=True,
+                          check=True)
     return int(done.stdout.split()[-1])
 
 

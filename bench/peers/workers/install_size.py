@@ -1,5 +1,8 @@
-"""Bytes of the given distributions (those that are installed) and of all that they require. Of PyPI's PyTorch the CUDA half
-is left out: nobody needs it on a machine without a GPU."""
+"""Bytes of the given distributions (those that are installed) and of all that they require.
+
+    install_size.py torch,numpy [--with-gpu]
+
+Without --with-gpu the CUDA half of PyPI's PyTorch is left out: nobody needs it on a machine without a GPU."""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import re
 import sys
 
 GPU_PART = re.compile(r"torch/lib/lib(torch_cuda|c10_cuda|torch_nvshmem|caffe2_nvrtc|cu|nv|nccl)|^nvidia/|^triton/")
+
+WITH_GPU = "--with-gpu" in sys.argv
 
 
 def requirements(distribution: metadata.Distribution) -> list[str]:
@@ -35,7 +40,7 @@ def closure(names: list[str]) -> dict[str, metadata.Distribution]:
 def size(distribution: metadata.Distribution) -> int:
     total = 0
     for file in distribution.files or []:
-        if file.suffix != ".pyc" and not GPU_PART.search(str(file)):
+        if file.suffix != ".pyc" and (WITH_GPU or not GPU_PART.search(str(file))):
             try:
                 total += file.locate().stat().st_size
             except OSError:
