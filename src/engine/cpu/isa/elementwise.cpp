@@ -41,11 +41,13 @@ STOKER_INLINE float mish_n(float x) {
 // x - tanh(x), whose digits cancel around 0: there its series.
 STOKER_INLINE float tanh_shrink(float x) {
   float s = x * x;
-  float p = fma(s, 0.0088632355F, -0.021869488F);
+  float p = fma(s, 0.0014558344F, -0.0035921280F);
+  p = fma(p, s, 0.0088632355F);
+  p = fma(p, s, -0.021869488F);
   p = fma(p, s, 0.053968254F);
   p = fma(p, s, -0.133333333F);
   p = fma(p, s, 0.333333333F);
-  return abs(x) < 0.35F ? p * s * x : x - tanh(x);
+  return abs(x) < 0.5F ? p * s * x : x - tanh(x);
 }
 
 // (x + s) / 2 with s = sqrt(x² + alpha); for negative x as alpha / 2 (s - x), where nothing

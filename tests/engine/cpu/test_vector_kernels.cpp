@@ -1,0 +1,123 @@
+// The same vector kernels for every instruction set this host has, not only the one it would
+// choose.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include <stoker/random.h>
+
+#include "engine/cpu/isa/kernels.h"
+#include "engine/reference/unary_math.h"
+#include "support/draw.h"
+
+namespace stoker::cpu {
+
+namespace generic {
+KernelTable make_table();
+}
+namespace avx2 {
+KernelTable make_table();
+}
+namespace avx512 {
+KernelTable make_table();
+}
+void PrintTo(const KernelTable& table, std::ostream* out) { *out << table.name; }
+
+}  // namespace stoker::cpu
+
+namespace stoker::test {
+
+namespace {
+
+std::vector<cpu::KernelTable> tables() {
+  std::vector<cpu::KernelTable> all = {cpu::generic::make_table()};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    all.push_back(cpu::avx2::make_table());
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    all.push_back(cpu::avx512::make_table());
+  return all;
+}
+
+std::vector<float> uniform(size_t count, float low, float high) {
+  Rng rng = named_rng(fresh_seed(), "vector kernels");
+  std::vector<float> values(count);
+  for (float& value : values) value = rng.uniform(low, high);
+  return values;
+}
+
+class VectorKernels : public ::testing::TestWithParam<cpu::KernelTable> {};
+INSTANTIATE_TEST_SUITE_P(On, VectorKernels, ::testing::ValuesIn(tables()),
+                         [](const auto& table) { return std::string(table.param.name); });
+
+TEST_P(VectorKernels, ComputeEveryFunctionAsTheReferenceDoes) {
+  constexpr float kAlpha = 0.3F, kBeta = 0.7F;
+  std::vector<float> x = uniform(1003, 0.01F, 12), y(x.size());  // every function is defined there
+  for (const UnaryInfo& info : unary_functions()) {
+    GetParam().unary[int(info.fn)](x.data(), y.data(), int64_t(x.size()), kAlpha, kBeta);
+    for (size_t i = 0; i < x.size(); ++i) {
+      double expected = reference::unary_value(info.fn, x[i], kAlpha, kBeta);
+      ASSERT_NEAR(y[i], expected, 16 * 0x1p-23 * std::abs(expected) + 0x1p-126)
+          << info.name << " of " << x[i];
+    }
+  }
+}
+
+TEST_P(VectorKernels, AreAccurateOverTheWholeRangeOfAnExponential) {
+  std::vector<float> x = uniform(10007, -104, 89), y(x.size());
+  GetParam().unary[int(UnaryFn::exp)](x.data(), y.data(), int64_t(x.size()), 0, 0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    double expected = std::exp(double(x[i]));
+    if (expected > double(std::numeric_limits<float>::max()))
+      EXPECT_EQ(y[i], std::numeric_limits<float>::infinity());
+    else
+      ASSERT_NEAR(y[i], expected, 2 * 0x1p-23 * expected + 0x1p-126) << x[i];
+  }
+}
+
+TEST_P(VectorKernels, PassNaNAndInfinity) {
+  const float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x(37, std::numeric_limits<float>::quiet_NaN()), y(x.size());
+  for (UnaryFn fn : {UnaryFn::exp, UnaryFn::log, UnaryFn::tanh, UnaryFn::sigmoid, UnaryFn::erf,
+                     UnaryFn::relu, UnaryFn::gelu, UnaryFn::softplus}) {
+    GetParam().unary[int(fn)](x.data(), y.data(), int64_t(x.size()), 0, 0);
+    for (float value : y) ASSERT_TRUE(std::isnan(value)) << unary_info(fn).name;
+  }
+  x.assign(37, kInfinity);
+  GetParam().unary[int(UnaryFn::log)](x.data(), y.data(), int64_t(x.size()), 0, 0);
+  EXPECT_EQ(y[36], kInfinity);
+  x.assign(37, -kInfinity);
+  GetParam().unary[int(UnaryFn::exp)](x.data(), y.data(), int64_t(x.size()), 0, 0);
+  EXPECT_EQ(y[36], 0);
+}
+
+// The contract of dropout: a function of the element's number, whatever the width of a vector.
+TEST_P(VectorKernels, DrawTheSequenceOfTheContract) {
+  constexpr uint64_t kSeed = 0x123456789abcdef0, kStream = 0xfedcba9876543210, kFirst = 1048572;
+  std::vector<float> x(1001, 1), y(x.size());
+  auto threshold = uint32_t(0.3 * 0x1p24);
+  GetParam().dropout(x.data(), y.data(), int64_t(x.size()), kSeed, kStream, kFirst, threshold, 2);
+  for (size_t i = 0; i < x.size(); ++i) {
+    bool kept = (random_bits(kSeed, kStream, kFirst + i) >> 8) >= threshold;
+    ASSERT_EQ(y[i], kept ? 2 : 0) << i;
+  }
+}
+
+TEST_P(VectorKernels, SumWithoutLosingDigitsOverALongRow) {
+  std::vector<float> x(1 << 20, 0.1F);
+  double expected = double(0.1F) * double(x.size());
+  EXPECT_NEAR(GetParam().fold[cpu::kSum](x.data(), int64_t(x.size())), expected, 1e-6 * expected);
+}
+
+TEST_P(VectorKernels, FindTheMaximumWhereverItIs) {
+  for (size_t at : {0, 1, 63, 64, 65, 199}) {
+    std::vector<float> x(200, -5);
+    x[at] = -1;
+    EXPECT_EQ(GetParam().fold[cpu::kMax](x.data(), 200), -1) << at;
+  }
+}
+
+}  // namespace
+
+}  // namespace stoker::test
