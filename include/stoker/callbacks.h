@@ -2,8 +2,7 @@
 // what is of interest; everything is called on the thread that trains.
 //
 //   struct Printer : Callback {
-//     void on_epoch_end(int64_t epoch, const Logs& logs) override { std::printf("%ld %f\n", epoch,
-//     logs["loss"]); }
+//     void on_epoch_end(int64_t, const Logs& logs) override { std::printf("%f\n", logs["loss"]); }
 //   };
 //   Printer printer;
 //   model.fit(x, y, {.callbacks = {printer, EarlyStopping({.patience = 3})}});

@@ -3,8 +3,8 @@
 // of another.
 //
 //   Sequential model({Input({28, 28, 1}), Flatten(), Dense(10, {.activation = "softmax"})});
-//   model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics =
-//   {"accuracy"}}); History history = model.fit(x, y, {.epochs = 5});
+//   model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy"});
+//   History history = model.fit(x, y, {.epochs = 5});
 //
 // A step is compiled once for every shape of batch and then only run. One thread at a time may use
 // a model.
@@ -130,6 +130,13 @@ struct SummaryArgs {
   int64_t batch_size = 32;  // of the memory plan
 };
 
+// Bytes of a training step, known before the first.
+struct MemoryUse {
+  size_t weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0, inputs = 0,
+         metrics = 0;
+  size_t total = 0;
+};
+
 struct SaveArgs {
   bool include_optimizer = true;  // with it training goes on exactly where it stopped
 };
@@ -164,8 +171,8 @@ class Model : public Layer {
 
   // One step each. The logs are live and count from the last reset_metrics(), as in Keras 3.
   Logs train_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args = {}) const;
-  Logs train_on_batch(
-      const Batch& batch) const;  // inputs, targets [, sample weights]; allocates nothing
+  // The batch holds inputs, targets and, where they are used, sample weights. Allocates nothing.
+  Logs train_on_batch(const Batch& batch) const;
   Logs test_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args = {}) const;
   Tensor predict_on_batch(const TensorList& x) const;
   void reset_metrics() const;
@@ -187,6 +194,10 @@ class Model : public Layer {
   int64_t count_params() const;
   // A table: layers, shapes, parameters, FLOPs a sample and, once compiled, the memory plan.
   std::string summary(const SummaryArgs& args = {}) const;
+
+  // The exact plan of a batch of this size; nothing before compile(), or when the shape of the
+  // targets cannot be known yet.
+  std::optional<MemoryUse> memory_plan(int64_t batch_size = 32) const;
 
   // docs/formats/stoker-model.md. Atomic: at any moment the file is the old one or the new one.
   void save(const std::string& path, const SaveArgs& args = {}) const;

@@ -51,6 +51,20 @@ std::optional<MemoryReport> training_memory(ModelBase& model, int64_t batch_size
   }
 }
 
+std::optional<MemoryUse> Model::memory_plan(int64_t batch_size) const {
+  std::optional<MemoryReport> report = training_memory(impl(), batch_size);
+  if (!report) return std::nullopt;
+  auto bytes = [&](MemoryCategory category) { return report->bytes[size_t(category)]; };
+  return MemoryUse{.weights = bytes(MemoryCategory::weights),
+                   .gradients = bytes(MemoryCategory::gradients),
+                   .optimizer = bytes(MemoryCategory::optimizer),
+                   .activations = bytes(MemoryCategory::activations),
+                   .workspace = bytes(MemoryCategory::workspace),
+                   .inputs = bytes(MemoryCategory::inputs),
+                   .metrics = bytes(MemoryCategory::metrics),
+                   .total = report->total};
+}
+
 std::string human_bytes(double bytes) {
   const char* unit = "B";
   for (const char* larger : {"KB", "MB", "GB", "TB"}) {

@@ -73,6 +73,18 @@ StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced
   return loss;
 }
 
+// Not finite when the loss or any gradient is not. A loss can hide a bad gradient: the slope of
+// sqrt at 0, or a NaN that max(x, 0) swallowed. One pass over the gradients, 0.1 % of a step of the
+// seeds' CNN.
+Value make_guard(Graph& graph, const Value& loss, const Values& slopes) {
+  if (slopes.empty()) return loss;
+  Graph::Scope scope(graph, "loss");
+  Graph::Scope phase(graph, Phase::backward);
+  Value norm =
+      apply("clip_scales", slopes, {{"mode", std::string("global")}, {"max_norm", 1e30}})[1];
+  return loss + norm * 0.0;
+}
+
 void count_step(Graph& graph, const Variable& random_state) {
   Graph::Scope scope(graph, "metrics");
   Graph::Scope phase(graph, Phase::update);
@@ -97,9 +109,10 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   }
   StepLoss loss = trace_loss(*graph, *compiled, traced);
   if (training) {
-    compiled->args.optimizer.apply(gradients(loss.total, compiled->trainable), compiled->trainable);
+    Values slopes = gradients(loss.total, compiled->trainable);
+    compiled->args.optimizer.apply(slopes, compiled->trainable);
     count_step(*graph, trainer.random_state);
-    graph->guard(loss.total);
+    graph->guard(make_guard(*graph, loss.total, slopes));
   }
   const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
   sums.append(*graph, loss.total, loss.of_outputs, traced.targets, traced.predictions,

@@ -26,10 +26,11 @@ CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorS
       found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",
                           found->op, found->scope, to_string(found->spec))
             : "no single op gives a bad value";
-  throw NonFiniteError(fmt::format(
-      "{}: the loss is not finite: {}; the weights are those before this step. Check the "
-      "input for NaN, lower the learning rate or clip gradients (clipnorm)",
-      to_string(place), first));
+  throw NonFiniteError(
+      fmt::format("{}: the loss or a gradient is not finite: {}; the weights are those before this "
+                  "step. Check the "
+                  "input for NaN, lower the learning rate or clip gradients (clipnorm)",
+                  to_string(place), first));
 }
 
 RunStatus run(Program& program, std::span<const Tensor> inputs, const StepPlace& place) {

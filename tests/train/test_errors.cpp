@@ -186,6 +186,26 @@ TEST_P(Errors, ALossThatIsNotFiniteNamesPlaceLayerAndOp) {
   EXPECT_NO_THROW(model.fit(data_.x, data_.y));
 }
 
+TEST_P(Errors, AGradientThatIsNotFiniteNeverReachesTheWeights) {
+  Sequential roots({Input({4}), Dense(3, {.kernel_initializer = "zeros"}), Lambda(ops::sqrt)});
+  roots.compile({.optimizer = "sgd", .loss = "mse"});
+  std::vector<Tensor> before = roots.get_weights();
+  EXPECT_TRUE(says(error_of<NonFiniteError>([&] {
+                     roots.train_on_batch(data_.x, Tensor::full({40, 3}, 1));
+                   }),
+                   {"train_on_batch", "gradient", "layer \"lambda\""}));
+  EXPECT_EQ(roots.get_weights(), before);
+
+  Sequential clipped(
+      {Input({4}), Dense(8, {.activation = "relu"}), Dense(3, {.activation = "softmax"})});
+  clipped.compile({.loss = "sparse_categorical_crossentropy"});
+  before = clipped.get_weights();
+  Tensor x = data_.x.clone();
+  x.data_mut<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // which a relu may turn into 0
+  EXPECT_THROW(clipped.fit(x, data_.y, {.batch_size = 40}), NonFiniteError);
+  EXPECT_EQ(clipped.get_weights(), before);
+}
+
 TEST_P(Errors, AnErrorInALaterEpochKeepsTheHistory) {
   Sequential model = classifier();
   Tensor bad = data_.y.clone();

@@ -40,6 +40,13 @@ TEST_P(SummaryMemory, IsKnownBeforeTheFirstStep) {
   std::string small = model.summary({.batch_size = 8}), large = model.summary({.batch_size = 512});
   EXPECT_TRUE(says(small, {"Memory of a training step at batch 8", "weights", "optimizer",
                            "activations", "total"}));
+  MemoryUse plan = *model.memory_plan(8);
+  EXPECT_GE(plan.weights, size_t(model.count_params()) * 4);
+  EXPECT_GE(plan.optimizer, size_t(model.count_params()) * 8);
+  EXPECT_EQ(plan.weights + plan.gradients + plan.optimizer + plan.activations + plan.workspace +
+                plan.inputs + plan.metrics,
+            plan.total);
+  EXPECT_LT(plan.total, model.memory_plan(512)->total);
   EXPECT_NE(small.substr(small.find("activations")), large.substr(large.find("activations")));
 }
 
