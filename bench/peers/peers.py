@@ -44,6 +44,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--threads", type=int, default=machine.usable_cores())
     parser.add_argument("--out", type=Path, help="where results go instead")
+    parser.add_argument("--publish", action="store_true", help="a quick run too goes to bench/results and docs")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the page from the newest result")
     return parser.parse_args(arguments)
 
@@ -151,7 +152,7 @@ def update_readme(results: Mapping[str, Any]) -> None:
 
 def main() -> None:
     options = parse()
-    aside = options.out or (ROOT / "build" / "peers" if options.mode != "full" else None)
+    aside = options.out or (ROOT / "build" / "peers" if options.mode != "full" and not options.publish else None)
     folder = aside or RESULTS
     page = aside / "performance.md" if aside else ROOT / "docs" / "performance.md"
     if options.report:
