@@ -11,6 +11,7 @@ void add_softmax(KernelTable& table);
 void add_normalization(KernelTable& table);
 void add_pooling(KernelTable& table);
 void add_stem(KernelTable& table);
+void add_weight_grad(KernelTable& table);
 void add_optimizers(KernelTable& table);
 void add_random(KernelTable& table);
 

@@ -121,6 +121,14 @@ struct KernelTable {
   void (*stem_grad)(const float* x, const float* dy, const uint8_t* winner, float* dw, float* db,
                     const StemGeometry& g);
 
+  // --- weight gradient of a convolution, in tiles of channels × filters ---
+  int64_t tile_channels, tile_filters;
+  // x: [.., tile_channels], dy: [.., tile_filters], `line` floats between rows and `step` between
+  // the pixels of x that meet neighbouring pixels of dy; sum: [tile_channels, tile_filters] is
+  // added to.
+  void (*weight_grad_tile)(const float* x, int64_t x_line, int64_t x_step, const float* dy,
+                           int64_t dy_line, int64_t rows, int64_t columns, float* sum);
+
   // --- optimisers, on n elements of one parameter; in place ---
   void (*sgd)(float* p, const float* g, float* m, int64_t n, const UpdateCommon& common,
               float momentum, bool nesterov);

@@ -1,55 +1,17 @@
 // The stem: convolution on few channels, bias, ReLU, 2×2 max-pooling, and the gradient of its
 // weights. As four ops these move the unpooled image five times, and oneDNN pads the channels to a
 // block.
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include "engine/cpu/isa/families.h"
-#include "engine/cpu/isa/math.h"
+#include "engine/cpu/isa/vector.h"
 
 namespace stoker::cpu::STOKER_ISA {
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kLanes = 16;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8;
-#else
-constexpr int kLanes = 4;
-#endif
 // Filters of one step, in vectors, so that all sums stay in registers: 32 of them with AVX-512,
 // else 16.
 constexpr int kWide = kLanes == 16 ? 4 : 2, kGradWide = kLanes == 16 ? 2 : 1;
 constexpr int kTapGroup = 9;
-
-typedef float Vector __attribute__((vector_size(4 * kLanes)));
-typedef int32_t Integers __attribute__((vector_size(4 * kLanes)));
-typedef uint8_t Bytes __attribute__((vector_size(kLanes)));
-
-template <class V, class T>
-STOKER_INLINE V load(const T* from) {
-  V v;
-  __builtin_memcpy(&v, from, sizeof(V));
-  return v;
-}
-template <class V, class T>
-STOKER_INLINE void store(T* to, V v) {
-  __builtin_memcpy(to, &v, sizeof(V));
-}
-
-// a · b + c by name: sums written with operators are reassociated under -ffast-math, which ends in
-// spilled registers (measured: four times slower).
-STOKER_INLINE Vector multiply_add(Vector a, Vector b, Vector c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__AVX2__)
-  return _mm256_fmadd_ps(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
 
 // Small numbers as bytes; GCC 12's __builtin_convertvector goes through scalars, and its unmasked
 // intrinsics for these warn of an uninitialised operand.

@@ -14,6 +14,7 @@ KernelTable make_table() {
   add_normalization(table);
   add_pooling(table);
   add_stem(table);
+  add_weight_grad(table);
   add_optimizers(table);
   add_random(table);
   return table;

@@ -1,0 +1,49 @@
+// Vectors by name, for the kernels that must keep their sums in registers; everything else is left
+// to the compiler.
+#pragma once
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+#include <stdint.h>
+
+#include "engine/cpu/isa/math.h"
+
+namespace stoker::cpu::STOKER_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+
+typedef float Vector __attribute__((vector_size(4 * kLanes)));
+typedef int32_t Integers __attribute__((vector_size(4 * kLanes)));
+typedef uint8_t Bytes __attribute__((vector_size(kLanes)));
+
+template <class V, class T>
+STOKER_INLINE V load(const T* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof(V));
+  return v;
+}
+template <class V, class T>
+STOKER_INLINE void store(T* to, V v) {
+  __builtin_memcpy(to, &v, sizeof(V));
+}
+
+// a · b + c by name: sums written with operators are reassociated under -ffast-math, which ends in
+// spilled registers (measured: four times slower).
+STOKER_INLINE Vector multiply_add(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+}  // namespace stoker::cpu::STOKER_ISA

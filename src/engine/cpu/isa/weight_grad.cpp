@@ -1,0 +1,48 @@
+// The weight gradient of a convolution is, for every tap, a sum over pixels of outer products:
+// channels of x times filters of dy. A tile of them fills the registers.
+#include "engine/cpu/isa/families.h"
+#include "engine/cpu/isa/vector.h"
+
+namespace stoker::cpu::STOKER_ISA {
+
+namespace {
+
+// 6 × 4 vectors of sums leave room for four of dy and one of x with AVX-512's 32 registers.
+constexpr int kChannels = kLanes == 16 ? 6 : 4, kVectors = kLanes == 16 ? 4 : 2;
+
+void weight_grad_tile(const float* x, int64_t x_line, int64_t x_step, const float* dy,
+                      int64_t dy_line, int64_t rows, int64_t columns, float* sum) {
+  Vector total[kChannels][kVectors] = {};
+  for (int64_t row = 0; row < rows; ++row, x += x_line, dy += dy_line) {
+    const float *from = x, *with = dy;
+    for (int64_t column = 0; column < columns;
+         ++column, from += x_step, with += kVectors * kLanes) {
+      Vector d[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) d[v] = load<Vector>(with + v * kLanes);
+#pragma GCC unroll 6
+      for (int c = 0; c < kChannels; ++c) {
+        Vector a = Vector{} + from[c];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) total[c][v] = multiply_add(a, d[v], total[c][v]);
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int c = 0; c < kChannels; ++c)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      float* to = sum + (c * kVectors + v) * kLanes;
+      store(to, load<Vector>(to) + total[c][v]);
+    }
+}
+
+}  // namespace
+
+void add_weight_grad(KernelTable& table) {
+  table.tile_channels = kChannels;
+  table.tile_filters = kVectors * kLanes;
+  table.weight_grad_tile = weight_grad_tile;
+}
+
+}  // namespace stoker::cpu::STOKER_ISA
