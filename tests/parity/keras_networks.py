@@ -17,7 +17,7 @@ import tensorflow as tf
 from keras import layers
 
 from common import CNN, HERE, MLP, RESIDUAL, SEPARABLE, STEPS, Array, Network, Recording, Switches, tolerance
-from keras_support import precision, tensor
+from keras_support import precision, tensor, with_exact_constants
 
 KerasTensor = keras.KerasTensor
 Build = Callable[[KerasTensor], KerasTensor]
@@ -129,7 +129,7 @@ def run_all(network: Network, build: Build, make_optimizer: Callable[[], keras.o
     """Once in float64, and in float32 with the batch in three orders."""
     forward = np.arange(network.batch)
     with precision("float64"):
-        exact = train(network, build, make_optimizer(), "float64", forward)
+        exact = train(network, build, with_exact_constants(make_optimizer()), "float64", forward)
     with precision("float32"):
         orders = (forward, forward[::-1].copy(), np.roll(forward, 3))
         draws = [train(network, build, make_optimizer(), "float32", order) for order in orders]

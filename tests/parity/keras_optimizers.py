@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from common import Array, Recording, uniform
-from keras_support import in_both, tensor
+from keras_support import in_both, tensor, with_exact_constants
 
 Options = dict[str, float | int | bool]
 
@@ -59,7 +59,7 @@ def gradients(step: int) -> list[Array]:
 def trajectory(make: Callable[[], keras.optimizers.Optimizer], dtype: str) -> list[Array]:
     """Per tensor its values after each step, [STEPS, ...]."""
     variables = [keras.Variable(start, dtype=dtype) for start in starts()]
-    optimizer = make()
+    optimizer = with_exact_constants(make()) if dtype == "float64" else make()
     optimizer.build(variables)
     seen: list[list[Array]] = [[] for _ in variables]
     for step in range(STEPS):

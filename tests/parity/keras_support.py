@@ -37,6 +37,14 @@ def in_both(compute: Callable[[str], Result]) -> tuple[Result, Result]:
     return exact, draw
 
 
+def with_exact_constants(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
+    """For float64: an optimiser casts a Python float such as beta_2 by way of float32, but not a NumPy one."""
+    for name in ("beta_1", "beta_2", "momentum", "rho", "epsilon", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm"):
+        if isinstance(getattr(optimizer, name, None), float):
+            setattr(optimizer, name, np.float64(getattr(optimizer, name)))
+    return optimizer
+
+
 def tensor(values: Array, dtype: str) -> tf.Tensor:
     """Floats in `dtype`, whole numbers as they are."""
     return tf.constant(values.astype(dtype) if values.dtype == np.float32 else values)

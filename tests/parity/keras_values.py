@@ -207,6 +207,14 @@ ELEMENTWISE = (
     "softplus", "softsign", "squareplus", "swish", "tanh", "tanh_shrink",
 )  # fmt: skip
 BY_ROW = ("softmax", "log_softmax")
+# Those that saturate, and whose gradient everybody takes from the value y: how it changes with y.
+SLOPE_BY_VALUE: dict[str, Callable[[Array], Array]] = {
+    "celu": lambda y: y < 0,
+    "elu": lambda y: y < 0,
+    "selu": lambda y: y < 0,
+    "sigmoid": lambda y: 1 - 2 * y,
+    "tanh": lambda y: -2 * y,
+}
 
 
 def grid() -> Array:
@@ -224,13 +232,12 @@ def activation_case(name: str, x: Array, weights: Array, dtype: str) -> tuple[Ar
     return np.asarray(y), np.asarray(tape.gradient(loss, variable))
 
 
-def noise_by_element(x: Array, exact: Array, slope: Array, draw: Array) -> Array:
-    """The largest relative error of float32 among five neighbours on the grid, but at least a rounding of input and
-    result. Relative to |y| + |x y'|: what a rounding of either does to y."""
-    reach = np.abs(exact) + np.abs(x * slope)
+def noise_by_element(exact: Array, reach: Array, draw: Array) -> Array:
+    """The largest error of float32 relative to `reach` among five neighbours on the grid, but at least one rounding.
+    The reach is what a rounding of relative size 1 would do to the result."""
     error = np.abs(draw.astype(np.float64) - exact) / np.maximum(reach, np.finfo(np.float32).tiny)
     padded = np.pad(error, 2, mode="edge")
-    around = np.max([padded[shift : shift + len(x)] for shift in range(5)], axis=0)
+    around = np.max([padded[shift : shift + len(exact)] for shift in range(5)], axis=0)
     return reach * np.maximum(around, EPS)
 
 
@@ -241,9 +248,14 @@ def record_activations(metadata: dict[str, str]) -> None:
     for name in ELEMENTWISE:
         ones = np.ones_like(x)
         exact, draw = in_both(lambda dtype: activation_case(name, x, ones, dtype))
-        bend = np.gradient(exact[1], x.astype(np.float64))
-        recording.result(f"{name}/value", exact[0], noise_by_element(x, exact[0], exact[1], draw[0]))
-        recording.result(f"{name}/gradient", exact[1], noise_by_element(x, exact[1], bend, draw[1]))
+        value, slope = exact
+        bend = np.gradient(slope, x.astype(np.float64))
+        value_reach = np.abs(value) + np.abs(x * slope)
+        slope_reach = np.abs(slope) + np.abs(x * bend)
+        if name in SLOPE_BY_VALUE:
+            slope_reach += np.abs(value * SLOPE_BY_VALUE[name](value))
+        recording.result(f"{name}/value", value, noise_by_element(value, value_reach, draw[0]))
+        recording.result(f"{name}/gradient", slope, noise_by_element(slope, slope_reach, draw[1]))
     rows, weights = uniform(SEED, 80, (6, 7), 8.0), uniform(SEED, 81, (6, 7), 1.0)
     for name in BY_ROW:
         exact, draw = in_both(lambda dtype: activation_case(name, rows, weights, dtype))
