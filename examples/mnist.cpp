@@ -57,9 +57,9 @@ int main(int argc, char** argv) {
   });
   model.compile(
       {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
-  // Small steps at the end: the last two epochs run at a tenth of the learning rate.
+  // Small steps at the end: the last two of five epochs run at a tenth of the learning rate.
   LambdaCallback slow_down({.on_epoch_begin = [&](int64_t epoch) {
-    if (epoch == epochs - 2) model.optimizer().set_learning_rate(1e-4);
+    if (epoch >= 3 && epoch == epochs - 2) model.optimizer().set_learning_rate(1e-4);
   }});
   model.fit(train.x, train.y,
             {.epochs = epochs,
