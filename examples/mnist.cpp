@@ -34,7 +34,7 @@ Tensor scaled(const Tensor& pixels) {
 int main(int argc, char** argv) {
   set_seed(1);
   bool real = argc > 1;
-  int64_t epochs = argc > 2 ? std::atoi(argv[2]) : real ? 5 : 3;
+  int64_t epochs = argc > 2 ? std::atoi(argv[2]) : real ? 5 : 4;
   Digits train, test;
   if (real) {
     train = {scaled(read(argv[1], "train-images-idx3-ubyte")),
