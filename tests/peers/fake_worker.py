@@ -1,7 +1,6 @@
-"""A worker without a framework: one variant sleeps longer than the other, one fails. Its step is a fixed time."""
+"""A worker without a framework: one variant says that it takes longer than the other, one fails. Nothing is timed."""
 
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers" / "workers"))
@@ -9,11 +8,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers" /
 from protocol import Block, Loaded, serve  # noqa: E402
 
 
-def sleeper(seconds: float) -> Block:
-    def run(n: int) -> None:
-        time.sleep(seconds * n)
-
-    return run
+def taking(seconds: float) -> Block:
+    return lambda n: {"seconds": seconds * n}
 
 
 def broken() -> Block:
@@ -24,7 +20,7 @@ def load(workload: dict) -> Loaded:
     if workload["model"] == "unknown":
         raise ValueError("no such model")
     print("a library that talks")  # must not reach the driver
-    return Loaded({"slow": lambda: sleeper(0.004), "fast": lambda: sleeper(0.001), "broken": broken},
+    return Loaded({"slow": lambda: taking(0.004), "fast": lambda: taking(0.001), "broken": broken},
                   {"parameters": workload["parameters"]})
 
 
