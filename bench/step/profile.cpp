@@ -13,7 +13,7 @@ void print_profile(TrainingStep& step, int steps, std::ostream& out) {
   std::vector<Samples> samples(kernels.size());
   std::vector<int64_t> nanoseconds;
   for (int i = 0; i < steps + 3; ++i) {
-    step.program().run_timed(step.batch().tensors(), nanoseconds);
+    step.program().run_timed(step.batch(), nanoseconds);
     for (size_t k = 0; i >= 3 && k < kernels.size(); ++k)
       samples[k].add(double(nanoseconds[k]) * 1e-9);
   }
