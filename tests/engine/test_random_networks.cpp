@@ -1,0 +1,67 @@
+// Random networks give the same loss and gradients fused and not, on the CPU and on the reference.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "engine/random_network.h"
+#include "engine/reference/reference_backend.h"
+#include "graph/passes/passes.h"
+#include "support/draw.h"
+
+namespace stoker::test {
+
+namespace {
+
+constexpr uint64_t kNetworks = 80;
+
+// Always the same networks, unless the environment asks for others.
+uint64_t first_seed() { return std::getenv("STOKER_TEST_SEED") == nullptr ? 0 : fresh_seed(); }
+
+std::vector<Tensor> run(const RandomNetwork& network, Backend& backend, int times = 1) {
+  auto program = backend.compile(network.graph, {});
+  for (int time = 0; time < times; ++time) program->run(network.inputs);
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < network.graph.outputs().size(); ++i) outputs.push_back(program->output(i));
+  return outputs;
+}
+
+// Rounding grows through the layers, and a value may round to the other side of a kink; a wrong
+// term is a hundred times larger.
+void expect_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
+  for (size_t output = 0; output < expected.size(); ++output) {
+    double allowed = 1e-4 * largest(expected[output]) + 1e-6;
+    for (int64_t i = 0; i < expected[output].elements(); ++i)
+      ASSERT_NEAR(got[output].at(i), expected[output].at(i), allowed)
+          << (output == 0 ? "loss" : "gradient") << " " << output << ", element " << i;
+  }
+}
+
+TEST(RandomNetworks, AreTheSameBeforeAndAfterFusion) {
+  int fused = 0;
+  for (uint64_t i = 0; i < kNetworks; ++i) {
+    RandomNetwork network(first_seed() + i);
+    SCOPED_TRACE(std::to_string(first_seed() + i) + ": " + network.story);
+    std::vector<Tensor> expected = run(network, reference_backend());
+    passes::FusionReport report = passes::fuse(network.graph);
+    passes::merge_duplicates(network.graph);
+    fused += report.bias + report.activation + report.bias_gradient + report.activation_gradient;
+    expect_close(run(network, reference_backend()), expected);
+  }
+  EXPECT_GT(fused, int(kNetworks));
+}
+
+TEST(RandomNetworks, AreTheSameOnTheCpu) {
+#ifdef STOKER_TSAN
+  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
+#endif
+  for (uint64_t i = 0; i < kNetworks; ++i) {
+    RandomNetwork network(first_seed() + i);
+    SCOPED_TRACE(std::to_string(first_seed() + i) + ": " + network.story);
+    // Twice on the CPU: the second run finds memory as the first one left it.
+    expect_close(run(network, backend("cpu"), 2), run(network, reference_backend()));
+  }
+}
+
+}  // namespace
+
+}  // namespace stoker::test
