@@ -32,6 +32,12 @@ stoker_required(json nlohmann-json3-dev "safetensors headers, reports" "${nlohma
 find_package(ZLIB QUIET)
 stoker_required(zlib zlib1g-dev "gzip and checksums in formats" "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}")
 
+find_package(JPEG QUIET)
+stoker_required(libjpeg libjpeg-dev "JPEG images" "${JPEG_FOUND}" "${JPEG_VERSION}")
+
+find_package(PNG QUIET)
+stoker_required(libpng libpng-dev "PNG images" "${PNG_FOUND}" "${PNG_VERSION_STRING}")
+
 if(STOKER_TESTS)
   find_package(GTest QUIET)
   if(GTest_FOUND)

@@ -29,10 +29,11 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
-    "base": "context dtype error file random shape tensor version",
+    "base": "batch context dtype error file random shape tensor tensor_view version",
+    "data": "dataset image",
     "graph": "attrs ops value variable",
     "nn": "initializers layer layers losses metrics regularizers",
-    "train": "batch callbacks function history idx model optimizers run_plan",
+    "train": "callbacks function history idx model optimizers run_plan",
     "all": "stoker",
 }
 ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}

@@ -23,6 +23,7 @@
 #include <stoker/run_plan.h>
 #include <stoker/shape.h>
 #include <stoker/tensor.h>
+#include <stoker/tensor_view.h>
 #include <stoker/value.h>
 #include <stoker/variable.h>
 #include <stoker/version.h>
