@@ -27,8 +27,11 @@ bool is_gzip(FileReader& file) {
 }
 
 struct GzipReader::Stream {
-  explicit Stream(FileReader& source) : file(source), buffer(kBufferBytes) {
-    if (inflateInit2(&zlib, kGzipFormat) != Z_OK)
+  Stream(FileReader& source, DeflateWrapper wrapper)
+      : file(source),
+        name(wrapper == DeflateWrapper::gzip ? "gzip" : "zlib"),
+        buffer(kBufferBytes) {
+    if (inflateInit2(&zlib, wrapper == DeflateWrapper::gzip ? kGzipFormat : MAX_WBITS) != Z_OK)
       throw Error("out of host memory: gzip needs a window of 32 KiB");
   }
   ~Stream() { inflateEnd(&zlib); }
@@ -53,22 +56,24 @@ struct GzipReader::Stream {
   }
 
   void inflate_some() {
-    if (!refill()) throw FileError(fmt::format("{}: the gzip stream is cut off", file.path()));
+    if (!refill()) throw FileError(fmt::format("{}: the {} stream is cut off", file.path(), name));
     int status = inflate(&zlib, Z_NO_FLUSH);
     if (status == Z_STREAM_END)
       inside_member = false;
     else if (status != Z_OK)
-      throw FileError(fmt::format("{}: the gzip stream is damaged: {}", file.path(),
+      throw FileError(fmt::format("{}: the {} stream is damaged: {}", file.path(), name,
                                   zlib.msg != nullptr ? zlib.msg : zError(status)));
   }
 
   FileReader& file;
+  const char* name;
   std::vector<std::byte> buffer;
   z_stream zlib{};
   bool inside_member = true;
 };
 
-GzipReader::GzipReader(FileReader& file) : stream_(std::make_unique<Stream>(file)) {}
+GzipReader::GzipReader(FileReader& file, DeflateWrapper wrapper)
+    : stream_(std::make_unique<Stream>(file, wrapper)) {}
 GzipReader::~GzipReader() = default;
 
 size_t GzipReader::read(std::span<std::byte> out) {

@@ -1,5 +1,5 @@
-// Reads a gzip file as a stream of the bytes it holds. Memory: one buffer of 64 KiB, whatever the
-// file says.
+// Reads a gzip or zlib file as a stream of the bytes it holds. Memory: one buffer of 64 KiB,
+// whatever the file says.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,13 @@ inline constexpr uint64_t kLargestDeflateRatio = 1032;
 
 bool is_gzip(FileReader& file);  // by its first two bytes
 
+// What stands around the deflated bytes.
+enum class DeflateWrapper { gzip, zlib };
+
 class GzipReader {
  public:
   // The file must outlive it.
-  explicit GzipReader(FileReader& file);
+  explicit GzipReader(FileReader& file, DeflateWrapper wrapper = DeflateWrapper::gzip);
   ~GzipReader();
 
   // The next bytes: out.size() of them unless the stream ends before, with its checksum verified.

@@ -1,5 +1,3 @@
-#include <zlib.h>
-
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -11,6 +9,7 @@
 #include "base/memory_file.h"
 #include "formats/gzip.h"
 #include "formats/idx.h"
+#include "support/deflate.h"
 #include "support/faulty_files.h"
 #include "support/temp_dir.h"
 
@@ -18,6 +17,7 @@ namespace stoker {
 namespace {
 
 using test::FaultyFiles;
+using test::gzip;
 using test::TempDir;
 
 std::string big_endian(uint32_t value) {
@@ -28,22 +28,6 @@ std::string idx(char type, std::initializer_list<uint32_t> dims, const std::stri
   std::string bytes = {'\0', '\0', type, char(dims.size())};
   for (uint32_t extent : dims) bytes += big_endian(extent);
   return bytes + values;
-}
-
-std::string gzip(const std::string& content) {
-  z_stream stream{};
-  EXPECT_EQ(
-      deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY),
-      Z_OK);
-  std::string out(deflateBound(&stream, content.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = uInt(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = uInt(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 // What is wrong with the bytes, without the path before it.
