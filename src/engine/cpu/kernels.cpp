@@ -1,8 +1,7 @@
 // Which of the vector kernels this host runs.
 #include "engine/cpu/isa/kernels.h"
 
-#include <cstdlib>
-#include <string_view>
+#include "base/isa.h"
 
 namespace stoker::cpu {
 
@@ -18,18 +17,15 @@ KernelTable make_table();
 
 namespace {
 
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-
 KernelTable choose() {
-  const char* limit = std::getenv("STOKER_MAX_ISA");
-  std::string_view most = limit == nullptr ? "avx512" : limit;
-  if (most != "generic" && most != "avx2" && has_avx512()) return avx512::make_table();
-  if (most != "generic" && has_avx2()) return avx2::make_table();
+  switch (host_isa()) {
+    case Isa::avx512:
+      return avx512::make_table();
+    case Isa::avx2:
+      return avx2::make_table();
+    case Isa::generic:
+      break;
+  }
   return generic::make_table();
 }
 
