@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
 
+#include "base/mapped_file.h"
+
 namespace stoker {
 
 namespace {
@@ -41,6 +43,8 @@ Container read_whole(const std::string& path, FileSystem& files) {
 }
 
 }  // namespace
+
+std::unique_ptr<MappedFile> FileReader::map() { return nullptr; }
 
 void FileReader::read_exactly(uint64_t offset, std::span<std::byte> out) {
   for (size_t done = 0; done < out.size();) {

@@ -14,6 +14,8 @@
 
 namespace stoker {
 
+class MappedFile;  // base/mapped_file.h
+
 // An open file for reading.
 class FileReader {
  public:
@@ -26,6 +28,9 @@ class FileReader {
   virtual uint64_t size() const = 0;
   // Up to out.size() bytes from `offset`: possibly fewer, none only at the end. From any thread.
   virtual size_t read_at(uint64_t offset, std::span<std::byte> out) = 0;
+  // All of it in memory, also after this is gone; nullptr where that cannot be, and read_at has to
+  // do.
+  virtual std::unique_ptr<MappedFile> map();
 
   // All of `out`, or a FileError that says where the file ended.
   void read_exactly(uint64_t offset, std::span<std::byte> out);

@@ -1,6 +1,7 @@
 // The files of this host, through POSIX calls.
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <stoker/error.h>
 
 #include "base/file.h"
+#include "base/mapped_file.h"
 
 namespace stoker {
 
@@ -54,6 +56,18 @@ struct stat status_of(const Descriptor& descriptor, const std::string& path) {
   return status;
 }
 
+class LocalMapping final : public MappedFile {
+ public:
+  LocalMapping(void* begin, size_t size)
+      : MappedFile({static_cast<const std::byte*>(begin), size}), begin_(begin) {}
+  ~LocalMapping() override {
+    if (begin_ != nullptr) ::munmap(begin_, bytes().size());
+  }
+
+ private:
+  void* begin_;
+};
+
 class LocalReader final : public FileReader {
  public:
   explicit LocalReader(const std::string& path)
@@ -71,6 +85,13 @@ class LocalReader final : public FileReader {
         [&] { return ::pread(descriptor_.number(), out.data(), out.size(), off_t(offset)); });
     if (count < 0) fail(path(), "reading");
     return size_t(count);
+  }
+
+  std::unique_ptr<MappedFile> map() override {
+    if (size_ == 0) return std::make_unique<LocalMapping>(nullptr, 0);
+    void* begin = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_.number(), 0);
+    if (begin == MAP_FAILED) return nullptr;
+    return std::make_unique<LocalMapping>(begin, size_);
   }
 
  private:

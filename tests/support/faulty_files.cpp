@@ -5,6 +5,8 @@
 
 #include <stoker/error.h>
 
+#include "base/mapped_file.h"
+
 namespace stoker::test {
 
 class FaultyFiles::Reader final : public FileReader {
@@ -16,6 +18,9 @@ class FaultyFiles::Reader final : public FileReader {
   size_t read_at(uint64_t offset, std::span<std::byte> out) override {
     files_.operation(path());
     return file_->read_at(offset, out.first(std::min(out.size(), files_.read_limit_)));
+  }
+  std::unique_ptr<MappedFile> map() override {
+    return files_.fails() || !files_.maps_ ? nullptr : file_->map();
   }
 
  private:

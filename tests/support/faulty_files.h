@@ -23,6 +23,7 @@ class FaultyFiles : public FileSystem {
   // All operations from that one on.
   void fail_from(int before, int error);
   void limit_reads(size_t bytes) { read_limit_ = bytes; }
+  void refuse_maps() { maps_ = false; }           // as map() that fails: files have to be read
   int operations() const { return operations_; }  // since the last fail_once or fail_from
 
   std::unique_ptr<FileReader> open(const std::string& path) override;
@@ -48,6 +49,7 @@ class FaultyFiles : public FileSystem {
   int first_failure_ = std::numeric_limits<int>::max();
   int last_failure_ = 0;
   int error_ = 0;
+  bool maps_ = true;
   size_t read_limit_ = std::numeric_limits<size_t>::max();
 };
 
