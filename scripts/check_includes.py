@@ -30,7 +30,7 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "batch context dtype error file random shape tensor tensor_view version",
-    "data": "dataset image",
+    "data": "dataset element image typed_function",
     "graph": "attrs ops value variable",
     "nn": "initializers layer layers losses metrics regularizers",
     "train": "callbacks function history idx model optimizers run_plan",

@@ -40,13 +40,28 @@ class BatchStream {
   virtual ~BatchStream() = default;
   // The next batch, valid until the next call; null at the end.
   virtual const Batch* next() = 0;
+  // Whether, after that end, next() goes on with this epoch, so that no new walk is needed.
+  virtual bool continues_with(int64_t epoch) { return epoch < 0; }
+};
+
+// Which walk is wanted. Sources that draw at random draw by the number of the epoch.
+struct WalkOptions {
+  int64_t epoch = 0;
+  bool more_follow = false;  // the next epoch will be asked for: its batches may be made ahead
 };
 
 class Batches;
 
+// Something that says itself how it becomes Batches: a Dataset.
+template <class S>
+concept BatchSource = requires(const std::remove_cvref_t<S>& source) {
+  { source.batches() } -> std::same_as<Batches>;
+};
+
 template <class R>
 inline constexpr bool kIsBatchRange = [] {
-  if constexpr (std::is_same_v<std::remove_cvref_t<R>, Batches> || !std::ranges::input_range<R>)
+  if constexpr (std::is_same_v<std::remove_cvref_t<R>, Batches> || BatchSource<R> ||
+                !std::ranges::input_range<R>)
     return false;
   else
     return std::is_convertible_v<std::ranges::range_reference_t<R>, const Batch&>;
@@ -66,15 +81,19 @@ class Batches {
   // epoch needs steps_per_epoch.
   template <BatchGenerator F>
   Batches(F generator);
+  template <BatchSource S>
+  Batches(const S& source) : Batches(source.batches()) {}
   // For sources that are more than a range: every call begins a new walk. `size`: batches in a
   // walk, if known.
-  Batches(std::function<std::unique_ptr<BatchStream>()> walk, std::optional<int64_t> size)
-      : walk_(std::move(walk)), size_(size) {}
+  using BeginWalk = std::function<std::unique_ptr<BatchStream>(const WalkOptions&)>;
+  Batches(BeginWalk walk, std::optional<int64_t> size) : walk_(std::move(walk)), size_(size) {}
 
   bool defined() const { return walk_ != nullptr; }
   bool repeatable() const { return repeatable_; }
   std::optional<int64_t> size() const { return size_; }
-  std::unique_ptr<BatchStream> begin_walk() const { return walk_(); }
+  std::unique_ptr<BatchStream> begin_walk(const WalkOptions& options = {}) const {
+    return walk_(options);
+  }
 
  private:
   template <class R>
@@ -82,7 +101,7 @@ class Batches {
   template <class F>
   class GeneratorStream;
 
-  std::function<std::unique_ptr<BatchStream>()> walk_;
+  BeginWalk walk_;
   std::optional<int64_t> size_;
   bool repeatable_ = true;
 };
@@ -134,9 +153,11 @@ Batches::Batches(R&& range) {
   // A view with input iterators is a generator; a container of the kind begins anew.
   repeatable_ = std::ranges::forward_range<Range> || !std::ranges::view<Range>;
   if constexpr (std::is_lvalue_reference_v<R>) {
-    walk_ = [kept = &range] { return std::make_unique<RangeStream<Range>>(*kept); };
+    walk_ = [kept = &range](const WalkOptions&) {
+      return std::make_unique<RangeStream<Range>>(*kept);
+    };
   } else {
-    walk_ = [kept = std::make_shared<Range>(std::move(range))] {
+    walk_ = [kept = std::make_shared<Range>(std::move(range))](const WalkOptions&) {
       return std::make_unique<RangeStream<Range>>(*kept);
     };
   }
@@ -144,7 +165,7 @@ Batches::Batches(R&& range) {
 
 template <BatchGenerator F>
 Batches::Batches(F generator) : repeatable_(false) {
-  walk_ = [kept = std::make_shared<F>(std::move(generator))] {
+  walk_ = [kept = std::make_shared<F>(std::move(generator))](const WalkOptions&) {
     return std::make_unique<GeneratorStream<F>>(kept);
   };
 }

@@ -5,11 +5,14 @@
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
 #include <stoker/context.h>
+#include <stoker/dataset.h>
 #include <stoker/dtype.h>
+#include <stoker/element.h>
 #include <stoker/error.h>
 #include <stoker/function.h>
 #include <stoker/history.h>
 #include <stoker/idx.h>
+#include <stoker/image.h>
 #include <stoker/initializers.h>
 #include <stoker/layer.h>
 #include <stoker/layers.h>
@@ -24,6 +27,7 @@
 #include <stoker/shape.h>
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>
+#include <stoker/typed_function.h>
 #include <stoker/value.h>
 #include <stoker/variable.h>
 #include <stoker/version.h>

@@ -37,8 +37,8 @@ void Feed::begin_walk() {
         "{}: the batches can be walked only once and ended in epoch {}, step {}; pass a range "
         "that can be walked again, or fewer epochs or steps",
         options_.action, epoch_ + 1, step_ + 1));
-  else
-    walk_ = batches_.begin_walk();
+  else if (walk_ == nullptr || !walk_->continues_with(number))
+    walk_ = batches_.begin_walk({.epoch = number, .more_follow = options_.more_follow});
   walking_ = true;
   walk_batches_ = 0;
   ++walks_;

@@ -12,6 +12,7 @@ struct FeedOptions {
   const char* action = "fit";
   std::optional<int64_t> steps = {};  // in an epoch
   bool restart = true;  // every epoch from the beginning; else it goes on where the last one ended
+  bool more_follow = false;  // epochs follow each other: their batches may be made ahead
   bool shuffle = false;
   uint64_t seed = 0;
 };

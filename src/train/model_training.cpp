@@ -128,8 +128,10 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   std::optional<Feed> validation;
   if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
-  Feed training(batches,
-                {.action = "fit", .steps = args.steps_per_epoch, .restart = !args.steps_per_epoch});
+  Feed training(batches, {.action = "fit",
+                          .steps = args.steps_per_epoch,
+                          .restart = !args.steps_per_epoch,
+                          .more_follow = true});
   return run_fit(*this, training, validation ? &*validation : nullptr, args);
 }
 

@@ -1,0 +1,304 @@
+// Input pipelines: where training data comes from and what happens to it on the way.
+//   auto train = data::image_folder("photos/train")
+//                    .shuffle()
+//                    .map(image::decode_jpeg() | image::random_resized_crop(224))
+//                    .batch(128)
+//                    .prefetch(AUTOTUNE);
+//   for (const Batch& batch : train) …
+// A Dataset is an immutable description, cheap to copy: nothing runs, opens a file or starts a
+// thread until someone iterates it. Specs are checked where the chain is written. Randomness is
+// keyed by (seed, epoch, element, function): the same elements come out bit for bit at any number
+// of threads and after a resume.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <stoker/batch.h>
+#include <stoker/typed_function.h>
+
+namespace stoker {
+
+// "Measure and choose for me", for parallel and prefetch.
+inline constexpr int64_t AUTOTUNE = -1;
+
+struct Context;
+
+namespace image {
+class Op;
+}
+
+namespace data {
+
+class Node;
+class Iterator;
+using NodeRef = std::shared_ptr<const Node>;
+
+// A number of elements: known, infinite, or unknown until someone has walked over them.
+struct Cardinality {
+  static constexpr int64_t kInfinite = std::numeric_limits<int64_t>::max();
+  std::optional<int64_t> count;
+  bool known() const { return count.has_value(); }
+  bool infinite() const { return count == kInfinite; }
+  friend bool operator==(const Cardinality&, const Cardinality&) = default;
+};
+
+struct MapOptions {
+  std::string name = {};                 // for messages and explain()
+  int64_t parallel = AUTOTUNE;           // elements made at the same time; 1: one after the other
+  bool deterministic = true;             // false: elements may overtake each other
+  std::optional<ElementSpec> spec = {};  // of the result, where the C++ types do not say it
+};
+struct FilterOptions {
+  std::string name = {};
+};
+struct InterleaveOptions {
+  int64_t cycle = 4;            // datasets open at the same time
+  int64_t block = 1;            // elements taken from one before the next has its turn
+  int64_t parallel = AUTOTUNE;  // datasets read ahead at the same time; 1: none
+  std::string name = {};
+};
+struct BatchOptions {
+  bool drop_remainder = false;
+};
+struct PaddedBatchOptions {
+  // Lengths that an unknown dimension is rounded up to, ascending, at most eight; longer elements
+  // are an error. None: to the longest element of the batch.
+  std::vector<int64_t> lengths = {};
+  double padding_value = 0;
+  bool mask = false;  // adds a component bool [B, length]: true where component 0 has values
+  bool drop_remainder = false;
+};
+struct ShuffleOptions {
+  std::optional<uint64_t> seed = {};  // none: follows the dataset's
+  bool reshuffle_each_epoch = true;
+};
+
+// What happens when an element cannot be made: a corrupt file, an exception of a map function.
+enum class OnError {
+  fail,     // the exception arrives in the consumer
+  replace,  // by another element of the same epoch, chosen by key; random access only
+  skip,     // leave it out
+};
+struct ErrorOptions {
+  int64_t max_errors = 1000;  // in an epoch; one more is an error
+  double max_rate = 1.0;      // of the elements of an epoch so far, looked at from the 100th on
+};
+// An element that could not be made.
+struct BadElement {
+  int64_t epoch = 0, index = 0;
+  std::string message;
+};
+
+// What a pipeline may use; by back-pressure, never exceeded. 0: chosen from what the machine has.
+struct Budget {
+  int cores = 0;
+  int64_t bytes = 0;
+};
+struct DatasetOptions {
+  std::string name = {};
+  std::optional<uint64_t> seed = {};  // none: the default context's
+  // Runs the chain exactly as it stands: no fusion, no prefetch that was not asked for, no tuning,
+  // no page-locked memory. For showing what the repairs are worth.
+  bool as_written = false;
+  std::string tuned = {};  // a file: settings are loaded from it and saved to it, so that the
+                           // second run starts tuned
+};
+
+struct IterateOptions {
+  int64_t epoch = 0;                 // the first
+  int64_t epochs = 1;                // how many follow each other; 0: without end
+  std::string state = {};            // go on where Iterator::state() was taken
+  const Context* context = nullptr;  // nullptr: the default one
+};
+
+class Dataset {
+ public:
+  explicit Dataset(NodeRef node);
+
+  const ElementSpec& spec() const;
+  Cardinality cardinality() const;
+  bool random_access() const;  // element i can be made on its own
+
+  // A function of elements (after batch: of batches). See typed_function.h for what it may be.
+  template <typed::Callable F>
+  Dataset map(F function, const MapOptions& options = {}) const {
+    std::string name = options.name.empty() ? "function" : options.name;
+    return map(std::make_shared<typed::Function<F>>(std::move(function), name, options.spec),
+               options);
+  }
+  Dataset map(FunctionRef function, const MapOptions& options = {}) const;
+  // On component 0; the others stay.
+  Dataset map(const image::Op& op, const MapOptions& options = {}) const;
+  Dataset map(size_t component, const image::Op& op, const MapOptions& options = {}) const;
+
+  template <typed::Callable F>
+  Dataset filter(F predicate, const FilterOptions& options = {}) const {
+    std::string name = options.name.empty() ? "predicate" : options.name;
+    return filter(std::make_shared<typed::Predicate<F>>(std::move(predicate), name), options);
+  }
+  Dataset filter(PredicateRef predicate, const FilterOptions& options = {}) const;
+
+  // A function from an element to a Dataset; all of them have the spec of `spec`.
+  using Expand = std::function<Dataset(const Batch& element)>;
+  Dataset flat_map(ElementSpec spec, Expand function, const std::string& name = {}) const;
+  Dataset interleave(ElementSpec spec, Expand function,
+                     const InterleaveOptions& options = {}) const;
+
+  Dataset batch(int64_t size, const BatchOptions& options = {}) const;
+  Dataset padded_batch(int64_t size, const PaddedBatchOptions& options = {}) const;
+  Dataset unbatch() const;
+
+  // Exact and global, in constant memory; needs random access.
+  Dataset shuffle(const ShuffleOptions& options = {}) const;
+  // From a window of `buffer` elements, as tf.data; works on streams.
+  Dataset shuffle(int64_t buffer, const ShuffleOptions& options = {}) const;
+  Dataset repeat(int64_t count = -1) const;  // -1: without end
+  Dataset take(int64_t count) const;         // -1: all
+  Dataset skip(int64_t count) const;
+  Dataset shard(int64_t count, int64_t index) const;  // elements index, index + count, …
+  Dataset concatenate(const Dataset& next) const;
+  Dataset enumerate(int64_t start = 0) const;  // puts a component int64[] in front
+
+  Dataset cache() const;                         // in memory, as far as the budget goes
+  Dataset cache(const std::string& path) const;  // in files, complete after one epoch
+  Dataset prefetch(int64_t depth = AUTOTUNE) const;
+  Dataset on_error(OnError policy, const ErrorOptions& options = {}) const;
+  Dataset with_budget(const Budget& budget) const;
+  Dataset with_options(const DatasetOptions& options) const;
+
+  // The first batches again and again: what the consumer could eat if input were free.
+  Dataset ceiling(int64_t batches = 8) const;
+
+  // Writes every element of one epoch into packed shards at `path`, atomically; returns how many.
+  int64_t save(const std::string& path) const;
+
+  Iterator iterate(const IterateOptions& options = {}) const;
+  class Walk;
+  // One epoch; the next call begins the next epoch. Copies of a Dataset count together.
+  Walk begin() const;
+  std::default_sentinel_t end() const { return {}; }
+  // For fit, evaluate and predict.
+  Batches batches() const;
+
+  // The plan, and, once the dataset has been iterated, what was measured by the latest iteration.
+  std::string explain() const;
+  std::string explain_json() const;
+
+  const NodeRef& node() const { return node_; }
+
+ private:
+  struct Observed;
+  NodeRef node_;
+  std::shared_ptr<Observed> observed_;
+};
+
+// One walk over a dataset, by one thread. Destroying it stops and joins what works for it.
+class Iterator {
+ public:
+  Iterator(Iterator&&) noexcept;
+  Iterator& operator=(Iterator&&) noexcept;
+  ~Iterator();
+
+  // The next element, valid until the next call (copies of the Batch stay valid); null at the end
+  // of an epoch, after which the next one begins.
+  const Batch* next();
+  int64_t epoch() const;  // of what next() will return
+  bool finished() const;  // all epochs are over
+
+  // Where the walk stands, for IterateOptions::state: small, and exact at any thread count.
+  std::string state() const;
+  std::vector<BadElement> quarantine() const;
+  std::string explain() const;
+  std::string explain_json() const;
+
+ private:
+  friend class Dataset;
+  class Impl;
+  explicit Iterator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// For range-for.
+class Dataset::Walk {
+ public:
+  using value_type = Batch;
+  using difference_type = std::ptrdiff_t;
+  using iterator_concept = std::input_iterator_tag;
+  explicit Walk(Iterator iterator);
+  const Batch& operator*() const { return *current_; }
+  const Batch* operator->() const { return current_; }
+  Walk& operator++();
+  void operator++(int) { ++*this; }
+  friend bool operator==(const Walk& walk, std::default_sentinel_t) {
+    return walk.current_ == nullptr;
+  }
+
+ private:
+  std::unique_ptr<Iterator> iterator_;
+  const Batch* current_ = nullptr;
+};
+
+// --- sources ------------------------------------------------------------------------------------
+
+// Rows of tensors that have the same number of them: element i is row i of each.
+Dataset from_slices(std::vector<Tensor> columns);
+Dataset from_slices(std::initializer_list<Tensor> columns);
+Dataset from_slices(const Tensor& column);
+// begin, begin + step, … below end, as int64[].
+Dataset range(int64_t end);
+Dataset range(int64_t begin, int64_t end, int64_t step = 1);
+
+// Called anew for every epoch; what it returns is called until it returns nothing.
+using Generator = std::function<std::optional<Batch>()>;
+Dataset from_generator(ElementSpec spec, std::function<Generator()> make,
+                       const std::string& name = {});
+
+// Paths that match, sorted, as bytes[]; `*` and `?` in the last part, `**` for any folders. Listed
+// when the dataset is written.
+Dataset files(const std::string& glob);
+// The bytes of a file, for map: bytes[] path → bytes[] contents.
+FunctionRef read_file();
+
+struct ImageFolderOptions {
+  std::vector<std::string> extensions = {".jpg", ".jpeg", ".png"};
+  std::vector<std::string> class_names = {};  // none: the folder names, sorted
+};
+// A folder per class: elements (bytes[] encoded image, int64[] label).
+Dataset image_folder(const std::string& path, const ImageFolderOptions& options = {});
+// The classes of an image folder, in the order of their labels.
+std::vector<std::string> class_names(const std::string& path);
+
+// Arrays in IDX files, plain or gzip, one component each: idx({"train-images…", "train-labels…"}).
+Dataset idx(const std::vector<std::string>& paths);
+
+struct TfRecordOptions {
+  bool check_crc = true;  // of the records' bytes; whether a file is compressed is seen by itself
+};
+// Records of files one after the other, as bytes[].
+Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options = {});
+// What a tf.train.Example holds, by name: for map on bytes[] records. A dimension of -1 takes what
+// is there; a missing feature is an error unless it has a default.
+struct Feature {
+  std::string name;
+  TensorSpec spec;
+  std::optional<Tensor> fallback = {};
+};
+FunctionRef parse_example(std::vector<Feature> features);
+
+// What Dataset::save wrote; random access.
+Dataset load(const std::string& path);
+
+// Elements of several datasets side by side, until the shortest ends.
+Dataset zip(const std::vector<Dataset>& datasets);
+
+}  // namespace data
+
+}  // namespace stoker

@@ -1,0 +1,23 @@
+// Memory that a device copies from: page-locked where a GPU engine has filled the seam, ordinary
+// otherwise. Thread-safe.
+#pragma once
+
+#include <cstddef>
+
+namespace stoker {
+
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  virtual void* allocate(size_t bytes) = 0;  // 64-byte aligned; throws when there is none
+  virtual void release(void* memory, size_t bytes) noexcept = 0;
+  virtual bool page_locked() const = 0;
+};
+
+HostMemory& ordinary_memory();
+// What the engine of a device has registered; ordinary memory without one.
+HostMemory& pinned_memory();
+// `memory` must live until the process ends; nullptr: none any more. Once, before pipelines run.
+void register_pinned_memory(HostMemory* memory);
+
+}  // namespace stoker

@@ -1,0 +1,95 @@
+#include <stoker/dataset.h>
+
+#include <fmt/format.h>
+#include <stoker/context.h>
+
+#include "data/node.h"
+#include "data/runtime/iterator.h"
+
+namespace stoker::data {
+
+// What copies of a dataset know together: epochs begun by range-for, and the latest iteration.
+struct Dataset::Observed {
+  std::atomic<int64_t> walks = 0;
+  std::mutex mutex;
+  std::shared_ptr<Run> latest;
+};
+
+Dataset::Dataset(NodeRef node) : node_(std::move(node)), observed_(std::make_shared<Observed>()) {}
+
+const ElementSpec& Dataset::spec() const { return node_->spec(); }
+Cardinality Dataset::cardinality() const { return node_->cardinality(); }
+bool Dataset::random_access() const { return node_->random_access(); }
+
+Iterator Dataset::iterate(const IterateOptions& options) const {
+  if (options.epoch < 0 || options.epochs < 0)
+    throw ValueError(fmt::format("iterate: epoch is {} and epochs {}, expected 0 or more",
+                                 options.epoch, options.epochs));
+  auto impl = std::make_unique<Iterator::Impl>(node_, options);
+  std::lock_guard lock(observed_->mutex);
+  observed_->latest = impl->run();
+  return Iterator(std::move(impl));
+}
+
+Dataset::Walk Dataset::begin() const { return Walk(iterate({.epoch = observed_->walks++})); }
+
+Dataset::Walk::Walk(Iterator iterator)
+    : iterator_(std::make_unique<Iterator>(std::move(iterator))), current_(iterator_->next()) {}
+
+Dataset::Walk& Dataset::Walk::operator++() {
+  current_ = iterator_->next();
+  return *this;
+}
+
+namespace {
+
+std::shared_ptr<Run> described(const NodeRef& node) {
+  Context plain;
+  return make_plan(node, 0, nullptr, threads_for(settings_of(*node), plain), false).run;
+}
+
+}  // namespace
+
+std::string Dataset::explain() const {
+  std::lock_guard lock(observed_->mutex);
+  return explain_text(observed_->latest ? *observed_->latest : *described(node_));
+}
+
+std::string Dataset::explain_json() const {
+  std::lock_guard lock(observed_->mutex);
+  return explain_as_json(observed_->latest ? *observed_->latest : *described(node_));
+}
+
+namespace {
+
+class DatasetStream final : public BatchStream {
+ public:
+  explicit DatasetStream(Iterator iterator) : iterator_(std::move(iterator)) {}
+  const Batch* next() override {
+    const Batch* batch = iterator_.next();
+    at_border_ = batch == nullptr;
+    return batch;
+  }
+  // Its workers are at the next epoch already.
+  bool continues_with(int64_t epoch) override {
+    return at_border_ && !iterator_.finished() && iterator_.epoch() == epoch;
+  }
+
+ private:
+  Iterator iterator_;
+  bool at_border_ = true;
+};
+
+}  // namespace
+
+Batches Dataset::batches() const {
+  Cardinality count = cardinality();
+  std::optional<int64_t> size = count.infinite() ? std::nullopt : count.count;
+  return {[dataset = *this](const WalkOptions& walk) -> std::unique_ptr<BatchStream> {
+            return std::make_unique<DatasetStream>(
+                dataset.iterate({.epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1}));
+          },
+          size};
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,59 @@
+// The description of a dataset: an immutable tree of nodes, one kind per file in sources/ and ops/.
+#pragma once
+
+#include <stoker/dataset.h>
+
+namespace stoker::data {
+
+struct Planned;
+class PlanContext;
+
+class Node {
+ public:
+  Node(std::string kind, std::vector<NodeRef> inputs, ElementSpec spec, Cardinality cardinality,
+       bool random_access)
+      : kind_(std::move(kind)),
+        inputs_(std::move(inputs)),
+        spec_(std::move(spec)),
+        cardinality_(cardinality),
+        random_access_(random_access) {}
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const std::string& kind() const { return kind_; }  // "map"
+  const std::vector<NodeRef>& inputs() const { return inputs_; }
+  const NodeRef& input() const { return inputs_.front(); }
+  const ElementSpec& spec() const { return spec_; }
+  Cardinality cardinality() const { return cardinality_; }
+  bool random_access() const { return random_access_; }
+
+  // The options as people would write them: `"decode", parallel = 4`; empty: none.
+  virtual std::string details() const { return {}; }
+  // Changes nothing in what comes out: prefetch, options, budget. Does not count in the keys of
+  // random numbers.
+  virtual bool transparent() const { return false; }
+  // How it runs. Called once per iteration.
+  virtual Planned plan(PlanContext& context) const = 0;
+
+ private:
+  std::string kind_;
+  std::vector<NodeRef> inputs_;
+  ElementSpec spec_;
+  Cardinality cardinality_;
+  bool random_access_;
+};
+
+// `map("decode", parallel = 4)`: the node as it stands in messages.
+std::string title(const Node& node);
+// Identifies what a chain computes: kinds and options of all nodes that are not transparent.
+uint64_t fingerprint(const Node& node);
+
+// nullopt stays unknown, infinite stays infinite.
+template <class F>
+Cardinality counted(Cardinality of, F function) {
+  if (!of.known() || of.infinite()) return of;
+  return {function(*of.count)};
+}
+
+}  // namespace stoker::data

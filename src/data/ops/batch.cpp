@@ -1,0 +1,217 @@
+// batch: rows that stand on their own become one element. On random access, batch b is made of
+// elements b * size …; on streams, of the next tickets. Either way its rows are made by several
+// workers at once, each straight into its place.
+#include <fmt/format.h>
+
+#include "data/node.h"
+#include "data/ops/rows_into.h"
+#include "data/runtime/plan.h"
+
+namespace stoker::data {
+
+namespace {
+
+class CountedBatchMaker final : public Maker {
+ public:
+  CountedBatchMaker(MakerRef input, int64_t length, int64_t size)
+      : input_(std::move(input)), length_(length), size_(size) {}
+
+  int64_t rows(const Ticket& ticket) const override {
+    return std::min(size_, length_ - ticket.index * size_);
+  }
+  Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
+                Worker& worker) const override {
+    return input_->make({.epoch = ticket.epoch, .index = ticket.index * size_ + row}, out, worker);
+  }
+  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    return make_all_rows(*this, ticket, out, worker);
+  }
+
+ private:
+  MakerRef input_;
+  int64_t length_, size_;
+};
+
+class GroupTickets final : public Tickets {
+ public:
+  GroupTickets(std::unique_ptr<Tickets> input, int64_t size, bool drop_remainder)
+      : input_(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+
+  void begin(int64_t epoch) override {
+    input_->begin(epoch);
+    epoch_ = epoch;
+    index_ = 0;
+  }
+  bool next(Ticket& ticket) override {
+    auto held = std::make_shared<Held>();
+    held->parts.reserve(size_t(size_));
+    Ticket part;
+    while (int64_t(held->parts.size()) < size_ && input_->next(part))
+      held->parts.push_back(std::move(part)), part = {};
+    if (held->parts.empty() || (drop_remainder_ && int64_t(held->parts.size()) < size_))
+      return false;
+    ticket = {epoch_, index_++, 0, std::move(held)};
+    return true;
+  }
+  void skip(int64_t count) override {
+    input_->skip(count * size_);
+    index_ += count;
+  }
+
+ private:
+  std::unique_ptr<Tickets> input_;
+  int64_t size_;
+  bool drop_remainder_;
+  int64_t epoch_ = 0, index_ = 0;
+};
+
+class GroupMaker final : public Maker {
+ public:
+  explicit GroupMaker(MakerRef input) : input_(std::move(input)) {}
+
+  int64_t rows(const Ticket& ticket) const override { return int64_t(ticket.held->parts.size()); }
+  Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
+                Worker& worker) const override {
+    return input_->make(ticket.held->parts[size_t(row)], out, worker);
+  }
+  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    return make_all_rows(*this, ticket, out, worker);
+  }
+
+ private:
+  MakerRef input_;
+};
+
+class BatchNode final : public Node {
+ public:
+  BatchNode(NodeRef input, int64_t size, BatchOptions options)
+      : Node("batch", {input}, batch_spec(input->spec(), rows(*input, size, options)),
+             batch_count(input->cardinality(), size, options.drop_remainder),
+             input->random_access()),
+        size_(size),
+        options_(options) {}
+
+  std::string details() const override {
+    return fmt::format("{}{}", size_, options_.drop_remainder ? ", drop_remainder = true" : "");
+  }
+
+  Planned plan(PlanContext& context) const override {
+    Planned planned = context.plan_input(*this);
+    if (planned.length) {
+      int64_t length = *planned.length;
+      planned.maker = std::make_shared<CountedBatchMaker>(std::move(planned.maker), length, size_);
+      planned.length = *batch_count({length}, size_, options_.drop_remainder).count;
+    } else {
+      planned.maker = std::make_shared<GroupMaker>(std::move(planned.maker));
+      planned.stream =
+          std::make_unique<GroupTickets>(std::move(planned.stream), size_, options_.drop_remainder);
+    }
+    return planned;
+  }
+
+ private:
+  // -1 where a last batch may be shorter.
+  static int64_t rows(const Node& input, int64_t size, const BatchOptions& options) {
+    if (options.drop_remainder || input.cardinality().infinite()) return size;
+    if (input.cardinality().known() && *input.cardinality().count % size == 0) return size;
+    return -1;
+  }
+
+  int64_t size_;
+  BatchOptions options_;
+};
+
+// Undoes batch: rows of its elements, numbered through.
+class UnbatchTickets final : public Tickets {
+ public:
+  explicit UnbatchTickets(std::unique_ptr<Tickets> input) : input_(std::move(input)) {}
+  void begin(int64_t epoch) override {
+    input_->begin(epoch);
+    epoch_ = epoch;
+    index_ = row_ = rows_ = 0;
+  }
+  bool next(Ticket& ticket) override {
+    while (row_ >= rows_) {
+      if (!input_->next(batch_)) return false;
+      rows_ = batch_.held->element[0].shape()[0];
+      row_ = 0;
+    }
+    ticket = {epoch_, index_++, row_++, batch_.held};
+    return true;
+  }
+
+ private:
+  std::unique_ptr<Tickets> input_;
+  Ticket batch_;
+  int64_t epoch_ = 0, index_ = 0, row_ = 0, rows_ = 0;
+};
+
+class RowMaker final : public Maker {
+ public:
+  Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
+    const Batch& batch = ticket.held->element;
+    for (size_t i = 0; i < batch.size(); ++i) out.copy(i, batch[i][ticket.choice]);
+    return {ticket.epoch, ticket.index};
+  }
+};
+
+class UnbatchNode final : public Node {
+ public:
+  explicit UnbatchNode(NodeRef input)
+      : Node("unbatch", {input}, row_spec(*input), rows(*input), false) {}
+
+  Planned plan(PlanContext& context) const override {
+    Planned planned = context.materialised(context.plan_input(*this), *this->input());
+    planned.stream = std::make_unique<UnbatchTickets>(std::move(planned.stream));
+    planned.maker = std::make_shared<RowMaker>();
+    return planned;
+  }
+
+ private:
+  static ElementSpec row_spec(const Node& input) {
+    ElementSpec spec = input.spec();
+    for (TensorSpec& component : spec) {
+      if (component.shape.rank() == 0)
+        throw ShapeError(fmt::format("unbatch after {}: elements are {}, and a scalar has no rows",
+                                     input.kind(), to_string(input.spec())));
+      component.shape = component.shape.drop_front();
+    }
+    return spec;
+  }
+  static Cardinality rows(const Node& input) {
+    int64_t extent = input.spec().empty() ? -1 : input.spec()[0].shape[0];
+    if (extent < 0) return input.cardinality().infinite() ? input.cardinality() : Cardinality{};
+    return counted(input.cardinality(), [&](int64_t n) { return n * extent; });
+  }
+};
+
+}  // namespace
+
+ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
+  ElementSpec spec = rows;
+  for (TensorSpec& component : spec) component.shape = component.shape.prepend(count);
+  return spec;
+}
+
+Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
+  return counted(of, [&](int64_t n) { return drop_remainder ? n / size : (n + size - 1) / size; });
+}
+
+Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker) {
+  int64_t count = maker.rows(ticket);
+  RowsInto rows(out, count);
+  for (int64_t row = 0; row < count; ++row) {
+    rows.begin(row);
+    maker.make_row(ticket, row, rows, worker);
+  }
+  return {ticket.epoch, ticket.index};
+}
+
+Dataset Dataset::batch(int64_t size, const BatchOptions& options) const {
+  if (size < 1) throw ValueError(fmt::format("batch({}): expected at least 1", size));
+  return Dataset(std::make_shared<BatchNode>(node_, size, options));
+}
+
+Dataset Dataset::unbatch() const { return Dataset(std::make_shared<UnbatchNode>(node_)); }
+
+}  // namespace stoker::data

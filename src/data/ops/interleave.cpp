@@ -1,0 +1,200 @@
+// flat_map and interleave: every element becomes a dataset; their elements follow each other, or
+// take turns. What comes out is numbered through.
+#include <fmt/format.h>
+
+#include "data/node.h"
+#include "data/runtime/addresses.h"
+#include "data/runtime/plan.h"
+#include "data/runtime/runner.h"
+
+namespace stoker::data {
+
+namespace {
+
+struct Turns {
+  int64_t cycle = 1, block = 1;
+  bool ahead = false;  // the open datasets are read at the same time
+};
+
+// One dataset that an element became, being read.
+class Inner {
+ public:
+  Inner(const Dataset& dataset, uint64_t seed, int64_t epoch, bool ahead, const Turns& turns,
+        const PlanContext& outer)
+      : node_(dataset.node()) {
+    PlanContext context(seed, outer.as_written, ahead ? outer.pool : nullptr, outer.budget,
+                        statistics_);
+    Planned planned = node_->plan(context);
+    Runner::Options options{.title = title(*node_),
+                            .workers = ahead ? 1 : 0,
+                            .depth = std::max<int64_t>(2 * turns.block, 16),
+                            .ordered = true,
+                            .helps = true};
+    runner_ = std::make_unique<Runner>(std::move(planned), node_->spec(), options, context.pool,
+                                       outer.budget, ordinary_memory(),
+                                       statistics_.runner(title(*node_)));
+    runner_->begin({.epoch = epoch, .passed = 0, .ahead = {}}, 1);
+  }
+  bool next(Batch& element) {
+    Made made;
+    return runner_->next(element, made) == Runner::Outcome::element;
+  }
+
+ private:
+  Statistics statistics_;
+  NodeRef node_;
+  std::unique_ptr<Runner> runner_;
+};
+
+class InterleaveTickets final : public Tickets {
+ public:
+  InterleaveTickets(std::unique_ptr<Tickets> input, Dataset::Expand function, ElementSpec spec,
+                    std::string stage, Turns turns, PlanContext context)
+      : input_(std::move(input)),
+        function_(std::move(function)),
+        spec_(std::move(spec)),
+        stage_(std::move(stage)),
+        turns_(turns),
+        context_(std::move(context)) {}
+
+  void begin(int64_t epoch) override {
+    slots_.clear();
+    slots_.resize(size_t(turns_.cycle));
+    input_->begin(epoch);
+    epoch_ = epoch;
+    index_ = taken_ = 0;
+    at_ = 0;
+    ended_ = false;
+  }
+
+  bool next(Ticket& ticket) override {
+    while (true) {
+      fill();
+      if (empty()) return false;
+      if (slots_[at_] == nullptr) {
+        advance();
+        continue;
+      }
+      auto held = std::make_shared<Held>();
+      if (slots_[at_]->next(held->element)) {
+        ticket = {epoch_, index_++, 0, std::move(held)};
+        if (++taken_ == turns_.block) advance();
+        return true;
+      }
+      slots_[at_].reset();
+      fill();  // its place is taken before the next has its turn, so that reading ahead begins
+      advance();
+    }
+  }
+
+ private:
+  bool empty() const {
+    return std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot; });
+  }
+  void advance() {
+    at_ = (at_ + 1) % slots_.size();
+    taken_ = 0;
+  }
+
+  // Opens datasets in the free places, beginning with the one whose turn it is.
+  void fill() {
+    for (size_t i = 0; i < slots_.size() && !ended_; ++i) {
+      std::unique_ptr<Inner>& slot = slots_[(at_ + i) % slots_.size()];
+      if (slot == nullptr) slot = open();
+    }
+  }
+
+  std::unique_ptr<Inner> open() {
+    Ticket outer;
+    if (!input_->next(outer)) {
+      ended_ = true;
+      return nullptr;
+    }
+    try {
+      Dataset dataset = function_(outer.held->element);
+      check(dataset);
+      return std::make_unique<Inner>(dataset, mixed(context_.seed, uint64_t(outer.index)),
+                                     outer.epoch, turns_.ahead, turns_, context_);
+    } catch (...) {
+      rethrow_addressed(stage_, outer.epoch, outer.index, "");
+    }
+  }
+
+  void check(const Dataset& dataset) const {
+    bool fits = dataset.spec().size() == spec_.size();
+    for (size_t i = 0; fits && i < spec_.size(); ++i)
+      fits = dataset.spec()[i].dtype == spec_[i].dtype &&
+             dataset.spec()[i].shape.rank() == spec_[i].shape.rank();
+    if (!fits)
+      throw ShapeError(fmt::format("the function returned a dataset of {}, but {} was declared",
+                                   to_string(dataset.spec()), to_string(spec_)));
+  }
+
+  std::unique_ptr<Tickets> input_;
+  Dataset::Expand function_;
+  ElementSpec spec_;
+  std::string stage_;
+  Turns turns_;
+  PlanContext context_;
+  std::vector<std::unique_ptr<Inner>> slots_;
+  int64_t epoch_ = 0, index_ = 0, taken_ = 0;
+  size_t at_ = 0;
+  bool ended_ = false;
+};
+
+class InterleaveNode final : public Node {
+ public:
+  InterleaveNode(std::string kind, NodeRef input, ElementSpec spec, Dataset::Expand function,
+                 InterleaveOptions options)
+      : Node(std::move(kind), {std::move(input)}, std::move(spec), {}, false),
+        function_(std::move(function)),
+        options_(std::move(options)) {}
+
+  std::string details() const override {
+    std::string text = options_.name.empty() ? "" : fmt::format("\"{}\"", options_.name);
+    if (kind() == "flat_map") return text;
+    text += fmt::format("{}cycle = {}, block = {}", text.empty() ? "" : ", ", options_.cycle,
+                        options_.block);
+    return text + (options_.parallel == 1 ? ", parallel = 1" : "");
+  }
+
+  Planned plan(PlanContext& context) const override {
+    Planned planned = context.plan_input(*this);
+    std::string replay = planned.replay.empty() ? title(*this) + " is read again" : planned.replay;
+    planned = context.materialised(std::move(planned), *input());
+    Turns turns{.cycle = options_.cycle,
+                .block = options_.block,
+                .ahead = options_.parallel != 1 && options_.cycle > 1 && !context.as_written};
+    planned.stream = std::make_unique<InterleaveTickets>(std::move(planned.stream), function_,
+                                                         spec(), title(*this), turns, context);
+    planned.maker = held_maker();
+    planned.replay = replay;
+    return planned;
+  }
+
+ private:
+  Dataset::Expand function_;
+  InterleaveOptions options_;
+};
+
+}  // namespace
+
+Dataset Dataset::flat_map(ElementSpec spec, Expand function, const std::string& name) const {
+  InterleaveOptions options{.cycle = 1, .block = 1, .parallel = 1, .name = name};
+  return Dataset(std::make_shared<InterleaveNode>("flat_map", node_, std::move(spec),
+                                                  std::move(function), options));
+}
+
+Dataset Dataset::interleave(ElementSpec spec, Expand function,
+                            const InterleaveOptions& options) const {
+  if (options.cycle < 1 || options.block < 1 ||
+      (options.parallel != AUTOTUNE && options.parallel < 1))
+    throw ValueError(
+        fmt::format("interleave: cycle is {}, block {} and parallel {}, expected at "
+                    "least 1 each",
+                    options.cycle, options.block, options.parallel));
+  return Dataset(std::make_shared<InterleaveNode>("interleave", node_, std::move(spec),
+                                                  std::move(function), options));
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,152 @@
+// map: a function of every element, on the worker that makes it.
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "data/image/function.h"
+#include "data/node.h"
+#include "data/runtime/addresses.h"
+#include "data/runtime/plan.h"
+#include "data/runtime/worker.h"
+
+namespace stoker::data {
+
+namespace {
+
+constexpr uint32_t kSamplePeriod = 64;     // of calls that are cheaper than
+constexpr double kAlwaysMeasured = 5'000;  // nanoseconds: 60 for two clock readings are 1 % then
+
+// Counts what goes through, for the bytes that a cache would hold.
+int64_t bytes_of(const ConstTensorView& view) {
+  if (view.dtype != DType::bytes) return int64_t(view.bytes());
+  int64_t total = 0;
+  for (const std::string& text : view.values<std::string>()) total += int64_t(text.size());
+  return total;
+}
+
+class MeasuredWriter final : public ElementWriter {
+ public:
+  explicit MeasuredWriter(ElementWriter& out) : out_(out) {}
+  void* put(size_t index, DType dtype, const Shape& shape) override {
+    bytes += shape.elements() * int64_t(size_of(dtype));
+    return out_.put(index, dtype, shape);
+  }
+  void copy(size_t index, const ConstTensorView& value) override {
+    bytes += bytes_of(value);
+    out_.copy(index, value);
+  }
+  int64_t bytes = 0;
+
+ private:
+  ElementWriter& out_;
+};
+
+class MapMaker final : public Maker {
+ public:
+  MapMaker(MakerRef input, FunctionRef function, std::string stage, uint64_t key, size_t scratch,
+           StageStats& stats)
+      : input_(std::move(input)),
+        function_(std::move(function)),
+        stage_(std::move(stage)),
+        key_(key),
+        scratch_(scratch),
+        stats_(stats) {}
+
+  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    ScratchElement& in = worker.scratch(scratch_);
+    Made made = input_->make(ticket, in, worker);
+    if (!made.kept) return made;
+    Rng rng(mixed(key_, uint64_t(made.epoch)), uint64_t(made.index));
+    try {
+      if (worker.sample(stats_.mean_ns() < kAlwaysMeasured ? kSamplePeriod : 1))
+        apply_measured(in, out, rng);
+      else
+        function_->apply(in.views(), out, rng);
+    } catch (...) {
+      rethrow_addressed(stage_, made.epoch, made.index, input_->origin(ticket));
+    }
+    return made;
+  }
+  std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
+
+ private:
+  void apply_measured(const ScratchElement& in, ElementWriter& out, Rng& rng) const {
+    MeasuredWriter measured(out);
+    int64_t begin = steady_clock().now();
+    function_->apply(in.views(), measured, rng);
+    stats_.sampled_ns.add(steady_clock().now() - begin);
+    stats_.sampled.add();
+    stats_.bytes.add(measured.bytes);
+  }
+
+  MakerRef input_;
+  FunctionRef function_;
+  std::string stage_;
+  uint64_t key_;
+  size_t scratch_;
+  StageStats& stats_;
+};
+
+class MapNode final : public Node {
+ public:
+  MapNode(NodeRef input, FunctionRef function, MapOptions options)
+      : Node("map", {input}, infer(*input, *function, options), input->cardinality(),
+             input->random_access()),
+        function_(std::move(function)),
+        options_(std::move(options)) {}
+
+  std::string details() const override {
+    std::string text = fmt::format("\"{}\"", function_->name());
+    if (options_.parallel != AUTOTUNE) text += fmt::format(", parallel = {}", options_.parallel);
+    if (!options_.deterministic) text += ", deterministic = false";
+    return text;
+  }
+
+  Planned plan(PlanContext& context) const override {
+    Planned planned = context.plan_input(*this);
+    std::string stage = fmt::format("map(\"{}\")", function_->name());
+    StageStats& stats = context.statistics.stage(*this, stage);
+    stats.random = function_->is_random();
+    planned.maker = std::make_shared<MapMaker>(std::move(planned.maker), function_, stage,
+                                               context.key(*this), context.new_scratch(), stats);
+    WorkLimits& limits = planned.limits;
+    bool automatic = options_.parallel == AUTOTUNE;
+    limits.join({.some_auto = automatic,
+                 .some_stated = !automatic,
+                 .workers = automatic ? 1 : options_.parallel,
+                 .ordered = options_.deterministic});
+    if (context.unfused()) return context.materialised(std::move(planned), *this);
+    return planned;
+  }
+
+ private:
+  static ElementSpec infer(const Node& input, const ElementFunction& function,
+                           const MapOptions& options) {
+    if (options.parallel != AUTOTUNE && options.parallel < 1)
+      throw ValueError(fmt::format("map(\"{}\"): parallel is {}, expected at least 1 or AUTOTUNE",
+                                   function.name(), options.parallel));
+    try {
+      return function.infer(input.spec());
+    } catch (const ShapeError& error) {
+      throw ShapeError(fmt::format("map after {}: {}", input.kind(), error.what()));
+    }
+  }
+
+  FunctionRef function_;
+  MapOptions options_;
+};
+
+}  // namespace
+
+Dataset Dataset::map(FunctionRef function, const MapOptions& options) const {
+  return Dataset(std::make_shared<MapNode>(node_, std::move(function), options));
+}
+
+Dataset Dataset::map(const image::Op& op, const MapOptions& options) const {
+  return map(0, op, options);
+}
+
+Dataset Dataset::map(size_t component, const image::Op& op, const MapOptions& options) const {
+  return map(as_function(op, component), options);
+}
+
+}  // namespace stoker::data

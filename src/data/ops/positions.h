@@ -1,0 +1,45 @@
+// Ops that only say which element comes when: shuffle, repeat, take, skip, shard. On random access
+// they are functions of (epoch, index); on streams they pass tickets on or over.
+#pragma once
+
+#include <functional>
+
+#include "data/runtime/plan.h"
+
+namespace stoker::data {
+
+// Sends every ticket through `place`, a pure function of epoch and index.
+class PlacedMaker final : public Maker {
+ public:
+  using Place = std::function<void(int64_t& epoch, int64_t& index)>;
+  PlacedMaker(MakerRef input, Place place) : input_(std::move(input)), place_(std::move(place)) {}
+
+  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    return input_->make(placed(ticket), out, worker);
+  }
+  int64_t rows(const Ticket& ticket) const override { return input_->rows(placed(ticket)); }
+  Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
+                Worker& worker) const override {
+    return input_->make_row(placed(ticket), row, out, worker);
+  }
+  std::string origin(const Ticket& ticket) const override { return input_->origin(placed(ticket)); }
+
+ private:
+  Ticket placed(const Ticket& ticket) const {
+    Ticket result{.epoch = ticket.epoch, .index = ticket.index};
+    place_(result.epoch, result.index);
+    return result;
+  }
+
+  MakerRef input_;
+  Place place_;
+};
+
+// A plan whose length is known, with other positions.
+inline Planned placed(Planned planned, int64_t length, PlacedMaker::Place place) {
+  planned.length = length;
+  planned.maker = std::make_shared<PlacedMaker>(std::move(planned.maker), std::move(place));
+  return planned;
+}
+
+}  // namespace stoker::data

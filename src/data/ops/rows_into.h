@@ -1,0 +1,50 @@
+// What batch and padded_batch share: specs, counts, and rows written one after the other into one
+// element.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "data/node.h"
+#include "data/runtime/making.h"
+
+namespace stoker::data {
+
+ElementSpec batch_spec(const ElementSpec& rows, int64_t count);
+Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
+// A batch as one element of `out`.
+Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker);
+
+class RowsInto final : public ElementWriter {
+ public:
+  RowsInto(ElementWriter& out, int64_t rows) : out_(out), rows_(rows) {}
+  void begin(int64_t row) { row_ = row; }
+
+  void* put(size_t index, DType dtype, const Shape& shape) override {
+    if (places_.size() <= index) places_.resize(index + 1);
+    Place& place = places_[index];
+    if (place.data == nullptr) {
+      place.spec = {dtype, shape};
+      place.data = static_cast<std::byte*>(out_.put(index, dtype, shape.prepend(rows_)));
+    } else if (place.spec.dtype != dtype || !(place.spec.shape == shape)) {
+      throw ShapeError(fmt::format(
+          "component {} is {}, but the batch has rows of {}; elements of a batch need one shape "
+          "(image::resize, image::crop or padded_batch give them one)",
+          index, to_string(TensorSpec{dtype, shape}), to_string(place.spec)));
+    }
+    return place.data + size_t(row_ * shape.elements()) * size_of(dtype);
+  }
+  void copy(size_t index, const ConstTensorView& value) override {
+    copy_values(value, {value.dtype, value.shape, put(index, value.dtype, value.shape)});
+  }
+
+ private:
+  struct Place {
+    TensorSpec spec;
+    std::byte* data = nullptr;
+  };
+  ElementWriter& out_;
+  int64_t rows_, row_ = 0;
+  std::vector<Place> places_;
+};
+
+}  // namespace stoker::data

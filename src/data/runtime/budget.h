@@ -1,0 +1,43 @@
+// The bytes a pipeline holds, all of them: batches, elements on their way, shuffle buffers,
+// scratch, cache. Nothing here waits: whoever wants more asks first, and holds back when there is
+// no room. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace stoker::data {
+
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+
+  int64_t limit() const { return limit_; }
+  int64_t used() const { return used_.load(std::memory_order_relaxed); }
+  int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+  bool has_room(int64_t bytes) const { return used() + bytes <= limit_; }
+
+  bool try_charge(int64_t bytes) {
+    int64_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (used + bytes > limit_) return false;
+    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+    note(used + bytes);
+    return true;
+  }
+  void charge(int64_t bytes) { note(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
+  void release(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  void note(int64_t used) {
+    int64_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < used && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+    }
+  }
+
+  const int64_t limit_;
+  std::atomic<int64_t> used_ = 0, peak_ = 0;
+};
+
+}  // namespace stoker::data

@@ -1,0 +1,246 @@
+#include "data/runtime/iterator.h"
+
+#include <fmt/format.h>
+#include <stoker/context.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/cores.h"
+#include "base/file.h"
+#include "base/memory_info.h"
+#include "data/ops/settings.h"
+
+namespace stoker::data {
+
+namespace {
+
+constexpr int64_t kWindowNs = 100'000'000;  // what the tuner looks at
+constexpr int64_t kLeastBatches = 4;        // in a window
+constexpr int64_t kDefaultDepth = 4, kMostDepth = 64;
+constexpr int64_t kWaitingThreads = 16;  // workers that only wait may be more than cores
+constexpr double kShareOfMemory = 0.25;  // without a budget
+constexpr int64_t kFallbackBudget = int64_t(1) << 30;
+
+int64_t byte_limit(const Budget& budget) {
+  if (budget.bytes > 0) return budget.bytes;
+  int64_t available = available_memory();
+  return available > 0 ? int64_t(double(available) * kShareOfMemory) : kFallbackBudget;
+}
+
+int64_t core_limit(const Settings& settings, int pipeline_threads) {
+  if (settings.budget.cores > 0) return settings.budget.cores;
+  return pipeline_threads > 0 ? pipeline_threads : available_cores();
+}
+
+}  // namespace
+
+Settings settings_of(const Node& root) {
+  Settings settings;
+  bool at_end = true, has_budget = false, has_options = false;
+  for (const Node* node = &root;; node = node->input().get()) {
+    if (const auto* setting = dynamic_cast<const SettingsNode*>(node)) {
+      if (setting->prefetch && at_end && !settings.prefetch) settings.prefetch = setting->prefetch;
+      if (setting->budget && !has_budget) settings.budget = *setting->budget, has_budget = true;
+      if (setting->options && !has_options)
+        settings.options = *setting->options, has_options = true;
+    } else {
+      at_end = false;
+    }
+    if (node->inputs().empty()) return settings;
+  }
+}
+
+int threads_for(const Settings& settings, const Context& context) {
+  int64_t cores = core_limit(settings, context.threads.pipeline);
+  return int(context.threads.pipeline > 0 ? cores : std::max(cores, kWaitingThreads));
+}
+
+Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin) {
+  Plan plan;
+  plan.run = std::make_shared<Run>();
+  Run& run = *plan.run;
+  run.root = root;
+  run.settings = settings_of(*root);
+  run.budget = std::make_shared<MemoryBudget>(byte_limit(run.settings.budget));
+  bool as_written = run.settings.options.as_written;
+  PlanContext context(seed, as_written, pool, run.budget, run.statistics);
+
+  // Settings that end the chain are obeyed here; the node below them is what runs.
+  const Node* last = root.get();
+  while (dynamic_cast<const SettingsNode*>(last) != nullptr) last = last->input().get();
+  Planned planned = last->plan(context);
+  run.random_access = planned.length.has_value();
+  run.replay = planned.replay;
+  run.ordered = planned.limits.ordered;
+
+  const WorkLimits& limits = planned.limits;
+  int64_t cores = core_limit(run.settings, 0);
+  if (pool != nullptr) cores = std::min<int64_t>(cores, threads);
+  std::optional<int64_t> depth = run.settings.prefetch;
+  if (!depth && !as_written) {
+    depth = AUTOTUNE;
+    context.note(
+        "prefetch(AUTOTUNE) was added at the end: the consumer need not wait for a batch "
+        "to be made");
+  }
+  bool background = depth.value_or(0) != 0;
+  run.tunes_depth = background && depth == AUTOTUNE && !as_written;
+  run.tunes_workers = background && limits.tuned() && !as_written;
+  plan.start.depth = depth.value_or(0) > 0 ? *depth : as_written ? 2 : kDefaultDepth;
+  plan.start.workers = limits.tuned() && !as_written ? cores : limits.workers;
+  if (!background) plan.start.workers = 0;
+  plan.limits = {.cores = cores,
+                 .most_workers = std::max<int64_t>(threads, 1),
+                 .most_depth = kMostDepth,
+                 .workers = run.tunes_workers,
+                 .depth = run.tunes_depth};
+
+  HostMemory& memory = pin && !as_written ? pinned_memory() : ordinary_memory();
+  run.page_locked = memory.page_locked();
+  std::string name = run.settings.options.name;
+  Runner::Options options{.title = name.empty() ? "dataset" : fmt::format("dataset \"{}\"", name),
+                          .workers = plan.start.workers,
+                          .depth = plan.start.depth,
+                          .ordered = limits.ordered,
+                          .helps = false};
+  run.stats = &run.statistics.runner("batches");
+  run.notes = std::move(context.notes);
+  run.quarantines = std::move(context.quarantines);
+  plan.runner = std::make_unique<Runner>(std::move(planned), last->spec(), options, pool,
+                                         run.budget, memory, *run.stats);
+  return plan;
+}
+
+Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options) {
+  const Context& context = options.context != nullptr ? *options.context : default_context();
+  Settings settings = settings_of(*root);
+  seed_ = settings.options.seed ? *settings.options.seed : context.seed.value();
+  fingerprint_ = fingerprint(*root);
+  Runner::Position from{.epoch = options.epoch, .passed = 0, .ahead = {}};
+  if (!options.state.empty()) {
+    using nlohmann::json;
+    json state = json::parse(options.state, nullptr, false);
+    try {
+      if (state.is_discarded() || state.at("stoker_iterator") != 1)
+        throw ValueError("iterate: the state is not one that Iterator::state() has given");
+      if (state.at("fingerprint") != fingerprint_)
+        throw ValueError(
+            "iterate: the state belongs to another chain; its sources, functions and options have "
+            "to be those it was taken from");
+      seed_ = state.at("seed");
+      from.epoch = state.at("epoch");
+      from.passed = state.at("passed");
+      from.ahead = state.at("ahead").get<std::set<int64_t>>();
+    } catch (const json::exception& error) {
+      throw ValueError(fmt::format("iterate: the state is damaged: {}", error.what()));
+    }
+    if (from.epoch < 0 || from.passed < 0)
+      throw ValueError("iterate: the state is damaged: it lies before the beginning");
+  }
+  int threads = threads_for(settings, context);
+  pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .name = "pipeline"});
+  Plan plan = make_plan(root, seed_, pool_.get(), threads, context.pin);
+  run_ = std::move(plan.run);
+  runner_ = std::move(plan.runner);
+  if (run_->tunes_workers || run_->tunes_depth) {
+    tuner_.emplace(plan.limits, plan.start);
+    load_tuned();
+  }
+  runner_->begin(from, options.epochs);
+  run_->begin_ns = window_begin_ = steady_clock().now();
+}
+
+const Batch* Iterator::Impl::next() {
+  current_ = {};
+  if (finished_) return nullptr;
+  Made made;
+  Runner::Outcome outcome = runner_->next(current_, made);
+  int64_t now = steady_clock().now();
+  run_->elapsed_ns.store(now - run_->begin_ns, std::memory_order_relaxed);
+  if (outcome == Runner::Outcome::element) {
+    if (tuner_ && now - window_begin_ >= kWindowNs) tune(now);
+    return &current_;
+  }
+  finished_ = outcome == Runner::Outcome::finished;
+  if (tuner_ && !run_->settings.options.tuned.empty()) save_tuned();
+  return nullptr;
+}
+
+int64_t Iterator::Impl::epoch() const { return runner_->position().epoch; }
+
+void Iterator::Impl::tune(int64_t now) {
+  const RunnerStats& stats = *run_->stats;
+  Totals totals{.delivered = stats.delivered.value(),
+                .wait_ns = stats.wait_ns.value(),
+                .busy_ns = stats.busy_ns.value(),
+                .cpu_ns = stats.cpu_ns.value()};
+  if (totals.delivered - totals_.delivered < kLeastBatches) return;
+  TunerSettings before = tuner_->settings();
+  const TunerSettings& after =
+      tuner_->observe({.seconds = double(now - window_begin_) * 1e-9,
+                       .delivered = double(totals.delivered - totals_.delivered),
+                       .wait_seconds = double(totals.wait_ns - totals_.wait_ns) * 1e-9,
+                       .busy_seconds = double(totals.busy_ns - totals_.busy_ns) * 1e-9,
+                       .cpu_seconds = double(totals.cpu_ns - totals_.cpu_ns) * 1e-9});
+  if (after.workers != before.workers) runner_->set_workers(after.workers);
+  if (after.depth != before.depth) runner_->set_depth(after.depth);
+  totals_ = totals;
+  window_begin_ = now;
+}
+
+// A file that is absent or not ours is no reason to stop: tuning starts afresh.
+void Iterator::Impl::load_tuned() {
+  const std::string& path = run_->settings.options.tuned;
+  if (path.empty() || !local_files().exists(path)) return;
+  nlohmann::json saved = nlohmann::json::parse(read_text(path), nullptr, false);
+  if (saved.is_discarded() || !saved.is_object() ||
+      saved.value("fingerprint", uint64_t(0)) != fingerprint_)
+    return;
+  TunerSettings settings = tuner_->settings();
+  if (run_->tunes_workers)
+    settings.workers =
+        std::clamp<int64_t>(saved.value("workers", settings.workers), 1, pool_->size());
+  if (run_->tunes_depth)
+    settings.depth = std::clamp<int64_t>(saved.value("depth", settings.depth), 1, kMostDepth);
+  runner_->set_workers(settings.workers);
+  runner_->set_depth(settings.depth);
+  tuner_->start_from(settings);
+  run_->notes.push_back(fmt::format("starts with {} workers and {} batches ahead, from {}",
+                                    settings.workers, settings.depth, path));
+}
+
+void Iterator::Impl::save_tuned() const {
+  nlohmann::json saved{{"fingerprint", fingerprint_},
+                       {"workers", tuner_->settings().workers},
+                       {"depth", tuner_->settings().depth}};
+  write_file_atomically(run_->settings.options.tuned, saved.dump() + "\n");
+}
+
+std::string Iterator::Impl::state() const {
+  Runner::Position position = runner_->position();
+  return nlohmann::json{
+      {"stoker_iterator", 1},    {"fingerprint", fingerprint_}, {"seed", seed_},
+      {"epoch", position.epoch}, {"passed", position.passed},   {"ahead", position.ahead}}
+      .dump();
+}
+
+Iterator::Iterator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Iterator::Iterator(Iterator&&) noexcept = default;
+Iterator& Iterator::operator=(Iterator&&) noexcept = default;
+Iterator::~Iterator() = default;
+
+const Batch* Iterator::next() { return impl_->next(); }
+int64_t Iterator::epoch() const { return impl_->epoch(); }
+bool Iterator::finished() const { return impl_->finished(); }
+std::string Iterator::state() const { return impl_->state(); }
+std::string Iterator::explain() const { return explain_text(*impl_->run()); }
+std::string Iterator::explain_json() const { return explain_as_json(*impl_->run()); }
+
+std::vector<BadElement> Iterator::quarantine() const {
+  std::vector<BadElement> all;
+  for (const auto& quarantine : impl_->run()->quarantines)
+    for (BadElement& bad : quarantine->list()) all.push_back(std::move(bad));
+  return all;
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "data/runtime/run.h"
+#include "data/runtime/runner.h"
+
+namespace stoker::data {
+
+// Plans a chain for running; `pool` null: only to be described.
+struct Plan {
+  std::shared_ptr<Run> run;
+  std::unique_ptr<Runner> runner;
+  TunerSettings start;
+  Tuner::Limits limits;
+};
+Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin);
+// Most threads that workers of this chain could use.
+int threads_for(const Settings& settings, const Context& context);
+
+class Iterator::Impl {
+ public:
+  Impl(const NodeRef& root, const IterateOptions& options);
+
+  const Batch* next();
+  int64_t epoch() const;
+  bool finished() const { return finished_; }
+  std::string state() const;
+  const std::shared_ptr<Run>& run() const { return run_; }
+
+ private:
+  void tune(int64_t now);
+  void load_tuned();
+  void save_tuned() const;
+
+  uint64_t seed_ = 0, fingerprint_ = 0;
+  std::unique_ptr<ThreadPool> pool_;  // before what works on it
+  std::shared_ptr<Run> run_;
+  std::unique_ptr<Runner> runner_;
+  std::optional<Tuner> tuner_;
+  Batch current_;
+  bool finished_ = false;
+  int64_t window_begin_ = 0;
+  struct Totals {
+    int64_t delivered = 0, wait_ns = 0, busy_ns = 0, cpu_ns = 0;
+  } totals_;
+};
+
+}  // namespace stoker::data

@@ -1,0 +1,107 @@
+// How elements are made. A Ticket stands for one element; a Maker makes it, on any thread, into a
+// place that the caller owns; Tickets hands tickets out in order. Random access is the case where a
+// ticket is just (epoch, index), so that shuffling, sharding and repeating are functions of
+// numbers. Streams carry what was read in the ticket. Because maps only compose makers, they never
+// force an element into memory: map and batch, map and map, shuffle and map fuse by construction.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <stoker/batch.h>
+#include <stoker/element.h>
+
+namespace stoker::data {
+
+class Worker;
+struct Ticket;
+
+// What the ticket of a stream carries.
+struct Held {
+  Batch element;              // made already
+  std::vector<Ticket> parts;  // the rows of a batch, the sides of a zip
+};
+
+struct Ticket {
+  int64_t epoch = 0, index = 0;  // names the element, also where it keys random numbers
+  int64_t choice = 0;            // which input, which row: what the maker says it is
+  std::shared_ptr<const Held> held = {};
+};
+
+// Under which name an element was made: what its randomness is keyed by from here on.
+struct Made {
+  int64_t epoch = 0, index = 0;
+  bool kept = true;  // false: a filter dropped it, nothing has to be written
+};
+
+// Thread-safe and stateless but for caches.
+class Maker {
+ public:
+  virtual ~Maker() = default;
+  virtual Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const = 0;
+
+  // Batches whose rows can be made on their own: how many rows, and one of them. 0: as a whole.
+  virtual int64_t rows(const Ticket&) const { return 0; }
+  virtual Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
+                        Worker& worker) const;
+  // What is known about where an element comes from, a path for example; for messages.
+  virtual std::string origin(const Ticket&) const { return {}; }
+};
+using MakerRef = std::shared_ptr<const Maker>;
+
+// Hands out the tickets of one epoch after the other; one thread at a time.
+class Tickets {
+ public:
+  virtual ~Tickets() = default;
+  virtual void begin(int64_t epoch) = 0;
+  virtual bool next(Ticket& ticket) = 0;  // false at the end of the epoch
+  // Passes over as many; stops at the end. The default takes them.
+  virtual void skip(int64_t count);
+};
+
+// 0 … length - 1.
+class CountedTickets final : public Tickets {
+ public:
+  explicit CountedTickets(int64_t length) : length_(length) {}
+  void begin(int64_t epoch) override { epoch_ = epoch, next_ = 0; }
+  bool next(Ticket& ticket) override {
+    if (next_ >= length_) return false;
+    ticket.epoch = epoch_, ticket.index = next_++, ticket.choice = 0;
+    ticket.held.reset();
+    return true;
+  }
+  void skip(int64_t count) override { next_ += std::min(count, length_ - next_); }
+
+ private:
+  int64_t length_, epoch_ = 0, next_ = 0;
+};
+
+// Shifts component numbers, for elements made of several.
+class ShiftedWriter final : public ElementWriter {
+ public:
+  ShiftedWriter(ElementWriter& out, size_t shift) : out_(out), shift_(shift) {}
+  void* put(size_t index, DType dtype, const Shape& shape) override {
+    return out_.put(index + shift_, dtype, shape);
+  }
+  void copy(size_t index, const ConstTensorView& value) override {
+    out_.copy(index + shift_, value);
+  }
+
+ private:
+  ElementWriter& out_;
+  size_t shift_;
+};
+
+// Well mixed 64 bits of two numbers.
+inline uint64_t mixed(uint64_t a, uint64_t b) {
+  uint64_t x = (a ^ (b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2))) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 30)) * 0x94D049BB133111EBULL;
+  x = (x ^ (x >> 27)) * 0x9E3779B97F4A7C15ULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace stoker::data

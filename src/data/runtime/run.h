@@ -1,0 +1,39 @@
+// One iteration of a dataset as it was planned and measured: what explain() shows, while it runs
+// and afterwards.
+#pragma once
+
+#include "data/node.h"
+#include "data/runtime/budget.h"
+#include "data/runtime/quarantine.h"
+#include "data/runtime/statistics.h"
+#include "data/runtime/tuner.h"
+
+namespace stoker::data {
+
+// What the settings nodes of a chain say; the outermost of each kind wins.
+struct Settings {
+  std::optional<int64_t> prefetch;  // only where it ends the chain
+  Budget budget;
+  DatasetOptions options;
+};
+Settings settings_of(const Node& root);
+
+struct Run {
+  NodeRef root;
+  Settings settings;
+  Statistics statistics;
+  std::shared_ptr<MemoryBudget> budget;
+  std::vector<std::shared_ptr<Quarantine>> quarantines;
+  std::vector<std::string> notes;  // what was repaired, fused or added
+  std::string replay;              // why a restore makes elements again
+  bool random_access = false, ordered = true, page_locked = false;
+  bool tunes_workers = false, tunes_depth = false;
+  RunnerStats* stats = nullptr;  // of the last stage; none: it has not run
+  int64_t begin_ns = 0;
+  std::atomic<int64_t> elapsed_ns = 0;  // up to the latest batch
+};
+
+std::string explain_text(const Run& run);
+std::string explain_as_json(const Run& run);
+
+}  // namespace stoker::data

@@ -1,0 +1,54 @@
+// What is measured while a pipeline runs: per stage, always on, sampled where a clock reading would
+// cost more than the work. Thread-safe; explain(), the doctor and the progress bar read the same
+// numbers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "base/counters.h"
+
+namespace stoker::data {
+
+class Node;
+
+// A function of elements. Time is of the sampled calls; `calls` counts all.
+struct StageStats {
+  const Node* node = nullptr;
+  std::string name;
+  bool random = false;
+  Counter calls, sampled, sampled_ns, bytes;  // bytes: written by the sampled calls
+
+  double mean_ns() const {
+    int64_t count = sampled.value();
+    return count > 0 ? double(sampled_ns.value()) / double(count) : 0;
+  }
+};
+
+// A group of workers and its consumer.
+struct RunnerStats {
+  std::string name;
+  Counter delivered;        // batches or elements handed over
+  Counter items;            // rows or elements made
+  Counter busy_ns;          // of workers
+  Counter cpu_ns;           // of workers, on a core
+  Counter waited, wait_ns;  // of the consumer: how often and how long
+  Gauge workers, depth, ready;
+};
+
+class Statistics {
+ public:
+  StageStats& stage(const Node& node, std::string name);
+  RunnerStats& runner(std::string name);
+  const std::deque<StageStats>& stages() const { return stages_; }
+  const std::deque<RunnerStats>& runners() const { return runners_; }
+
+ private:
+  std::deque<StageStats> stages_;  // made while planning, by one thread
+  std::deque<RunnerStats> runners_;
+};
+
+}  // namespace stoker::data

@@ -1,0 +1,90 @@
+#include "data/runtime/tuner.h"
+
+#include <algorithm>
+
+namespace stoker::data {
+
+namespace {
+
+constexpr double kWaits = 0.01;    // of the time: the consumer is held up
+constexpr double kCalm = 0.002;    // it is not
+constexpr double kWorthIt = 1.03;  // a step that gains less is taken back
+constexpr double kIdle = 0.6;      // of the workers' time: there is one too many
+constexpr double kComputes = 0.6;  // of the busy time on a core: more than cores will not help
+constexpr int kCalmWindows = 5;
+constexpr int kLongestPause = 256;
+
+}  // namespace
+
+const TunerSettings& Tuner::observe(const TunerWindow& window) {
+  if (window.seconds <= 0 || window.delivered <= 0) return settings_;
+  double rate = window.delivered / window.seconds;
+  double waits = window.wait_seconds / window.seconds;
+
+  if (trial_ == Trial::workers || trial_ == Trial::depth) {
+    bool helped = rate > rate_before_ * kWorthIt || waits < kWaits;
+    if (!helped) {
+      settings_ = before_;
+      patience_ = next_pause_;
+      next_pause_ = std::min(next_pause_ * 2, kLongestPause);
+    } else {
+      next_pause_ = 4;
+    }
+    trial_ = Trial::none;
+    if (!helped) return settings_;
+  } else if (trial_ == Trial::fewer) {
+    if (waits > kWaits) {
+      settings_ = before_;
+      calm_ = -next_pause_;  // longer until the next attempt
+      next_pause_ = std::min(next_pause_ * 2, kLongestPause);
+    }
+    trial_ = Trial::none;
+  }
+
+  calm_ = waits < kCalm ? calm_ + 1 : std::min(calm_, 0);
+  if (waits > kWaits && patience_ > 0)
+    --patience_;
+  else if (waits > kWaits)
+    consider_more(window, rate);
+  else if (calm_ >= kCalmWindows)
+    consider_fewer(window);
+  return settings_;
+}
+
+int64_t Tuner::most_useful_workers(const TunerWindow& window) const {
+  bool computes = window.cpu_seconds > kComputes * window.busy_seconds;
+  return computes ? std::min(limits_.cores, limits_.most_workers) : limits_.most_workers;
+}
+
+// The consumer waits. Workers that are all busy: one more. Workers that have time left: batches
+// come unevenly, so more of them have to lie ready.
+void Tuner::consider_more(const TunerWindow& window, double rate) {
+  before_ = settings_;
+  rate_before_ = rate;
+  bool all_busy = window.busy_seconds > 0.85 * double(settings_.workers) * window.seconds;
+  int64_t most = most_useful_workers(window);
+  bool can_raise_workers = limits_.workers && settings_.workers < most;
+  bool can_raise_depth = limits_.depth && settings_.depth < limits_.most_depth;
+  if (can_raise_workers && (all_busy || !can_raise_depth)) {
+    settings_.workers =
+        std::min(most, settings_.workers + std::max<int64_t>(1, settings_.workers / 2));
+    settings_.depth =
+        limits_.depth ? std::max(settings_.depth, std::min(settings_.workers, limits_.most_depth))
+                      : settings_.depth;
+    trial_ = Trial::workers;
+  } else if (can_raise_depth) {
+    settings_.depth = std::min(limits_.most_depth, settings_.depth * 2);
+    trial_ = Trial::depth;
+  }
+}
+
+void Tuner::consider_fewer(const TunerWindow& window) {
+  double share = window.busy_seconds / (double(settings_.workers) * window.seconds);
+  if (!limits_.workers || settings_.workers <= 1 || share > kIdle) return;
+  before_ = settings_;
+  --settings_.workers;
+  trial_ = Trial::fewer;
+  calm_ = 0;
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,22 @@
+// Sources that read files, over a file system that tests can make fail.
+#pragma once
+
+#include <stoker/dataset.h>
+
+#include "base/file.h"
+
+namespace stoker::data {
+
+// Paths below that match, sorted. `*`, `?` and `[…]` match within a name, `**` any folders.
+std::vector<std::string> glob(const std::string& pattern, FileSystem& files);
+
+// All of a file, into memory that is used again.
+void read_whole(const std::string& path, std::string& out, FileSystem& files);
+
+FunctionRef read_file(FileSystem& files);
+Dataset image_folder(const std::string& path, const ImageFolderOptions& options, FileSystem& files);
+Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options,
+                 FileSystem& files);
+Dataset idx(const std::vector<std::string>& paths, FileSystem& files);
+
+}  // namespace stoker::data

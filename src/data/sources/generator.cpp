@@ -1,0 +1,85 @@
+// Elements that a function of the user's hands out, one after the other.
+#include <fmt/format.h>
+
+#include "data/node.h"
+#include "data/runtime/addresses.h"
+#include "data/runtime/plan.h"
+#include "data/runtime/writers.h"
+
+namespace stoker::data {
+
+namespace {
+
+class GeneratorTickets final : public Tickets {
+ public:
+  GeneratorTickets(std::function<Generator()> make, ElementSpec spec, std::string stage)
+      : make_(std::move(make)), spec_(std::move(spec)), stage_(std::move(stage)) {}
+
+  void begin(int64_t epoch) override {
+    epoch_ = epoch;
+    index_ = 0;
+    generator_ = make_();
+    if (!generator_) throw ValueError(stage_ + ": the function returned no generator");
+  }
+  bool next(Ticket& ticket) override {
+    if (!generator_) return false;
+    try {
+      std::optional<Batch> element = generator_();
+      if (!element) {
+        generator_ = nullptr;
+        return false;
+      }
+      check(*element);
+      auto held = std::make_shared<Held>();
+      held->element = std::move(*element);
+      ticket = {epoch_, index_++, 0, std::move(held)};
+      return true;
+    } catch (...) {
+      rethrow_addressed(stage_, epoch_, index_, "");
+    }
+  }
+
+ private:
+  void check(const Batch& element) const {
+    if (element.size() != spec_.size())
+      throw ShapeError(fmt::format("the generator gave {} components, but {} were declared: {}",
+                                   element.size(), spec_.size(), to_string(spec_)));
+    for (size_t i = 0; i < spec_.size(); ++i) {
+      if (!element[i].defined()) throw ShapeError(fmt::format("component {} is undefined", i));
+      check_against(spec_[i], i, element[i].dtype(), element[i].shape());
+    }
+  }
+
+  std::function<Generator()> make_;
+  ElementSpec spec_;
+  std::string stage_;
+  Generator generator_;
+  int64_t epoch_ = 0, index_ = 0;
+};
+
+class GeneratorNode final : public Node {
+ public:
+  GeneratorNode(ElementSpec spec, std::function<Generator()> make, std::string name)
+      : Node("from_generator", {}, std::move(spec), {}, false),
+        make_(std::move(make)),
+        name_(std::move(name)) {}
+  std::string details() const override { return name_.empty() ? "" : fmt::format("\"{}\"", name_); }
+  Planned plan(PlanContext&) const override {
+    Planned planned{.maker = held_maker()};
+    planned.stream = std::make_unique<GeneratorTickets>(make_, spec(), title(*this));
+    planned.replay = title(*this) + " cannot seek: it is called again up to the place";
+    return planned;
+  }
+
+ private:
+  std::function<Generator()> make_;
+  std::string name_;
+};
+
+}  // namespace
+
+Dataset from_generator(ElementSpec spec, std::function<Generator()> make, const std::string& name) {
+  return Dataset(std::make_shared<GeneratorNode>(std::move(spec), std::move(make), name));
+}
+
+}  // namespace stoker::data

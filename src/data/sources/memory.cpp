@@ -1,0 +1,118 @@
+// Elements that are in memory, or that follow from their number.
+#include <fmt/format.h>
+
+#include "data/node.h"
+#include "data/runtime/plan.h"
+
+namespace stoker::data {
+
+namespace {
+
+class SliceMaker final : public Maker {
+ public:
+  explicit SliceMaker(const std::vector<Tensor>& columns) : columns_(columns) {
+    for (const Tensor& column : columns_) {
+      Shape row = column.shape().drop_front();
+      size_t bytes = size_t(row.elements()) * size_of(column.dtype());
+      rows_.push_back({{column.dtype(), row, column.raw()}, bytes});
+    }
+  }
+  Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      ConstTensorView row = rows_[i].view;
+      row.data = static_cast<const std::byte*>(row.data) + size_t(ticket.index) * rows_[i].bytes;
+      out.copy(i, row);
+    }
+    return {ticket.epoch, ticket.index};
+  }
+
+ private:
+  struct Row {
+    ConstTensorView view;  // of row 0
+    size_t bytes;
+  };
+  std::vector<Tensor> columns_;
+  std::vector<Row> rows_;
+};
+
+class SlicesNode final : public Node {
+ public:
+  explicit SlicesNode(std::vector<Tensor> columns)
+      : Node("from_slices", {}, row_specs(columns), {columns[0].shape()[0]}, true),
+        columns_(std::move(columns)) {}
+  std::string details() const override { return fmt::format("{} rows", columns_[0].shape()[0]); }
+  Planned plan(PlanContext&) const override {
+    return {.maker = std::make_shared<SliceMaker>(columns_), .length = columns_[0].shape()[0]};
+  }
+
+ private:
+  static ElementSpec row_specs(const std::vector<Tensor>& columns) {
+    ElementSpec spec;
+    for (const Tensor& column : columns)
+      spec.push_back({column.dtype(), column.shape().drop_front()});
+    return spec;
+  }
+  std::vector<Tensor> columns_;
+};
+
+class RangeMaker final : public Maker {
+ public:
+  RangeMaker(int64_t begin, int64_t step) : begin_(begin), step_(step) {}
+  Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
+    *static_cast<int64_t*>(out.put(0, DType::int64, {})) = begin_ + ticket.index * step_;
+    return {ticket.epoch, ticket.index};
+  }
+
+ private:
+  int64_t begin_, step_;
+};
+
+class RangeNode final : public Node {
+ public:
+  RangeNode(int64_t begin, int64_t end, int64_t step)
+      : Node("range", {}, {{DType::int64, {}}}, {count(begin, end, step)}, true),
+        begin_(begin),
+        end_(end),
+        step_(step) {}
+  std::string details() const override { return fmt::format("{}, {}, {}", begin_, end_, step_); }
+  Planned plan(PlanContext&) const override {
+    return {.maker = std::make_shared<RangeMaker>(begin_, step_), .length = cardinality().count};
+  }
+
+ private:
+  static int64_t count(int64_t begin, int64_t end, int64_t step) {
+    if (step > 0) return end > begin ? (end - begin - 1) / step + 1 : 0;
+    return begin > end ? (begin - end - 1) / -step + 1 : 0;
+  }
+  int64_t begin_, end_, step_;
+};
+
+}  // namespace
+
+Dataset from_slices(std::vector<Tensor> columns) {
+  if (columns.empty()) throw ValueError("from_slices: no tensors were given");
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const Tensor& column = columns[i];
+    if (!column.defined() || column.shape().rank() == 0)
+      throw ShapeError(fmt::format("from_slices: tensor {} has no rows", i));
+    if (column.shape()[0] != columns[0].shape()[0])
+      throw ShapeError(fmt::format("from_slices: tensor {} has {} rows, tensor 0 has {}", i,
+                                   column.shape()[0], columns[0].shape()[0]));
+  }
+  return Dataset(std::make_shared<SlicesNode>(std::move(columns)));
+}
+
+Dataset from_slices(std::initializer_list<Tensor> columns) {
+  return from_slices(std::vector<Tensor>(columns));
+}
+
+Dataset from_slices(const Tensor& column) { return from_slices(std::vector<Tensor>{column}); }
+
+Dataset range(int64_t end) { return range(0, end); }
+
+Dataset range(int64_t begin, int64_t end, int64_t step) {
+  if (step == 0) throw ValueError("range: the step is 0");
+  return Dataset(std::make_shared<RangeNode>(begin, end, step));
+}
+
+}  // namespace stoker::data
