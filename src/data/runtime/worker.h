@@ -46,6 +46,13 @@ class Worker {
   // The element that place `id` of the plan owns; empty. One that `keeps` stays valid while its
   // input makes further elements.
   ScratchElement& scratch(size_t id, bool keeps = false);
+  // An object that place `id` of the plan keeps on this worker; made at the first call.
+  template <class T>
+  T& local(size_t id) {
+    if (locals_.size() <= id) locals_.resize(id + 1);
+    if (!locals_[id]) locals_[id] = std::make_shared<T>();
+    return *static_cast<T*>(locals_[id].get());
+  }
   MemoryBudget* budget() const { return budget_; }
   // True for one call in `period`: statistics are sampled where a clock reading would cost more.
   bool sample(uint32_t period) { return ++calls_ % period == 0; }
@@ -53,6 +60,7 @@ class Worker {
  private:
   MemoryBudget* budget_;
   std::vector<std::unique_ptr<ScratchElement>> scratch_;
+  std::vector<std::shared_ptr<void>> locals_;
   uint32_t calls_ = 0;
 };
 
