@@ -1,5 +1,5 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
-#   make demo | test | build | bench | peers | format | check | install PREFIX=/usr/local | clean
+#   make demo | test | build | bench | peers | fuzz | format | check | install PREFIX=/usr/local | clean
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
 PRESET ?= release
@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
-.PHONY: setup configure build test demo bench peers format check install clean
+.PHONY: setup configure build test demo bench peers fuzz format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -39,6 +39,11 @@ peers: setup
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_peers
 	@scripts/peers-setup.sh
 	@bench/peers/peers.py --build $(BUILD) $(if $(QUICK),--quick) $(PEERS)
+
+# Every parser against libFuzzer. FUZZ_SECONDS=60 each; FUZZ_ONLY="idx gzip".
+fuzz: setup
+	@scripts/setup.sh fuzz
+	@JOBS=$(JOBS) scripts/fuzz.sh
 
 format:
 	@scripts/setup.sh format

@@ -1,0 +1,140 @@
+// Writes small good inputs for the fuzz targets, one folder a target, with Stoker's own writers.
+//      fuzz_seeds FOLDER
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <stoker/error.h>
+
+#include "formats/safetensors.h"
+#include "formats/shards.h"
+#include "formats/tf_example.h"
+#include "formats/tfrecord.h"
+#include "support/deflate.h"
+#include "support/temp_dir.h"
+
+namespace {
+
+using namespace stoker;
+using test::TempDir;
+
+class Seeds {
+ public:
+  explicit Seeds(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void add(const std::string& target, const std::string& name, const std::string& bytes) {
+    std::filesystem::create_directories(folder_ / target);
+    std::ofstream file(folder_ / target / name, std::ios::binary);
+    file.write(bytes.data(), std::streamsize(bytes.size()));
+    if (!file.flush()) throw FileError((folder_ / target / name).string() + ": writing failed");
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string example() {
+  ExampleWriter writer;
+  writer.add("label", std::vector<int64_t>{7, -1});
+  writer.add("image", std::vector<std::string_view>{"\xff\xd8", "text"});
+  writer.add("box", std::vector<float>{0.5F, 1});
+  return writer.record();
+}
+
+std::string records() {
+  TempDir dir;
+  auto file = local_files().create(dir / "a", FileSystem::Write::replace);
+  TFRecordWriter writer(*file);
+  for (const std::string& record : {example(), std::string(), std::string("third")})
+    writer.write(as_bytes(record));
+  writer.flush();
+  return read_text(dir / "a");
+}
+
+void add_idx(Seeds& seeds) {
+  std::string bytes("\0\0\x08\3\0\0\0\2\0\0\0\2\0\0\0\3abcdefghijkl", 28);
+  seeds.add("idx", "uint8", bytes);
+  seeds.add("idx", "float", std::string("\0\0\x0d\1\0\0\0\2\x3f\x80\0\0\x40\0\0\0", 16));
+  seeds.add("idx", "gzip", test::gzip(bytes));
+}
+
+void add_gzip(Seeds& seeds) {
+  std::string text = "a text, a text, a text with some letters; " + std::string(300, 'x');
+  seeds.add("gzip", "gzip", '\0' + test::gzip(text));
+  seeds.add("gzip", "members", '\0' + test::gzip(text) + test::gzip("more"));
+  seeds.add("gzip", "zlib", '\1' + test::zlib(text));
+}
+
+void add_safetensors(Seeds& seeds) {
+  TempDir dir;
+  write_safetensors(dir / "a",
+                    {.tensors = {{"kernel", Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2})},
+                                 {"mask", Tensor::full({3}, 1, DType::bool_)},
+                                 {"step", Tensor::full({}, 5, DType::int64)}},
+                     .metadata = {{"format", "pt"}}});
+  seeds.add("safetensors", "three", read_text(dir / "a"));
+  write_safetensors(dir / "a", {});
+  seeds.add("safetensors", "none", read_text(dir / "a"));
+}
+
+void add_tfrecord(Seeds& seeds) {
+  seeds.add("tfrecord", "plain", '\x40' + records());
+  seeds.add("tfrecord", "repaired", '\1' + records());
+  seeds.add("tfrecord", "unchecked", '\3' + records());
+  seeds.add("tfrecord", "gzip", '\0' + test::gzip(records()));
+  seeds.add("tfrecord", "zlib", '\0' + test::zlib(records()));
+  seeds.add("tf_example", "three", example());
+}
+
+// `choices` and `spec` as fuzz_shards.cpp reads them.
+void add_shards(Seeds& seeds, const std::string& name, const std::string& spec,
+                const std::vector<TensorSpec>& specs, const std::vector<Tensor>& element) {
+  TempDir dir;
+  std::vector<ConstTensorView> views(element.begin(), element.end());
+  ShardWriter writer(dir / "a", specs, {.fingerprint = "f"});
+  for (int64_t index : {1, 0, 2}) writer.write(index, views);
+  writer.finish();
+  std::string shard = read_text(dir / "a/data-0000-00000.shard");
+  for (char choices : {0, 1, 3, 4, 7})
+    seeds.add("shards", name + std::to_string(int(choices)), choices + spec + shard);
+  std::string manifest = read_text(dir / "a/manifest.json");
+  seeds.add("shard_manifest", name, manifest.substr(0, manifest.rfind(",\"crc32c\"")));
+}
+
+void add_all(Seeds& seeds) {
+  add_idx(seeds);
+  add_gzip(seeds);
+  add_safetensors(seeds);
+  add_tfrecord(seeds);
+  auto code = [](DType dtype) { return char(dtype); };
+  add_shards(seeds, "fixed", {2, code(DType::uint8), 2, 11, 8, code(DType::int64), 0},
+             {{DType::uint8, {10, 7}}, {DType::int64, {}}},
+             {Tensor::full({10, 7}, 3, DType::uint8), Tensor::full({}, 1, DType::int64)});
+  add_shards(seeds, "variable",
+             {3, code(DType::float32), 2, 0, 3, code(DType::bytes), 1, 0, code(DType::bool_), 1, 4},
+             {{DType::float32, {-1, 2}}, {DType::bytes, {-1}}, {DType::bool_, {3}}},
+             {Tensor::full({9, 2}, 0.5), Tensor::from<std::string>({"one", "", "three"}, {3}),
+              Tensor::full({3}, 1, DType::bool_)});
+  add_shards(seeds, "small", {1, code(DType::int32), 1, 3}, {{DType::int32, {2}}},
+             {Tensor::full({2}, 1, DType::int32)});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: fuzz_seeds FOLDER\n");
+    return 2;
+  }
+  try {
+    Seeds seeds(argv[1]);
+    add_all(seeds);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fuzz_seeds: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
