@@ -23,7 +23,7 @@ class Normalize : public Step {
  public:
   Normalize(const std::vector<double>& mean, const std::vector<double>& deviation) {
     size_t channels = std::max(mean.size(), deviation.size());
-    auto fits = [&](size_t size) { return size == channels || size == 1; };
+    auto fits = [&](size_t size) { return size > 0 && (size == channels || size == 1); };
     if (!fits(mean.size()) || !fits(deviation.size()))
       throw ValueError(
           fmt::format("normalize: {} means and {} deviations; expected as many of each, "
