@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "data/image/jpeg_entropy.h"
 #include "data/image/jpeg_handle.h"
 #include "data/image/scratch.h"
 
@@ -58,6 +59,7 @@ class JpegReader::Handle {
   jpeg_decompress_struct info = {};
   JpegErrors errors = {};
   JpegScanLimit limit = {};
+  JpegEntropy entropy;
 };
 
 JpegReader::JpegReader() : handle_(std::make_unique<Handle>()) {}
@@ -73,29 +75,63 @@ int64_t JpegReader::width() const { return handle_->info.image_width; }
 int64_t JpegReader::channels() const { return channels_; }
 bool JpegReader::converts() const { return handle_->inks(); }
 
-void JpegReader::open(std::string_view bytes, int channels, int64_t max_pixels) {
+void JpegReader::read_header() {
   jpeg_decompress_struct& info = handle_->info;
   handle_->errors.guarded([&] {
     jpeg_abort_decompress(&info);  // whatever an earlier picture left
-    jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+    jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
     jpeg_read_header(&info, TRUE);
   });
+}
+
+void JpegReader::open(std::string_view bytes, int channels, int64_t max_pixels) {
+  bytes_ = bytes;
+  channels_ = channels;
+  read_header();
   if (height() * width() > max_pixels)
     throw ImageError(
         fmt::format("JPEG: {}×{} pixels, the limit is {}; raise .max_pixels to decode it", width(),
                     height(), max_pixels));
-  channels_ = channels != 0 ? channels : info.num_components == 1 ? 1 : 3;
+  if (channels == 0) channels_ = handle_->info.num_components == 1 ? 1 : 3;
+}
+
+void JpegReader::start() {
+  jpeg_decompress_struct& info = handle_->info;
   info.out_color_space = handle_->inks() ? JCS_CMYK : channels_ == 1 ? JCS_GRAYSCALE : JCS_RGB;
   info.dct_method = JDCT_ISLOW;
+  handle_->errors.guarded([&] { jpeg_start_decompress(&info); });
+  if (own_) own_ = handle_->entropy.install(info);
+}
+
+// What our own decoder does not take, libjpeg's judges.
+template <class Read>
+auto JpegReader::with_fallback(Read&& read) {
+  own_ = entropy_ == Entropy::own;
+  try {
+    return read();
+  } catch (const ImageError&) {
+    if (!own_) throw;
+  }
+  own_ = false;
+  read_header();
+  return read();
 }
 
 Pixels JpegReader::read(const Box& box, int shrink, Buffer& buffer) {
+  return with_fallback([&] { return read_box(box, shrink, buffer); });
+}
+
+void JpegReader::read_all(uint8_t* out) {
+  with_fallback([&] { read_whole(out); });
+}
+
+Pixels JpegReader::read_box(const Box& box, int shrink, Buffer& buffer) {
   jpeg_decompress_struct& info = handle_->info;
   info.scale_num = 1;
   info.scale_denom = unsigned(shrink);
+  start();
   JDIMENSION x = 0;
   handle_->errors.guarded([&] {
-    jpeg_start_decompress(&info);
     int64_t left = std::max<int64_t>(0, box.x - kMargin);
     int64_t right = std::min<int64_t>(info.output_width, box.x + box.width + kMargin);
     x = JDIMENSION(left);
@@ -111,20 +147,21 @@ Pixels JpegReader::read(const Box& box, int shrink, Buffer& buffer) {
   return {out + (box.x - int64_t(x)) * channels_, stride};
 }
 
-void JpegReader::read_all(uint8_t* out) {
+void JpegReader::read_whole(uint8_t* out) {
   jpeg_decompress_struct& info = handle_->info;
-  if (converts()) {
-    thread_local Buffer inks;
-    Pixels pixels = read({0, 0, height(), width()}, 1, inks);
-    for (int64_t y = 0; y < height(); ++y)
-      std::copy_n(static_cast<const uint8_t*>(pixels.data) + y * pixels.stride, width() * channels_,
-                  out + y * width() * channels_);
-    inks.trim();
+  if (!converts()) {
+    start();
+    read_rows(out, width() * channels_, height());
+    handle_->errors.guarded([&] { jpeg_abort_decompress(&info); });
     return;
   }
-  handle_->errors.guarded([&] { jpeg_start_decompress(&info); });
-  read_rows(out, width() * channels_, height());
-  handle_->errors.guarded([&] { jpeg_abort_decompress(&info); });
+  thread_local Buffer inks;
+  int64_t rows = height(), row_bytes = width() * channels_;
+  Pixels pixels = read_box({0, 0, rows, width()}, 1, inks);
+  for (int64_t y = 0; y < rows; ++y)
+    std::copy_n(static_cast<const uint8_t*>(pixels.data) + y * pixels.stride, row_bytes,
+                out + y * row_bytes);
+  inks.trim();
 }
 
 void JpegReader::read_rows(uint8_t* out, int64_t stride, int64_t rows) {

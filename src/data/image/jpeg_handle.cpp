@@ -30,13 +30,16 @@ void discard(j_common_ptr) {}
 
 void limit_scans(j_common_ptr info) {
   int scans = reinterpret_cast<j_decompress_ptr>(info)->input_scan_number;
-  if (scans <= kMostScans) return;
-  JpegErrors& errors = errors_of(info);
-  std::snprintf(errors.text, sizeof(errors.text), "more than %d scans", kMostScans);
-  std::longjmp(errors.jump, 1);
+  if (scans > kMostScans) leave_jpeg(info, "more scans than any picture needs");
 }
 
 }  // namespace
+
+void leave_jpeg(j_common_ptr info, const char* text) {
+  JpegErrors& errors = errors_of(info);
+  std::snprintf(errors.text, sizeof(errors.text), "%s", text);
+  std::longjmp(errors.jump, 1);
+}
 
 jpeg_error_mgr* JpegErrors::set_up() {
   jpeg_std_error(&manager);

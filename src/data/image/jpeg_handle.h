@@ -26,6 +26,9 @@ struct JpegErrors {
   }
 };
 
+// Leaves the guarded call, from inside libjpeg's callbacks.
+[[noreturn]] void leave_jpeg(j_common_ptr info, const char* text);
+
 // A picture of thousands of scans is an attack: each costs as much as the whole picture.
 inline constexpr int kMostScans = 256;
 
