@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <stoker/batch.h>
+#include <stoker/image.h>
 #include <stoker/typed_function.h>
 
 namespace stoker {
@@ -30,10 +31,6 @@ namespace stoker {
 inline constexpr int64_t AUTOTUNE = -1;
 
 struct Context;
-
-namespace image {
-class Op;
-}
 
 namespace data {
 

@@ -1,6 +1,9 @@
 #include "base/host_memory.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
+#include <cstdint>
 #include <new>
 
 namespace stoker {
@@ -11,7 +14,11 @@ constexpr std::align_val_t kAlignment{64};
 
 class OrdinaryMemory final : public HostMemory {
  public:
-  void* allocate(size_t bytes) override { return ::operator new(bytes, kAlignment); }
+  void* allocate(size_t bytes) override {
+    void* memory = ::operator new(bytes, kAlignment);
+    advise_huge_pages(memory, bytes);
+    return memory;
+  }
   void release(void* memory, size_t) noexcept override { ::operator delete(memory, kAlignment); }
   bool page_locked() const override { return false; }
 };
@@ -22,6 +29,13 @@ std::atomic<HostMemory*>& registered() {
 }
 
 }  // namespace
+
+void advise_huge_pages(void* memory, size_t bytes) {
+  constexpr uintptr_t kHuge = uintptr_t(1) << 21;
+  auto begin = (reinterpret_cast<uintptr_t>(memory) + kHuge - 1) / kHuge * kHuge;
+  auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / kHuge * kHuge;
+  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
 
 HostMemory& ordinary_memory() {
   static OrdinaryMemory memory;

@@ -14,6 +14,10 @@ class HostMemory {
   virtual bool page_locked() const = 0;
 };
 
+// Asks for huge pages where they can hold all of it but the ends: rows taken at random from a large
+// array then miss the translation buffer 512 times less often. Never fails.
+void advise_huge_pages(void* memory, size_t bytes);
+
 HostMemory& ordinary_memory();
 // What the engine of a device has registered; ordinary memory without one.
 HostMemory& pinned_memory();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/convert.h"
+#include "base/host_memory.h"
 #include "base/visit_dtype.h"
 
 namespace stoker {
@@ -29,6 +30,7 @@ std::shared_ptr<void> allocate(const TensorSpec& spec) {
   if (memory == nullptr)
     throw Error(
         fmt::format("out of host memory: a tensor {} takes {} bytes", to_string(spec), bytes));
+  advise_huge_pages(memory, bytes);
   auto release = [](void* pointer) { ::operator delete(pointer, kAlignment); };
   if (spec.dtype != DType::bytes) return {memory, release};
 

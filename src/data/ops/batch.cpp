@@ -23,6 +23,10 @@ class CountedBatchMaker final : public Maker {
                 Worker& worker) const override {
     return input_->make({.epoch = ticket.epoch, .index = ticket.index * size_ + row}, out, worker);
   }
+  void hint_row(const Ticket& ticket, int64_t row) const override {
+    int64_t index = ticket.index * size_ + row;
+    if (index < length_) input_->hint({.epoch = ticket.epoch, .index = index});
+  }
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     return make_all_rows(*this, ticket, out, worker);
   }
@@ -202,6 +206,7 @@ Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out,
   RowsInto rows(out, count);
   for (int64_t row = 0; row < count; ++row) {
     rows.begin(row);
+    maker.hint_row(ticket, row + kRowsAhead);
     maker.make_row(ticket, row, rows, worker);
   }
   return {ticket.epoch, ticket.index};

@@ -96,7 +96,7 @@ class CacheMaker final : public Maker {
     entry->index = made.index;
     entry->bytes = bytes_of(entry->element);
     int64_t bytes = entry->bytes;
-    if (!budget.try_charge(bytes)) return nullptr;
+    if (!budget.try_charge_cache(bytes)) return nullptr;
     bool kept = false;
     const Entry* found = store_->keep(index, std::move(entry), kept);
     if (!kept) budget.release(bytes);
@@ -140,7 +140,7 @@ class CacheTickets final : public Tickets {
  private:
   // Held elements are charged to the budget while they live.
   void keep(const Ticket& ticket) {
-    if (budget_->has_room(0)) {
+    if (budget_->has_room(budget_->limit() / 4)) {
       kept_.push_back(ticket);
     } else {
       fits_ = keeping_ = false;

@@ -57,7 +57,7 @@ class MapMaker final : public Maker {
     if (!made.kept) return made;
     Rng rng(mixed(key_, uint64_t(made.epoch)), uint64_t(made.index));
     try {
-      if (worker.sample(stats_.mean_ns() < kAlwaysMeasured ? kSamplePeriod : 1))
+      if (worker.sample(stats_.sample_period.load(std::memory_order_relaxed)))
         apply_measured(in, out, rng);
       else
         function_->apply(in.views(), out, rng);
@@ -66,6 +66,7 @@ class MapMaker final : public Maker {
     }
     return made;
   }
+  void hint(const Ticket& ticket) const override { input_->hint(ticket); }
   std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
 
  private:
@@ -76,6 +77,8 @@ class MapMaker final : public Maker {
     stats_.sampled_ns.add(steady_clock().now() - begin);
     stats_.sampled.add();
     stats_.bytes.add(measured.bytes);
+    stats_.sample_period.store(stats_.mean_ns() < kAlwaysMeasured ? kSamplePeriod : 1,
+                               std::memory_order_relaxed);
   }
 
   MakerRef input_;

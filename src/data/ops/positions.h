@@ -22,6 +22,7 @@ class PlacedMaker final : public Maker {
                 Worker& worker) const override {
     return input_->make_row(placed(ticket), row, out, worker);
   }
+  void hint(const Ticket& ticket) const override { input_->hint(placed(ticket)); }
   std::string origin(const Ticket& ticket) const override { return input_->origin(placed(ticket)); }
 
  private:

@@ -18,10 +18,11 @@ class MemoryBudget {
   int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   bool has_room(int64_t bytes) const { return used() + bytes <= limit_; }
 
-  bool try_charge(int64_t bytes) {
+  // What caches take: a quarter of the budget stays for what has to move.
+  bool try_charge_cache(int64_t bytes) {
     int64_t used = used_.load(std::memory_order_relaxed);
     do {
-      if (used + bytes > limit_) return false;
+      if (used + bytes > limit_ - limit_ / 4) return false;
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     note(used + bytes);
     return true;

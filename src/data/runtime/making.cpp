@@ -21,23 +21,27 @@ ConstTensorView& ScratchElement::view(size_t index) {
   return views_[index];
 }
 
+void ScratchElement::grow(Buffer& buffer, size_t bytes) {
+  bytes = std::max<size_t>(bytes, 64);
+  budget_->charge(int64_t(bytes - buffer.capacity));
+  charged_ += int64_t(bytes - buffer.capacity);
+  buffer.numbers = Tensor(DType::uint8, {int64_t(bytes)});
+  buffer.data = buffer.numbers.raw_mut();
+  buffer.capacity = bytes;
+}
+
 void* ScratchElement::put(size_t index, DType dtype, const Shape& shape) {
   while (buffers_.size() <= index) buffers_.emplace_back();
   Buffer& buffer = buffers_[index];
-  auto count = size_t(shape.elements());
+  size_t count = shape.rank() == 0 ? 1 : size_t(shape.elements());
   void* data = nullptr;
   if (dtype == DType::bytes) {
     if (buffer.strings.size() < count) buffer.strings.resize(count);
     data = buffer.strings.data();
   } else {
-    size_t bytes = std::max<size_t>(count * size_of(dtype), 64);
-    if (!buffer.numbers.defined() || buffer.numbers.bytes() < bytes) {
-      int64_t before = buffer.numbers.defined() ? int64_t(buffer.numbers.bytes()) : 0;
-      buffer.numbers = Tensor(DType::uint8, {int64_t(bytes)});
-      budget_->charge(int64_t(bytes) - before);
-      charged_ += int64_t(bytes) - before;
-    }
-    data = buffer.numbers.raw_mut();
+    size_t bytes = count * size_of(dtype);
+    if (buffer.capacity < bytes || buffer.data == nullptr) grow(buffer, bytes);
+    data = buffer.data;
   }
   view(index) = {dtype, shape, data};
   return data;

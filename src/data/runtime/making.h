@@ -48,6 +48,9 @@ class Maker {
   virtual int64_t rows(const Ticket&) const { return 0; }
   virtual Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                         Worker& worker) const;
+  // The row will be made soon: what it reads may be fetched into the caches.
+  virtual void hint_row(const Ticket&, int64_t) const {}
+  virtual void hint(const Ticket&) const {}
   // What is known about where an element comes from, a path for example; for messages.
   virtual std::string origin(const Ticket&) const { return {}; }
 };

@@ -16,7 +16,8 @@ class Permutation {
     int bits = count <= 1 ? 2 : std::bit_width(uint64_t(count) - 1);
     half_ = (bits + 1) / 2;
     mask_ = (uint64_t(1) << half_) - 1;
-    for (uint64_t round = 0; round < kRounds; ++round) keys_[round] = mixed(key, round);
+    uint64_t next = mixed(key, uint64_t(count));
+    for (uint64_t& round_key : keys_) round_key = next, next = next * 0xD1342543DE82EF95ULL + 1;
   }
 
   int64_t operator()(int64_t index) const {

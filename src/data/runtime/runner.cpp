@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "data/ops/rows_into.h"
 #include "data/runtime/writers.h"
 
 namespace stoker::data {
@@ -229,6 +230,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
       try {
         if (work.by_rows) {
           RowWriter row(work.rows, part);
+          maker->hint_row(work.tickets[0], part + kRowsAhead);
           maker->make_row(work.tickets[0], part, row, worker);
         } else {
           TensorWriter element(spec, *blocks);
@@ -319,7 +321,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void retire(std::deque<std::unique_ptr<Work>>::iterator at) {
     in_window -= size_of(**at);
     window.erase(at);
-    schedule();
+    // Waking a worker costs the consumer some microseconds: once for half a window, not each time.
+    if (active > 0 || 2 * in_window <= size_t(options.depth)) schedule();
   }
 
   // True when `out` was filled; false: this entry has nothing more.

@@ -15,12 +15,13 @@ namespace stoker::data {
 
 class Node;
 
-// A function of elements. Time is of the sampled calls; `calls` counts all.
+// A function of elements, by its sampled calls.
 struct StageStats {
   const Node* node = nullptr;
   std::string name;
   bool random = false;
-  Counter calls, sampled, sampled_ns, bytes;  // bytes: written by the sampled calls
+  std::atomic<uint32_t> sample_period = 1;  // one call in so many is measured
+  Counter sampled, sampled_ns, bytes;       // bytes: written by the sampled calls
 
   double mean_ns() const {
     int64_t count = sampled.value();

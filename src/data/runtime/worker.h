@@ -29,8 +29,11 @@ class ScratchElement final : public ElementWriter {
  private:
   struct Buffer {
     Tensor numbers;  // uint8
+    void* data = nullptr;
+    size_t capacity = 0;
     std::vector<std::string> strings;
   };
+  void grow(Buffer& buffer, size_t bytes);
   ConstTensorView& view(size_t index);
 
   MemoryBudget* budget_;

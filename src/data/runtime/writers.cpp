@@ -1,5 +1,7 @@
 #include "data/runtime/writers.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 namespace stoker::data {
@@ -60,6 +62,14 @@ void* BatchRows::row(size_t component, int64_t row, DType dtype, const Shape& sh
   if (dtype != target.spec.dtype || !(shape == target.spec.shape))
     mismatch(component, dtype, shape);
   return target.data + size_t(row) * target.row_bytes;
+}
+
+void BatchRows::copy_row(size_t component, int64_t row_index, const ConstTensorView& value) {
+  void* place = row(component, row_index, value.dtype, value.shape);
+  if (value.dtype == DType::bytes)
+    copy_values(value, {value.dtype, value.shape, place});
+  else
+    std::memcpy(place, value.data, components_[component].row_bytes);
 }
 
 void BatchRows::mismatch(size_t component, DType dtype, const Shape& shape) const {

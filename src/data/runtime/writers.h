@@ -20,6 +20,7 @@ class BatchRows {
   bool open(const ElementSpec& batch_spec, int64_t rows, BlockPool& blocks, MemoryBudget& budget);
   // Where a row goes. ShapeError when its dtype or shape differ from the other rows'.
   void* row(size_t component, int64_t row, DType dtype, const Shape& shape);
+  void copy_row(size_t component, int64_t row, const ConstTensorView& value);
   Batch take();  // when all rows are written
 
  private:
@@ -47,7 +48,7 @@ class RowWriter final : public ElementWriter {
     return batch_.row(index, row_, dtype, shape);
   }
   void copy(size_t index, const ConstTensorView& value) override {
-    copy_values(value, {value.dtype, value.shape, put(index, value.dtype, value.shape)});
+    batch_.copy_row(index, row_, value);
   }
 
  private:

@@ -1,6 +1,7 @@
 // Elements that are in memory, or that follow from their number.
 #include <fmt/format.h>
 
+#include "base/counters.h"
 #include "data/node.h"
 #include "data/runtime/plan.h"
 
@@ -15,6 +16,15 @@ class SliceMaker final : public Maker {
       Shape row = column.shape().drop_front();
       size_t bytes = size_t(row.elements()) * size_of(column.dtype());
       rows_.push_back({{column.dtype(), row, column.raw()}, bytes});
+    }
+  }
+  void hint(const Ticket& ticket) const override {
+    constexpr size_t kMost = 4096;  // beyond that the processor has understood by itself
+    for (const Row& row : rows_) {
+      const auto* data = static_cast<const std::byte*>(row.view.data);
+      data += size_t(ticket.index) * row.bytes;
+      for (size_t at = 0; at < std::min(row.bytes, kMost); at += kCacheLine)
+        __builtin_prefetch(data + at);
     }
   }
   Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
