@@ -42,10 +42,16 @@ constexpr uint8_t kNaturalOrder[64] = {
 constexpr int32_t kLong = 0x8000;
 constexpr int32_t kUnknown = kLong;
 
+// For blocks that nobody wants: what one or two symbols with their values take together.
+// ends (1 bit) | advance (7 bits) | length (8 bits); 0: not to be told from so few bits.
+constexpr uint32_t kEnds = 0x8000;
+
 struct Table {
   int32_t look[1 << kLookBits];
-  int32_t last_code[17];     // the largest code of each length, -1 where there is none
-  int32_t first_symbol[17];  // symbol index minus code
+  uint16_t skip[1 << kLookBits];
+  uint8_t code_length[1 << kLookBits];  // 0: unknown
+  int32_t last_code[17];                // the largest code of each length, -1 where there is none
+  int32_t first_symbol[17];             // symbol index minus code
   uint8_t symbols[256];
   uint8_t counts[17] = {};
   bool usable = false;
@@ -54,6 +60,7 @@ struct Table {
 
  private:
   void add(int symbol, int code, int length, bool ac);
+  uint32_t skip_entry(uint32_t bits) const;
 };
 
 // A value of `size` bits as JPEG writes it: those without the top bit are negative.
@@ -73,7 +80,24 @@ void Table::add(int symbol, int code, int length, bool ac) {
       entry = size << 16 | kLong | run << 8 | length;
     }
     look[code << rest | tail] = entry;
+    code_length[code << rest | tail] = uint8_t(length);
   }
+}
+
+uint32_t Table::skip_entry(uint32_t bits) const {
+  uint32_t advance = 0, length = 0;
+  for (int symbol = 0; symbol < 2 && length < kLookBits; ++symbol) {
+    uint32_t rest = bits << length & ((1 << kLookBits) - 1);
+    // A second code counts only where all its bits are in sight.
+    bool known = code_length[rest] != 0 && code_length[rest] + length <= kLookBits;
+    if (!known) break;
+    int32_t entry = look[rest];
+    length += uint32_t(entry & 63) + ((entry & kLong) != 0 ? uint32_t(entry >> 16) : 0);
+    int run = entry >> 8 & 127;
+    if (run == kEndOfBlock) return kEnds | advance << 8 | length;
+    advance += uint32_t(run) + 1;
+  }
+  return advance << 8 | length;
 }
 
 bool Table::build(const JHUFF_TBL* source, bool ac) {
@@ -85,6 +109,7 @@ bool Table::build(const JHUFF_TBL* source, bool ac) {
   std::copy(source->bits, source->bits + 17, counts);
   std::copy(source->huffval, source->huffval + 256, symbols);
   std::fill(look, look + (1 << kLookBits), kUnknown);
+  std::fill(code_length, code_length + (1 << kLookBits), uint8_t(0));
   int code = 0, index = 0;
   for (int length = 1; length <= 16; ++length) {
     first_symbol[length] = index - code;
@@ -96,6 +121,8 @@ bool Table::build(const JHUFF_TBL* source, bool ac) {
     last_code[length] = counts[length] != 0 ? code - 1 : -1;
     code <<= 1;
   }
+  for (uint32_t bits = 0; ac && bits < 1 << kLookBits; ++bits)
+    skip[bits] = uint16_t(skip_entry(bits));
   return usable = true;
 }
 
@@ -189,6 +216,32 @@ STOKER_INLINE bool decode_ac(Bits& bits, const Table& table, JCOEF* block) {
   return true;
 }
 
+// The same without keeping anything.
+STOKER_INLINE bool skip_ac(Bits& bits, const Table& table) {
+  int k = 1;
+  while (k < 64) {
+    bits.fill();
+    for (int step = 0; step < 2; ++step) {  // 2 · 26 bits ≤ 56
+      uint32_t entry = table.skip[bits.look()];
+      int next = k + int(entry >> 8 & 127);
+      if (__builtin_expect(entry == 0 || next > 63, 0)) {  // one by one
+        bits.fill();
+        int symbol = bits.symbol(table), size = symbol & 15;
+        if (symbol == 0) return true;
+        if (symbol < 0 || (size == 0 && symbol != 0xF0)) return false;
+        k += (symbol >> 4) + 1;
+        if (k > 64) return false;
+        bits.drop(size);
+        break;
+      }
+      bits.drop(int(entry & 63));
+      k = next;
+      if ((entry & kEnds) != 0) return true;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 struct JpegEntropy::State {
@@ -202,11 +255,14 @@ struct JpegEntropy::State {
   unsigned to_go = 0;     // MCUs of the interval
   unsigned per_row = 0;   // intervals in a row of MCUs; 0: they do not divide it
   bool skipping = false;  // the interval is outside the wanted region
+  unsigned column = 0;    // of the next MCU
 
   bool unstuff(const uint8_t* from, const uint8_t* to);
   bool find_tables(const jpeg_decompress_struct& info);
   bool begin_interval(const jpeg_decompress_struct& info, bool wanted);
   bool decode(const jpeg_decompress_struct& info, JBLOCKROW* blocks);
+  template <bool Wanted>
+  bool decode_blocks(const jpeg_decompress_struct& info, JBLOCKROW* blocks);
   bool overrun() const { return bits.next - end > 0 && (bits.next - end) * 8 > bits.count; }
 };
 
@@ -259,35 +315,48 @@ bool JpegEntropy::State::begin_interval(const jpeg_decompress_struct& info, bool
   to_go = info.restart_interval;
   skipping = false;
   if (per_row > 0) {
-    unsigned column = unsigned(interval % per_row) * info.restart_interval;
-    skipping = !wanted || column > info.master->last_iMCU_col ||
-               column + info.restart_interval <= info.master->first_iMCU_col;
+    unsigned first_column = unsigned(interval % per_row) * info.restart_interval;
+    skipping = !wanted || first_column > info.master->last_iMCU_col ||
+               first_column + info.restart_interval <= info.master->first_iMCU_col;
   }
   ++interval;
   return true;
 }
 
+template <bool Wanted>
+bool JpegEntropy::State::decode_blocks(const jpeg_decompress_struct& info, JBLOCKROW* blocks) {
+  Bits local = bits;
+  for (int block = 0; block < info.blocks_in_MCU; ++block) {
+    int index = info.MCU_membership[block];
+    const jpeg_component_info& component = *info.cur_comp_info[index];
+    const Table& ac_table = ac[component.ac_tbl_no];
+    int difference = 0;
+    if (!decode_dc(local, dc[component.dc_tbl_no], difference)) return false;
+    int value = last_dc[index] += difference;
+    if (value != JCOEF(value)) return false;
+    if constexpr (Wanted) {
+      (*blocks[block])[0] = JCOEF(value);
+      if (!decode_ac(local, ac_table, *blocks[block])) return false;
+    } else {
+      if (!skip_ac(local, ac_table)) return false;
+    }
+  }
+  bits = local;
+  return !overrun();
+}
+
 bool JpegEntropy::State::decode(const jpeg_decompress_struct& info, JBLOCKROW* blocks) {
+  unsigned current = column;
+  column = current + 1 == info.MCUs_per_row ? 0 : current + 1;
   if (info.restart_interval != 0) {
     if (to_go == 0 && !begin_interval(info, blocks != nullptr)) return false;
     --to_go;
     if (skipping) return true;
   }
-  JBLOCK unused;
-  Bits local = bits;
-  for (int block = 0; block < info.blocks_in_MCU; ++block) {
-    int index = info.MCU_membership[block];
-    const jpeg_component_info& component = *info.cur_comp_info[index];
-    JCOEF* out = blocks != nullptr ? *blocks[block] : unused;
-    int difference = 0;
-    if (!decode_dc(local, dc[component.dc_tbl_no], difference)) return false;
-    int value = last_dc[index] += difference;
-    if (value != JCOEF(value)) return false;
-    out[0] = JCOEF(value);
-    if (!decode_ac(local, ac[component.ac_tbl_no], out)) return false;
-  }
-  bits = local;
-  return !overrun();
+  // libjpeg transforms these columns only (decompress_onepass).
+  bool wanted = blocks != nullptr && current >= info.master->first_iMCU_col &&
+                current <= info.master->last_iMCU_col;
+  return wanted ? decode_blocks<true>(info, blocks) : decode_blocks<false>(info, blocks);
 }
 
 JpegEntropy::JpegEntropy() : state_(std::make_unique<State>()) {}
@@ -306,6 +375,7 @@ bool JpegEntropy::install(jpeg_decompress_struct& info) {
   state.interval = 0;
   state.to_go = 0;
   state.skipping = false;
+  state.column = 0;
   state.per_row =
       restart != 0 && info.MCUs_per_row % restart == 0 ? info.MCUs_per_row / restart : 0;
   if (restart == 0 && !state.begin_interval(info, true)) return false;
