@@ -110,9 +110,11 @@ struct DatasetOptions {
 };
 
 struct IterateOptions {
-  int64_t epoch = 0;                 // the first
-  int64_t epochs = 1;                // how many follow each other; 0: without end
-  std::string state = {};            // go on where Iterator::state() was taken
+  int64_t epoch = 0;       // the first
+  int64_t epochs = 1;      // how many follow each other; 0: without end
+  std::string state = {};  // go on where Iterator::state() was taken
+  // Replays what Iterator::order() gave: one epoch, random access only.
+  std::vector<int64_t> order = {};
   const Context* context = nullptr;  // nullptr: the default one
 };
 
@@ -212,6 +214,9 @@ class Iterator {
 
   // Where the walk stands, for IterateOptions::state: small, and exact at any thread count.
   std::string state() const;
+  // Which elements next() has returned in this epoch, by their numbers in the deterministic order;
+  // kept for chains with deterministic = false, whose order is another each time.
+  std::vector<int64_t> order() const;
   std::vector<BadElement> quarantine() const;
   std::string explain() const;
   std::string explain_json() const;

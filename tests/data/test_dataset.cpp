@@ -149,6 +149,23 @@ TEST(Dataset, GoesOnWhereAStateWasTaken) {
   EXPECT_EQ(resumed.next(), nullptr);
 }
 
+TEST(Dataset, ReplaysTheOrderOfAnUnorderedWalk) {
+  Dataset dataset = range(200).map([](int64_t x) { return x; }, {.deterministic = false}).batch(2);
+  Iterator walk = dataset.iterate();
+  std::vector<Batch> seen;
+  while (const Batch* batch = walk.next()) {
+    seen.push_back(*batch);
+    if (seen.size() == 60) break;
+  }
+  Iterator again = dataset.iterate({.order = walk.order()});
+  for (const Batch& batch : seen) {
+    const Batch* replayed = again.next();
+    ASSERT_NE(replayed, nullptr);
+    EXPECT_EQ((*replayed)[0], batch[0]);
+  }
+  EXPECT_EQ(again.next(), nullptr);
+}
+
 TEST(Dataset, ExplainsItself) {
   Dataset dataset =
       range(100).shuffle().map([](int64_t x) { return x; }, {.name = "same"}).batch(10);

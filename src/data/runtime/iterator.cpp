@@ -8,6 +8,7 @@
 #include "base/cores.h"
 #include "base/file.h"
 #include "base/memory_info.h"
+#include "data/ops/positions.h"
 #include "data/ops/settings.h"
 
 namespace stoker::data {
@@ -34,6 +35,23 @@ int64_t core_limit(const Settings& settings, int pipeline_threads) {
 
 }  // namespace
 
+namespace {
+
+// The elements of a plan that `order` names, in that order.
+Planned replayed(Planned planned, const std::vector<int64_t>& order) {
+  if (!planned.length)
+    throw ValueError("iterate: an order can only be replayed with random access");
+  for (int64_t index : order)
+    if (index < 0 || index >= *planned.length)
+      throw ValueError(fmt::format("iterate: the order names element {}, but there are {}", index,
+                                   *planned.length));
+  planned.limits.ordered = true;
+  return placed(std::move(planned), int64_t(order.size()),
+                [order](int64_t&, int64_t& index) { index = order[size_t(index)]; });
+}
+
+}  // namespace
+
 Settings settings_of(const Node& root) {
   Settings settings;
   bool at_end = true, has_budget = false, has_options = false;
@@ -55,7 +73,8 @@ int threads_for(const Settings& settings, const Context& context) {
   return int(context.threads.pipeline > 0 ? cores : std::max(cores, kWaitingThreads));
 }
 
-Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin) {
+Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin,
+               const std::vector<int64_t>& order) {
   Plan plan;
   plan.run = std::make_shared<Run>();
   Run& run = *plan.run;
@@ -69,6 +88,7 @@ Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads
   const Node* last = root.get();
   while (dynamic_cast<const SettingsNode*>(last) != nullptr) last = last->input().get();
   Planned planned = last->plan(context);
+  if (!order.empty()) planned = replayed(std::move(planned), order);
   run.random_access = planned.length.has_value();
   run.replay = planned.replay;
   run.ordered = planned.limits.ordered;
@@ -139,7 +159,7 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options) {
   }
   int threads = threads_for(settings, context);
   pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .name = "pipeline"});
-  Plan plan = make_plan(root, seed_, pool_.get(), threads, context.pin);
+  Plan plan = make_plan(root, seed_, pool_.get(), threads, context.pin, options.order);
   run_ = std::move(plan.run);
   runner_ = std::move(plan.runner);
   if (run_->tunes_workers || run_->tunes_depth) {
@@ -235,6 +255,8 @@ bool Iterator::finished() const { return impl_->finished(); }
 std::string Iterator::state() const { return impl_->state(); }
 std::string Iterator::explain() const { return explain_text(*impl_->run()); }
 std::string Iterator::explain_json() const { return explain_as_json(*impl_->run()); }
+
+std::vector<int64_t> Iterator::order() const { return impl_->order(); }
 
 std::vector<BadElement> Iterator::quarantine() const {
   std::vector<BadElement> all;

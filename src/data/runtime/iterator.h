@@ -12,7 +12,9 @@ struct Plan {
   TunerSettings start;
   Tuner::Limits limits;
 };
-Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin);
+// `order`: the elements to make, instead of all in their order.
+Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin,
+               const std::vector<int64_t>& order = {});
 // Most threads that workers of this chain could use.
 int threads_for(const Settings& settings, const Context& context);
 
@@ -24,6 +26,7 @@ class Iterator::Impl {
   int64_t epoch() const;
   bool finished() const { return finished_; }
   std::string state() const;
+  std::vector<int64_t> order() const { return runner_->order(); }
   const std::shared_ptr<Run>& run() const { return run_; }
 
  private:

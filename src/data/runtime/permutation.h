@@ -28,7 +28,7 @@ class Permutation {
   }
 
  private:
-  static constexpr uint64_t kRounds = 6;
+  static constexpr uint64_t kRounds = 4;
 
   uint64_t once(uint64_t at) const {
     uint64_t left = at >> half_, right = at & mask_;

@@ -308,6 +308,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   }
 
   void pass(int64_t number) {
+    if (!options.ordered) order.push_back(number);
     if (number == position.passed)
       ++position.passed;
     else
@@ -363,6 +364,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
       Work& work = **at;
       if (work.epoch_end) {
         position = {work.epoch + 1, 0, {}};
+        order.clear();
         retire(at);
         return Outcome::epoch_end;
       }
@@ -429,6 +431,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   std::set<int64_t> already;          // tickets of this epoch that were delivered before a restore
   int64_t mean_part_ns = 0;
   Position position;
+  std::vector<int64_t> order;  // of this epoch, where it is not that of the tickets
   std::exception_ptr failed;
   std::vector<std::unique_ptr<Worker>> idle_workers;
   std::unique_ptr<Worker> consumer_worker;
@@ -462,6 +465,7 @@ void Runner::begin(const Position& from, int64_t epochs) {
   state.failed = nullptr;
   state.starved = false;
   state.position = from;
+  state.order.clear();
   state.already = from.ahead;
   state.epoch_pulled = from.epoch;
   state.number_pulled = from.passed;
@@ -480,6 +484,11 @@ Runner::Outcome Runner::next(Batch& out, Made& made) { return state_->next(out, 
 Runner::Position Runner::position() const {
   std::lock_guard lock(state_->mutex);
   return state_->position;
+}
+
+std::vector<int64_t> Runner::order() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->order;
 }
 
 void Runner::set_workers(int64_t workers) {

@@ -49,6 +49,7 @@ class Runner {
   Outcome next(Batch& out, Made& made);
 
   Position position() const;
+  std::vector<int64_t> order() const;  // ticket numbers delivered in this epoch; unordered only
   void set_workers(int64_t workers);
   void set_depth(int64_t depth);
   int64_t workers() const;

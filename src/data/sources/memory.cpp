@@ -19,7 +19,7 @@ class SliceMaker final : public Maker {
     }
   }
   void hint(const Ticket& ticket) const override {
-    constexpr size_t kMost = 4096;  // beyond that the processor has understood by itself
+    constexpr size_t kMost = 512;  // from there on the processor has understood by itself
     for (const Row& row : rows_) {
       const auto* data = static_cast<const std::byte*>(row.view.data);
       data += size_t(ticket.index) * row.bytes;
