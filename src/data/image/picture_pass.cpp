@@ -62,8 +62,8 @@ PicturePass::PicturePass(const Pass& pass, Workspace& workspace, const Kernels& 
 void PicturePass::run(const ConstTensorView& in, void* out) {
   if (pass_.out.shape.elements() == 0) return;
   bool contrast = pass_.pointwise_count > 0 && pass_.pointwise[0].kind == Pointwise::Kind::contrast;
-  std::vector<double> means;
-  if (contrast) means = channel_means(pass_, in.data, kernels_);
+  std::span<const double> means;
+  if (contrast) means = channel_means(pass_, in.data, workspace_, kernels_);
   PointwiseChain chain(pass_, workspace_, kernels_, means);
   if (geometry_.identity() && pass_.decoder == nullptr) return copy_flat(in, chain, out);
   if (geometry_.identity() && chain.empty())

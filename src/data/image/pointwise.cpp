@@ -1,5 +1,6 @@
 #include "data/image/pointwise.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "data/image/workspace.h"
@@ -11,6 +12,19 @@ namespace {
 constexpr double kRequantise = 255.5 / 255;
 
 }  // namespace
+
+template <class Scale, class Offset>
+Affine PointwiseChain::repeated(const Scale& scale_of, const Offset& offset_of) {
+  int64_t period = kPeriodPixels * pass_.channels;
+  float* scale = coefficients_;
+  float* offset = coefficients_ + period;
+  coefficients_ += 2 * period;
+  for (int64_t i = 0; i < period; ++i) {
+    scale[i] = float(scale_of(i % pass_.channels));
+    offset[i] = float(offset_of(i % pass_.channels));
+  }
+  return {scale, offset, period};
+}
 
 PointwiseChain::PointwiseChain(const Pass& pass, Workspace& workspace, const Kernels& kernels,
                                std::span<const double> means)
@@ -24,8 +38,8 @@ PointwiseChain::PointwiseChain(const Pass& pass, Workspace& workspace, const Ker
                                                         size_t(kPeriodPixels * pass.channels));
   // Saturation works on floats in place: bytes are widened first.
   if (from_bytes_ && pass.pointwise[0].kind == Pointwise::Kind::saturation) {
-    std::vector<double> ones(size_t(pass.channels), 1), zeros(size_t(pass.channels), 0);
-    stages_[size_t(count_++)].affine = repeated(ones.data(), zeros.data());
+    stages_[size_t(count_++)].affine =
+        repeated([](int64_t) { return 1.0; }, [](int64_t) { return 0.0; });
   }
   for (int i = 0; i < pass.pointwise_count; ++i) add(pass.pointwise[size_t(i)], means);
 }
@@ -37,26 +51,16 @@ void PointwiseChain::add(const Pointwise& change, std::span<const double> means)
   stage.saturation = change.kind == Pointwise::Kind::saturation;
   if (change.kind == Pointwise::Kind::affine) {
     const double* scales = workspace_.plan.coefficients().data() + change.coefficients;
-    stage.affine = repeated(scales, scales + pass_.channels);
+    const double* offsets = scales + pass_.channels;
+    stage.affine = repeated([&](int64_t channel) { return scales[channel]; },
+                            [&](int64_t channel) { return offsets[channel]; });
   }
   if (change.kind == Pointwise::Kind::contrast) {
-    double unit = change.quantised ? kRequantise : 1;
-    std::vector<double> scales(size_t(pass_.channels), change.factor * unit), offsets;
-    for (double mean : means) offsets.push_back(mean * (1 - change.factor) * unit);
-    stage.affine = repeated(scales.data(), offsets.data());
+    double factor = change.factor, unit = change.quantised ? kRequantise : 1;
+    stage.affine =
+        repeated([&](int64_t) { return factor * unit; },
+                 [&](int64_t channel) { return means[size_t(channel)] * (1 - factor) * unit; });
   }
-}
-
-Affine PointwiseChain::repeated(const double* scales, const double* offsets) {
-  int64_t period = kPeriodPixels * pass_.channels;
-  float* scale = coefficients_;
-  float* offset = coefficients_ + period;
-  coefficients_ += 2 * period;
-  for (int64_t i = 0; i < period; ++i) {
-    scale[i] = float(scales[i % pass_.channels]);
-    offset[i] = float(offsets[i % pass_.channels]);
-  }
-  return {scale, offset, period};
 }
 
 void PointwiseChain::apply(const void* in, int64_t pixels, void* out) {
@@ -102,17 +106,20 @@ void PointwiseChain::last(const float* floats, int64_t pixels, void* out) {
                          static_cast<uint8_t*>(out));
 }
 
-std::vector<double> channel_means(const Pass& pass, const void* in, const Kernels& kernels) {
+std::span<const double> channel_means(const Pass& pass, const void* in, Workspace& workspace,
+                                      const Kernels& kernels) {
   int64_t pixels = pass.source_height * pass.source_width, period = kPeriodPixels * pass.channels;
-  std::vector<double> sums(size_t(period), 0), means(size_t(pass.channels), 0);
+  std::vector<double>&sums = workspace.sums, &means = workspace.means;
+  sums.assign(size_t(period), 0);
+  means.assign(size_t(pass.channels), 0);
   if (pass.in.dtype == DType::float32) {
     kernels.sum_columns_f32(static_cast<const float*>(in), pixels * pass.channels, period,
                             sums.data());
   } else {
-    std::vector<uint32_t> counts(size_t(period), 0);
+    workspace.counts.assign(size_t(period), 0);
     kernels.sum_columns_u8(static_cast<const uint8_t*>(in), pixels * pass.channels, period,
-                           counts.data());
-    sums.assign(counts.begin(), counts.end());
+                           workspace.counts.data());
+    std::copy(workspace.counts.begin(), workspace.counts.end(), sums.begin());
   }
   for (int64_t i = 0; i < period; ++i)
     means[size_t(i % pass.channels)] += sums[size_t(i)] / double(pixels);

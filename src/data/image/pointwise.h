@@ -29,7 +29,9 @@ class PointwiseChain {
   };
 
   void add(const Pointwise& change, std::span<const double> means);
-  Affine repeated(const double* scales, const double* offsets);
+  // From functions of the channel.
+  template <class Scale, class Offset>
+  Affine repeated(const Scale& scale_of, const Offset& offset_of);
   void first(const void* in, int64_t pixels, float* floats);
   void last(const float* floats, int64_t pixels, void* out);
 
@@ -42,7 +44,8 @@ class PointwiseChain {
   int count_ = 0;
 };
 
-// The mean of each channel of `pixels` pixels.
-std::vector<double> channel_means(const Pass& pass, const void* in, const Kernels& kernels);
+// The mean of each channel of the pass's source; kept in the workspace.
+std::span<const double> channel_means(const Pass& pass, const void* in, Workspace& workspace,
+                                      const Kernels& kernels);
 
 }  // namespace stoker::image

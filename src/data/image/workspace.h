@@ -18,6 +18,8 @@ struct Workspace {
   Buffer line;           // of the source's width: rows mixed, columns not yet
   Buffer row, floats;    // of the result's width: before and during pointwise changes
   Buffer coefficients;
+  std::vector<double> sums, means;  // of channels, for contrast
+  std::vector<uint32_t> counts;
   Taps rows, columns;
 
   static Workspace& of_thread();
