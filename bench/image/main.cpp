@@ -16,7 +16,7 @@
 #include "common/report.h"
 #include "common/timing.h"
 #include "data/image/run.h"
-#include "image/photos.h"
+#include "common/photos.h"
 #include "image/worker.h"
 
 namespace stoker::bench {

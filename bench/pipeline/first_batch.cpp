@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <stoker/dataset.h>
 
+#include "common/photos.h"
 #include "common/timing.h"
-#include "pipeline/pictures.h"
 #include "pipeline/rows.h"
 
 namespace stoker::bench {
@@ -21,7 +21,9 @@ void measure_first_batch(const Wanted& wanted, Report& report) {
   if (!wanted(name)) return;
   constexpr int kClasses = 100, kFiles = 1000;
   fs::path root = fs::temp_directory_path() / fmt::format("stoker-first-batch-{}", getpid());
-  std::string picture = encoded_picture(64, 64, 1);
+  Tensor small =
+      (image::decode_jpeg() | image::resize(64, 64) | image::encode_jpeg())(generate_photos(1)[0]);
+  const std::string& picture = *small.data<std::string>();
   for (int label = 0; label < kClasses; ++label) {
     fs::path folder = root / fmt::format("class{:03}", label);
     fs::create_directories(folder);

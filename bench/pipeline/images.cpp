@@ -7,8 +7,8 @@
 #include <stoker/dataset.h>
 
 #include "base/cores.h"
+#include "common/photos.h"
 #include "common/timing.h"
-#include "pipeline/pictures.h"
 #include "pipeline/rows.h"
 
 namespace stoker::bench {
@@ -36,7 +36,9 @@ int64_t count_images(Iterator& iterator, int64_t batches) {
 void measure_images(const std::string& photos, const Wanted& wanted, Report& report) {
   std::string name = "decode + random-resized-crop 224 + flip";
   if (!wanted(name)) return;
-  std::vector<std::string> encoded = pictures(photos, 256);
+  std::vector<std::string> encoded;
+  for (const Tensor& photo : photos.empty() ? generate_photos(40) : read_photos(photos))
+    encoded.push_back(*photo.data<std::string>());
   auto count = int64_t(encoded.size());
   Dataset source = from_slices(Tensor::from(encoded, {count}));
   std::filesystem::path saved =

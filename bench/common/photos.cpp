@@ -1,4 +1,4 @@
-#include "image/photos.h"
+#include "common/photos.h"
 
 #include <algorithm>
 #include <cmath>
