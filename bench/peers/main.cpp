@@ -1,5 +1,7 @@
 // Stoker's side of `make peers`: the worker programs that the driver (peers.py) starts.
 //   bench_peers step | start | fit JOB | matmul | version
+//   bench_peers profile MODEL/BATCH     where the time of a step goes, for whoever wants to make it
+//   faster
 // Alone, as `make bench` starts it, it has nothing to measure and writes an empty list of rows.
 #include <cstdlib>
 #include <fstream>
@@ -29,6 +31,8 @@ int run(const std::string& command, const std::string& argument) {
     stoker::peers::start();
   } else if (command == "fit") {
     stoker::peers::fit(argument);
+  } else if (command == "profile") {
+    stoker::peers::profile(argument);
   } else if (command == "matmul") {
     std::cout << nlohmann::json{{"gflop_s", stoker::bench::MatmulPeak(threads()).measure(20) / 1e9}}
               << std::endl;

@@ -12,7 +12,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/profile.h"
+#include "common/training_step.h"
 #include "models.h"
+#include "train/program_cache.h"
 
 namespace stoker::peers {
 namespace {
@@ -50,6 +53,11 @@ class Training {
   }
 
   int64_t parameters() const { return trainable_parameters(model_); }
+
+  void print_profile() {
+    bench::print_profile(*bench::training_program(model_, batches_[0]).program,
+                         batches_[0].tensors(), 100, std::cout);
+  }
 
   double run(int n) {
     Logs logs;
@@ -92,6 +100,12 @@ class Session {
 };
 
 }  // namespace
+
+void profile(const std::string& workload) {
+  const size_t slash = workload.find('/');
+  if (slash == std::string::npos) throw ValueError("profile: expected MODEL/BATCH");
+  Training(workload.substr(0, slash), std::stoll(workload.substr(slash + 1))).print_profile();
+}
 
 void serve_steps() {
   Session session;

@@ -2,8 +2,13 @@
 // stdout, as workers/protocol.py describes.
 #pragma once
 
+#include <string>
+
 namespace stoker::peers {
 
 void serve_steps();
+
+// Every kernel of the step with its time; `workload` is "residual/32".
+void profile(const std::string& workload);
 
 }  // namespace stoker::peers

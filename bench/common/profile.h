@@ -2,12 +2,14 @@
 #pragma once
 
 #include <iosfwd>
+#include <vector>
 
-#include "common/training_step.h"
+#include "engine/backend.h"
 
 namespace stoker::bench {
 
 // Median and best microseconds of every kernel over some steps, and what it reaches.
-void print_profile(TrainingStep& step, int steps, std::ostream& out);
+void print_profile(Program& program, const std::vector<Tensor>& batch, int steps,
+                   std::ostream& out);
 
 }  // namespace stoker::bench

@@ -1,4 +1,4 @@
-#include "step/profile.h"
+#include "common/profile.h"
 
 #include <ostream>
 
@@ -8,12 +8,13 @@
 
 namespace stoker::bench {
 
-void print_profile(TrainingStep& step, int steps, std::ostream& out) {
-  const std::vector<KernelInfo>& kernels = step.program().kernels();
+void print_profile(Program& program, const std::vector<Tensor>& batch, int steps,
+                   std::ostream& out) {
+  const std::vector<KernelInfo>& kernels = program.kernels();
   std::vector<Samples> samples(kernels.size());
   std::vector<int64_t> nanoseconds;
   for (int i = 0; i < steps + 3; ++i) {
-    step.program().run_timed(step.batch(), nanoseconds);
+    program.run_timed(batch, nanoseconds);
     for (size_t k = 0; i >= 3 && k < kernels.size(); ++k)
       samples[k].add(double(nanoseconds[k]) * 1e-9);
   }
