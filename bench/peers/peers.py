@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The same work in Stoker, Keras, tf.data, PyTorch, libtorch and Grain, side by side in one run (`make peers`).
 
-    peers.py [--quick | --smoke] [--only b,d] [--mnist DIR] [--photos DIR] [--build build/release] [--threads N] [--out DIR]
+    peers.py [--quick | --smoke] [--only b/cnn64,d] [--mnist DIR] [--photos DIR] [--build build/release] [--threads N]
+             [--lock FILE] [--out DIR]
 
-The full run takes about half an hour on two cores and writes bench/results/peers-DATE.json and docs/performance.md;
---quick takes some minutes and writes both under build/peers; --smoke only shows that everything runs. Rows of sections that --only leaves out are taken from the
-newest full result of the same machine. --report only writes the page again, for example after an edit of notes.md.
+The full run takes about an hour on two cores and writes bench/results/peers-DATE.json and docs/performance.md; --quick takes
+some minutes and writes both under build/peers; --smoke only shows that everything runs. Rows that --only leaves out are
+taken from the newest result of the same machine. On a machine with other work, --lock FILE holds that file's lock
+exclusively (flock) while a row is measured and lets it go between rows: others do their work under its shared lock.
+--report only writes the page again, for example after an edit of notes.md.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 from harness import machine, report, sections, systems  # noqa: E402
+from harness.quiet import Quiet  # noqa: E402
 from harness.rows import Row, Settings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,11 +42,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
                       help="some minutes instead of half an hour")
     mode.add_argument("--smoke", dest="mode", action="store_const", const="smoke", help="each row once: figures mean nothing")
-    parser.add_argument("--only", default="a,b,c,d", help="sections, for example b,d")
+    parser.add_argument("--only", default="a,b,c,d", help="sections or workloads, for example a,b/cnn64,b/mlp/32,d/start")
     parser.add_argument("--mnist", type=Path, help="folder with the IDX files of MNIST (default: drawn digits)")
     parser.add_argument("--photos", type=Path, help="folder with .jpg files (default: painted ones)")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--threads", type=int, default=machine.usable_cores())
+    parser.add_argument("--lock", type=Path, help="a file whose lock is held while a row is measured")
+    parser.add_argument("--pause", type=float, default=60.0, help="seconds between two rows under --lock (default 60)")
     parser.add_argument("--out", type=Path, help="where results go instead")
     parser.add_argument("--publish", action="store_true", help="a quick run too goes to bench/results and docs")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the page from the newest result")
@@ -67,10 +73,10 @@ def prepare_data(options: argparse.Namespace, found: Mapping[str, systems.System
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    asked = options.only.split(",")
-    unknown = [section for section in asked if section not in sections.TITLES]
+    asked = sections.Asked(options.only.split(","))
+    unknown = asked.unknown()
     if unknown:
-        sys.exit(f"peers: unknown section {', '.join(unknown)}; there are {', '.join(sections.TITLES)}")
+        sys.exit(f"peers: nothing is called {', '.join(unknown)}; there are {', '.join(sections.WORKLOADS)}")
     work = systems.cache_dir() / "peers-work"
     sections.clear_work(work)
     say("looking for peers")
@@ -79,17 +85,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         say(f"  {system.label}: {'here' if system.present else 'missing: ' + system.missing}")
     settings = Settings.make(options.mode, options.threads)
     data = prepare_data(options, found)
-    bench = sections.Bench(found, settings, data, work, options.build.resolve(), say)
+    quiet = Quiet(options.lock, options.pause)
+    bench = sections.Bench(found, settings, data, work, options.build.resolve(), say, asked, quiet)
     say("limits of the machine")
-    limits = sections.limits(bench)
+    with quiet:
+        limits = sections.limits(bench)
     rows: list[Row] = []
-    if "a" in asked:
+    if asked.any("a"):
         rows += sections.pipelines(bench)
-    if "b" in asked:
+    if asked.any("b"):
         rows += sections.steps(bench, max(limits["matmul_gflop_s"].values(), default=None))
-    if "c" in asked:
+    if asked.any("c"):
         rows += sections.fits(bench)
-    if "d" in asked:
+    if asked.any("d"):
         rows += sections.start_size_build(bench)
     return {
         "date": datetime.date.today().isoformat(),
@@ -121,12 +129,15 @@ def newest(folder: Path) -> dict[str, Any] | None:
 
 
 def merge(results: dict[str, Any], earlier: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Sections that were not measured now stay as they were, if the machine and the systems are the same."""
+    """Rows that were not measured now stay as they were, if the machine is the same; the result names every command."""
     if earlier is None or any(earlier["machine"][name] != results["machine"][name] for name in ("cpu", "cores", "gpus")):
         return results
-    measured = {row["id"].split("/")[0] for row in results["rows"]}
-    kept = [row for row in earlier["rows"] if row["id"].split("/")[0] not in measured]
-    results["rows"] = sorted(results["rows"] + kept, key=lambda row: row["id"].split("/")[0])
+    measured = {row["id"] for row in results["rows"]}
+    kept = [row for row in earlier["rows"] if row["id"] not in measured and sections.is_row(row["id"])]
+    if kept:
+        before = [*earlier.get("earlier_commands", []), f"{earlier['date']}: {earlier['command']}"]
+        results["earlier_commands"] = list(dict.fromkeys(before))
+    results["rows"] = sorted(results["rows"] + kept, key=lambda row: sections.order(row["id"]))
     return results
 
 

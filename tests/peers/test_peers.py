@@ -13,9 +13,10 @@ sys.path.insert(0, str(HERE.parents[1] / "bench" / "peers"))
 sys.dont_write_bytecode = True
 
 import peers  # noqa: E402
-from harness import flops, report  # noqa: E402
+from harness import flops, report, sections  # noqa: E402
 from harness.blocks import check_same_work, contenders, take_turns  # noqa: E402
 from harness.process import Spawn, Worker, WorkerError, group_memory  # noqa: E402
+from harness.quiet import Quiet  # noqa: E402
 from harness.rows import Cell, Row, Settings  # noqa: E402
 from harness.stats import Summary, best, block_size, gain, percentile  # noqa: E402
 
@@ -226,14 +227,40 @@ class Page(unittest.TestCase):
         self.assertEqual(report.replace_between("no marks", "peers", "new"), "no marks")
 
 
+class Asking(unittest.TestCase):
+    def test_a_section_a_model_or_one_row(self):
+        self.assertIn("b/cnn64/32", sections.Asked(["b"]))
+        self.assertIn("b/cnn64/32", sections.Asked(["a", "b/cnn64"]))
+        self.assertNotIn("b/cnn64/32", sections.Asked(["b/cnn64/128"]))
+        self.assertTrue(sections.Asked(["b/mlp"]).any("b"))
+        self.assertFalse(sections.Asked(["b/mlp"]).any("d"))
+        self.assertEqual(sections.Asked(["b/cnn64", "b/cnn6", "e"]).unknown(), ["b/cnn6", "e"])
+
+    def test_the_lock_is_held_inside_and_free_outside(self):
+        with tempfile.NamedTemporaryFile() as file:
+            quiet = Quiet(Path(file.name))
+            command = ["flock", "--nonblock", "--shared", file.name, "true"]
+            with quiet:
+                self.assertEqual(subprocess.run(command, check=False).returncode, 1)
+            self.assertEqual(subprocess.run(command, check=False).returncode, 0)
+
+
 class Merging(unittest.TestCase):
-    def test_sections_that_were_not_measured_stay(self):
-        merged = peers.merge(results([row("b/x", stoker=1.0)]), results([row("a/y", keras=1.0), row("b/old", keras=1.0)]))
-        self.assertEqual([entry["id"] for entry in merged["rows"]], ["a/y", "b/x"])
+    def test_rows_that_were_not_measured_stay(self):
+        before = results([row("b/cnn64/128", keras=1.0), row("b/mlp/32", keras=1.0), row("a/memory/first", keras=1.0)])
+        merged = peers.merge(results([row("b/cnn64/128", stoker=2.0)]), before)
+        self.assertEqual([entry["id"] for entry in merged["rows"]], ["a/memory/first", "b/cnn64/128", "b/mlp/32"])
+        self.assertIn("stoker", merged["rows"][1]["systems"])
+        self.assertEqual(merged["earlier_commands"], ["2026-01-02: make peers"])
+
+    def test_rows_of_a_workload_that_is_gone_go_too(self):
+        merged = peers.merge(results([row("b/mlp/32", stoker=1.0)]), results([row("b/old", keras=1.0)]))
+        self.assertEqual([entry["id"] for entry in merged["rows"]], ["b/mlp/32"])
+        self.assertNotIn("earlier_commands", merged)
 
     def test_another_machine_is_not_mixed_in(self):
-        merged = peers.merge(results([row("b/x", stoker=1.0)]), results([row("a/y", keras=1.0)], cpu="another"))
-        self.assertEqual([entry["id"] for entry in merged["rows"]], ["b/x"])
+        merged = peers.merge(results([row("b/mlp/32", stoker=1.0)]), results([row("d/start", keras=1.0)], cpu="another"))
+        self.assertEqual([entry["id"] for entry in merged["rows"]], ["b/mlp/32"])
 
     def test_the_command_is_one_that_can_be_typed(self):
         self.assertEqual(peers.command_text(peers.parse([])), "make peers")

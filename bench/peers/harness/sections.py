@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from . import cpp, flops
 from .blocks import cell, contenders, take_turns
 from .process import Spawn, Worker, WorkerError
+from .quiet import Quiet
 from .rows import Cell, Row, Settings
 from .stats import Summary
 from .systems import HERE, System
@@ -38,12 +39,54 @@ MODELS = {
 }
 
 
+PIPELINES = {
+    "memory": ("28×28 digits from memory: shuffle, map to float, batch 128, prefetch", 128),
+    "photos": ("JPEG folder: decode, random-resized-crop 224, flip, batch 32", 32),
+    "records": ("TFRecord of digits: read, parse, batch 128", 128),
+}
+# Everything that can be asked for alone, in the order of the page. A workload of (a) or (c) has several rows.
+WORKLOADS = (*(f"a/{name}" for name in PIPELINES),
+             *(f"b/{model}/{batch}" for model, (_, batches) in MODELS.items() for batch in batches),
+             "c/digits", "c/scenes", "d/start", "d/install", "d/hello")
+
+
+def is_row(row: str) -> bool:
+    """Whether it belongs to a workload that still exists."""
+    return any(_within(row, name) for name in WORKLOADS)
+
+
+def order(row: str) -> int:
+    """Where a row stands on the page; rows of one workload stay in the order in which they were measured."""
+    return next((place for place, name in enumerate(WORKLOADS) if _within(row, name)), len(WORKLOADS))
+
+
+def _within(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix + "/")
+
+
+class Asked:
+    """What a run measures: "b" is a section, "b/cnn64" both batches of a model, "b/cnn64/32" one."""
+
+    def __init__(self, names: Sequence[str] = tuple(TITLES)) -> None:
+        self._names = names
+
+    def unknown(self) -> list[str]:
+        return [name for name in self._names if not any(_within(workload, name) for workload in WORKLOADS)]
+
+    def __contains__(self, workload: str) -> bool:
+        return any(_within(workload, name) for name in self._names)
+
+    def any(self, section: str) -> bool:
+        return any(workload in self for workload in WORKLOADS if _within(workload, section))
+
+
 class Bench:
-    """One run: the systems, the data, the settings, and where logs go."""
+    """One run: the systems, the data, the settings, where logs go, what is asked for, and the lock that keeps others away."""
 
     def __init__(self, systems: Mapping[str, System], settings: Settings, data: Path, work: Path, build: Path,
-                 say: Callable[[str], None]) -> None:
+                 say: Callable[[str], None], asked: Asked | None = None, quiet: Quiet | None = None) -> None:
         self.systems, self.settings, self.data, self.work, self.build, self.say = systems, settings, data, work, build, say
+        self.asked, self.quiet = asked or Asked(), quiet or Quiet()
 
     def environment(self) -> dict[str, str]:
         """The same number of threads for everybody, however a library asks for it."""
@@ -77,7 +120,12 @@ class Bench:
                 missing[key] = reason
             else:
                 self.log(f"{key}-{kind}").write_bytes(b"")
-                workers[key] = Worker(self.systems[key].worker(kind), self.environment(), self.log(f"{key}-{kind}"))
+                worker = Worker(self.systems[key].worker(kind), self.environment(), self.log(f"{key}-{kind}"))
+                try:
+                    worker.ask({"op": "keep", "variant": ""})  # it has imported everything and is stopped from here on
+                    workers[key] = worker
+                except WorkerError as error:
+                    missing[key] = str(error)
         return workers, missing
 
     def spawn(self, key: str, kind: str, *arguments: str, watch_memory: bool = False) -> Spawn:
@@ -93,17 +141,14 @@ def missing_cells(reasons: Mapping[str, str]) -> dict[str, Cell]:
 # --- (a) ----------------------------------------------------------------------------------------
 
 def pipelines(bench: Bench) -> list[Row]:
-    workloads = {
-        "memory": ("28×28 digits from memory: shuffle, map to float, batch 128, prefetch", 128),
-        "photos": ("JPEG folder: decode, random-resized-crop 224, flip, batch 32", 32),
-        "records": ("TFRecord of digits: read, parse, batch 128", 128),
-    }
     workers, absent = bench.start("a", "pipeline")
     rows: list[Row] = []
     try:
-        for name, (title, batch) in workloads.items():
-            bench.say(title)
-            rows += _pipeline_rows(bench, workers, absent, name, title, batch)
+        for name, (title, batch) in PIPELINES.items():
+            if f"a/{name}" in bench.asked:
+                with bench.quiet:
+                    bench.say(title)
+                    rows += _pipeline_rows(bench, workers, absent, name, title, batch)
     finally:
         for worker in workers.values():
             worker.end()
@@ -137,10 +182,13 @@ def steps(bench: Bench, peak_gflops: float | None) -> list[Row]:
     try:
         for model, (title, batches) in MODELS.items():
             for batch in batches:
-                bench.say(f"{title}, batch {batch}")
-                workload = {"model": model, "batch": batch, "quick": bench.settings.quick}
-                ready, reasons = contenders(workers, workload, bench.settings)
-                take_turns(ready, bench.settings.rounds)
+                if f"b/{model}/{batch}" not in bench.asked:
+                    continue
+                with bench.quiet:
+                    bench.say(f"{title}, batch {batch}")
+                    workload = {"model": model, "batch": batch, "quick": bench.settings.quick}
+                    ready, reasons = contenders(workers, workload, bench.settings)
+                    take_turns(ready, bench.settings.rounds)
                 cells = {key: cell(contender, 1e3, rate=False) for key, contender in ready.items()}
                 limit = flops.training_step(model, batch) / peak_gflops / 1e6 if peak_gflops else None
                 rows.append(Row(f"b/{model}/{batch}", f"{title}, batch {batch}", "ms/step", "lower",
@@ -171,7 +219,8 @@ def fits(bench: Bench) -> list[Row]:
     }
     rows: list[Row] = []
     for data, (title, job) in jobs.items():
-        rows += _fit_rows(bench, data, title, {"data": data, **job})
+        if f"c/{data}" in bench.asked:
+            rows += _fit_rows(bench, data, title, {"data": data, **job})
     return rows
 
 
@@ -192,17 +241,19 @@ def _fit_rows(bench: Bench, data: str, title: str, job: dict[str, Any]) -> list[
                 raise WorkerError(reason)
             bench.say(f"{title}: {bench.systems[key].label}, warm-up")
             short = dict(job, epochs=2, samples=10_000)
-            tried[key] = {variant: _steady_rate(bench.spawn(key, "fit", json.dumps(dict(short, variant=variant))))
-                          for variant in _fit_variants(key, data)}
+            with bench.quiet:
+                tried[key] = {variant: _steady_rate(bench.spawn(key, "fit", json.dumps(dict(short, variant=variant))))
+                              for variant in _fit_variants(key, data)}
             chosen[key] = max(tried[key], key=lambda name: tried[key][name])
             runs[key] = []
         except WorkerError as error:
             for row in rows:
                 row.cells[key] = Cell(missing=str(error))
     for number in range(1 if bench.settings.quick else 2):
-        for key, variant in chosen.items():
-            bench.say(f"{title}: {bench.systems[key].label}, round {number + 1}")
-            runs[key].append(bench.spawn(key, "fit", json.dumps(dict(job, variant=variant)), watch_memory=True))
+        with bench.quiet:
+            for key, variant in chosen.items():
+                bench.say(f"{title}: {bench.systems[key].label}, round {number + 1}")
+                runs[key].append(bench.spawn(key, "fit", json.dumps(dict(job, variant=variant)), watch_memory=True))
     for key, spawns in runs.items():
         rate.cells[key] = Cell(Summary.of(_steady_rate(run) for run in spawns), chosen[key], tried[key])
         wall.cells[key] = Cell(Summary.of(run.wall for run in spawns))
@@ -236,7 +287,12 @@ START_VARIANTS = {"keras": ("jit_compile=auto", "no XLA")}
 
 
 def start_size_build(bench: Bench) -> list[Row]:
-    return [_start_row(bench), _size_row(bench), _hello_row(bench)]
+    rows: list[Row] = []
+    for name, measure in (("d/start", _start_row), ("d/install", _size_row), ("d/hello", _hello_row)):
+        if name in bench.asked:
+            with bench.quiet:
+                rows.append(measure(bench))
+    return rows
 
 
 def _start_row(bench: Bench) -> Row:
