@@ -1,5 +1,7 @@
 #include "engine/cpu/activation.h"
+#include "engine/cpu/gemm.h"
 #include "engine/cpu/op_builders.h"
+#include "engine/cpu/team.h"
 
 namespace stoker::cpu {
 
@@ -33,6 +35,24 @@ Desc bias_desc(const Shape& y) {
   return matrix_desc(shape, false);
 }
 
+// The gradient of a dense layer's weights on own kernels, where those are faster.
+bool build_gemm(Builder& b, const Node& node, const Product& product) {
+  bool transposed =
+      node.attrs.get_or("transpose_a", false) && !node.attrs.get_or("transpose_b", false);
+  if (product.a.rank() != 2 || !transposed || node.inputs.size() > 2 ||
+      !node.attrs.get_or<std::string>("activation", "").empty())
+    return false;
+  Gemm gemm{product.y[0], product.y[1], product.a[0]};
+  if (!gemm.pays()) return false;
+  int left = b.plain(node.inputs[0]), right = b.plain(node.inputs[1]);
+  int y = b.define(node.outputs[0]);
+  int scratch = b.scratch(size_t(gemm.scratch_floats(team_size())) * sizeof(float));
+  b.emit({own_kernel() + ":gemm", {left, right}, {y, scratch}}, [=](Pointers p) {
+    gemm.run(p.in<float>(0), p.in<float>(1), p.out<float>(2), p.out<float>(3));
+  });
+  return true;
+}
+
 }  // namespace
 
 // a: [.., M, K], b: [K, N] or [.., K, N] [, bias: [N]] → y: [.., M, N]
@@ -42,6 +62,7 @@ void build_matmul(Builder& b, const Node& node) {
   bool transpose_a = node.attrs.get_or("transpose_a", false),
        transpose_b = node.attrs.get_or("transpose_b", false);
   Product product(b.shape(left), b.shape(right), b.shape(result), transpose_a);
+  if (build_gemm(b, node, product)) return;
   Desc a_desc = matrix_desc(product.a, transpose_a), b_desc = matrix_desc(product.b, transpose_b);
   Desc y_desc = matrix_desc(product.y, false), bias = bias_desc(product.y);
 

@@ -5,9 +5,14 @@
 
 #include "engine/cpu/conv2d.h"
 #include "engine/cpu/isa/kernels.h"
-#include "engine/cpu/team.h"
 
 namespace stoker::cpu {
+
+Part taps_inside(int64_t begin, int64_t end, int64_t extent, int64_t stride, int64_t offset) {
+  int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+  int64_t last = extent - offset <= 0 ? 0 : (extent - offset - 1) / stride + 1;
+  return {std::max(begin, first), std::min(end, last)};
+}
 
 namespace {
 
@@ -76,13 +81,6 @@ void pack_dy(const TiledWeightGrad& g, const float* dy, int64_t pixels, int64_t 
   }
 }
 
-// The output positions in [begin, end) whose tap lies in the image.
-Part valid(int64_t begin, int64_t end, int64_t extent, int64_t stride, int64_t offset) {
-  int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-  int64_t last = extent - offset <= 0 ? 0 : (extent - offset - 1) / stride + 1;
-  return {std::max(begin, first), std::min(end, last)};
-}
-
 // All taps and channels of one filter tile, for rows [begin, end) of dy.
 void add_band(const TiledWeightGrad& g, const float* x, const float* dy, int64_t begin, int64_t end,
               float* sums) {
@@ -90,8 +88,8 @@ void add_band(const TiledWeightGrad& g, const float* x, const float* dy, int64_t
     for (int64_t tap = 0; tap < g.taps(); ++tap, sums += g.tile_sums()) {
       int64_t down = tap / g.kernel_w * g.dilation_h - g.top,
               right = tap % g.kernel_w * g.dilation_w - g.left;
-      Part rows = valid(begin, end, g.height, g.stride_h, down);
-      Part columns = valid(0, g.out_width, g.width, g.stride_w, right);
+      Part rows = taps_inside(begin, end, g.height, g.stride_h, down);
+      Part columns = taps_inside(0, g.out_width, g.width, g.stride_w, right);
       if (rows.begin >= rows.end || columns.begin >= columns.end) continue;
       const float* from =
           x + ((rows.begin * g.stride_h + down) * g.width + columns.begin * g.stride_w + right) *

@@ -71,6 +71,11 @@ INSTANTIATE_TEST_SUITE_P(
         // dilation, and padding wider than a tap's reach
         Geometry{{2, 8, 8, 16}, {2, 8, 8, 80}, {3, 3}, {1, 1}, {2, 2, 2, 2}, {2, 2}},
         Geometry{{2, 4, 5, 24}, {2, 3, 3, 64}, {3, 3}, {2, 2}, {2, 1, 2, 0}, {1, 1}},
+        // blocks of eight channels and filters: two and three, four, five, seven of filters
+        Geometry{{3, 7, 6, 8}, {3, 5, 4, 16}, {3, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+        Geometry{{2, 13, 12, 24}, {2, 13, 12, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+        Geometry{{1, 9, 9, 16}, {1, 5, 5, 40}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+        Geometry{{2, 20, 17, 8}, {2, 18, 15, 56}, {2, 2}, {1, 1}, {0, 0, 0, 0}, {2, 2}},
         // more rows than a band of packed gradients
         Geometry{{1, 40, 34, 16}, {1, 40, 34, 70}, {3, 1}, {1, 1}, {1, 1, 0, 0}, {1, 1}}));
 

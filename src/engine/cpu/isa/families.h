@@ -8,10 +8,12 @@ namespace stoker::cpu::STOKER_ISA {
 void add_elementwise(KernelTable& table);
 void add_reductions(KernelTable& table);
 void add_softmax(KernelTable& table);
-void add_normalization(KernelTable& table);
+void add_batch_norm(KernelTable& table);
+void add_layer_norm(KernelTable& table);
 void add_pooling(KernelTable& table);
 void add_stem(KernelTable& table);
 void add_weight_grad(KernelTable& table);
+void add_gemm(KernelTable& table);
 void add_optimizers(KernelTable& table);
 void add_random(KernelTable& table);
 

@@ -44,6 +44,13 @@ struct StemGeometry {
   int64_t y_pixel, y_vector;  // floats between pooled pixels, and between vectors of filters of one
 };
 
+// Floats between the parts of images in blocks of eight channels, for the gradient of weights.
+struct WeightGradBlocks {
+  int64_t x_line, x_step;     // rows and pixels of x that meet neighbouring ones of dy
+  int64_t dy_line, dy_block;  // rows and blocks of filters of dy
+  int64_t sum_block;          // blocks of filters among the sums
+};
+
 struct KernelTable {
   const char* name;  // "generic", "avx2", "avx512"
   int64_t lanes;     // floats in a vector
@@ -128,6 +135,19 @@ struct KernelTable {
   // added to.
   void (*weight_grad_tile)(const float* x, int64_t x_line, int64_t x_step, const float* dy,
                            int64_t dy_line, int64_t rows, int64_t columns, float* sum);
+
+  // x: four channels of a block, dy: two or three (index + 2) blocks of filters; sum: [4, 8] for
+  // each block of filters is added to.
+  void (*weight_grad_blocks[2])(const float* x, const float* dy, const WeightGradBlocks& g,
+                                int64_t rows, int64_t columns, float* sum);
+
+  // --- matrix products, one tile ---
+  // a: [k, kGemmRows], b: [k, gemm_columns]; the first index + 1 rows of a give as many of c, which
+  // are replaced or added to.
+  static constexpr int kGemmRows = 6;
+  int64_t gemm_columns;
+  void (*gemm_tile[kGemmRows])(const float* a, const float* b, int64_t k, float* c, int64_t c_line,
+                               bool add);
 
   // --- optimisers, on n elements of one parameter; in place ---
   void (*sgd)(float* p, const float* g, float* m, int64_t n, const UpdateCommon& common,

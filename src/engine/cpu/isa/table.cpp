@@ -11,10 +11,12 @@ KernelTable make_table() {
   add_elementwise(table);
   add_reductions(table);
   add_softmax(table);
-  add_normalization(table);
+  add_batch_norm(table);
+  add_layer_norm(table);
   add_pooling(table);
   add_stem(table);
   add_weight_grad(table);
+  add_gemm(table);
   add_optimizers(table);
   add_random(table);
   return table;
