@@ -9,6 +9,7 @@
 
 #include "formats/idx.h"
 #include "models.h"
+#include "pipeline.h"
 
 namespace stoker::peers {
 namespace {
@@ -42,17 +43,23 @@ class EpochTimes : public Callback {
   Clock::time_point begin_;
 };
 
-}  // namespace
+void print_result(const EpochTimes& times, int64_t samples, double accuracy) {
+  std::cout << json{{"epochs", times.seconds}, {"samples", samples}, {"accuracy", accuracy}}.dump()
+            << std::endl;
+}
 
-void fit(const std::string& text) {
-  const json job = json::parse(text);
-  if (job.at("data") != "digits") throw ValueError("fit: only digits so far");
+Model compiled(const std::string& name) {
+  Model model = build_model(name);
+  model.compile(
+      {.optimizer = Adam(), .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+  return model;
+}
+
+void fit_digits(const json& job) {
   const std::string folder = job.at("folder");
   const json samples = job.at("samples");
   const Part train = read_part(folder, "train", samples.is_null() ? 0 : samples.get<int64_t>());
-  Model model = build_model("cnn32");
-  model.compile(
-      {.optimizer = Adam(), .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+  Model model = compiled("cnn32");
   EpochTimes times;
   model.fit(train.x, train.y,
             {.epochs = job.at("epochs"),
@@ -60,12 +67,32 @@ void fit(const std::string& text) {
              .verbose = 0,
              .callbacks = {times}});
   const Part test = read_part(folder, "t10k", 0);
-  const double accuracy = model.evaluate(test.x, test.y, {.batch_size = 256})["accuracy"];
-  std::cout << json{{"epochs", times.seconds},
-                    {"samples", train.x.shape()[0]},
-                    {"accuracy", accuracy}}
-                   .dump()
-            << std::endl;
+  print_result(times, train.x.shape()[0],
+               model.evaluate(test.x, test.y, {.batch_size = 256})["accuracy"]);
+}
+
+void fit_scenes(const json& job) {
+  const std::string folder = job.at("folder");
+  const int64_t batch = job.at("batch");
+  const data::Dataset train = scenes(folder + "/train", 96, batch, true);
+  Model model = compiled("photos");
+  EpochTimes times;
+  model.fit(train.batches(), {.epochs = job.at("epochs"), .verbose = 0, .callbacks = {times}});
+  const data::Dataset test = scenes(folder + "/test", 96, batch, false);
+  print_result(times, data::image_folder(folder + "/train").cardinality().count.value(),
+               model.evaluate(test.batches())["accuracy"]);
+}
+
+}  // namespace
+
+void fit(const std::string& text) {
+  const json job = json::parse(text);
+  if (job.at("data") == "digits")
+    fit_digits(job);
+  else if (job.at("data") == "scenes")
+    fit_scenes(job);
+  else
+    throw ValueError("fit: expected digits or scenes");
 }
 
 void start() {

@@ -1,5 +1,5 @@
 // Stoker's side of `make peers`: the worker programs that the driver (peers.py) starts.
-//   bench_peers step | start | fit JOB | matmul | version
+//   bench_peers step | pipeline | start | fit JOB | matmul | version
 //   bench_peers profile MODEL/BATCH     where the time of a step goes, for whoever wants to make it
 //   faster
 // Alone, as `make bench` starts it, it has nothing to measure and writes an empty list of rows.
@@ -14,6 +14,7 @@
 
 #include "common/training_step.h"
 #include "fit.h"
+#include "pipeline.h"
 #include "step.h"
 
 namespace {
@@ -27,6 +28,8 @@ int run(const std::string& command, const std::string& argument) {
   if (threads() > 0) stoker::set_threads({.compute = threads()});
   if (command == "step") {
     stoker::peers::serve_steps();
+  } else if (command == "pipeline") {
+    stoker::peers::serve_pipelines();
   } else if (command == "start") {
     stoker::peers::start();
   } else if (command == "fit") {
@@ -38,14 +41,14 @@ int run(const std::string& command, const std::string& argument) {
               << std::endl;
   } else if (command == "version") {
     std::cout << nlohmann::json{{"version", stoker::version()},
-                                {"workers", {"step", "start", "fit"}},
-                                {"fits", {"digits"}}}
+                                {"workers", {"step", "pipeline", "start", "fit"}},
+                                {"fits", {"digits", "scenes"}}}
               << std::endl;
   } else if (command == "--json") {
     std::cout << "the worker of `make peers`: nothing to measure alone\n";
     std::ofstream(argument) << "[]\n";
   } else {
-    std::cerr << "bench_peers step | start | fit JOB | matmul | version\n";
+    std::cerr << "bench_peers step | pipeline | start | fit JOB | matmul | version\n";
     return 2;
   }
   return 0;

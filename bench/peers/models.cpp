@@ -44,6 +44,20 @@ Model mlp() {
   });
 }
 
+Model photos() {
+  return Sequential({
+      Input({96, 96, 3}),
+      Rescaling(1.0 / 255),
+      Conv2D(16, 3, {.strides = 2, .padding = "same", .activation = "relu"}),
+      MaxPooling2D(2),
+      Conv2D(32, 3, {.padding = "same", .activation = "relu"}),
+      MaxPooling2D(2),
+      Conv2D(64, 3, {.padding = "same", .activation = "relu"}),
+      GlobalAveragePooling2D(),
+      Dense(10, {.activation = "softmax"}),
+  });
+}
+
 }  // namespace
 
 Model build_model(const std::string& name) {
@@ -51,7 +65,8 @@ Model build_model(const std::string& name) {
   if (name == "cnn32") return cnn(32, 64);
   if (name == "residual") return residual();
   if (name == "mlp") return mlp();
-  throw ValueError("model \"" + name + "\": expected cnn64, cnn32, residual or mlp");
+  if (name == "photos") return photos();
+  throw ValueError("model \"" + name + "\": expected cnn64, cnn32, residual, mlp or photos");
 }
 
 Shape input_shape(const std::string& name) {

@@ -1,9 +1,6 @@
 #include "step.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <optional>
 #include <random>
@@ -15,6 +12,7 @@
 #include "common/profile.h"
 #include "common/training_step.h"
 #include "models.h"
+#include "serve.h"
 #include "train/program_cache.h"
 
 namespace stoker::peers {
@@ -32,13 +30,6 @@ Batch random_batch(const Shape& sample, int64_t rows, std::mt19937& random) {
   std::generate_n(x.data_mut<float>(), x.elements(), [&] { return pixel(random); });
   std::generate_n(y.data_mut<int32_t>(), rows, [&] { return label(random); });
   return {x, y};
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         1e-6 * double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 // A compiled model and its batches, walked in turn.
@@ -89,11 +80,11 @@ class Session {
   }
 
   json run(int n) {
-    const double cpu = cpu_seconds();
-    const auto begin = std::chrono::steady_clock::now();
+    Stopwatch watch;
     const double loss = training_.value().run(n);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    return {{"seconds", seconds.count()}, {"cpu", cpu_seconds() - cpu}, {"n", n}, {"loss", loss}};
+    json reply = watch.read(n);
+    reply["loss"] = loss;
+    return reply;
   }
 
   std::optional<Training> training_;
@@ -109,15 +100,7 @@ void profile(const std::string& workload) {
 
 void serve_steps() {
   Session session;
-  for (std::string line; std::getline(std::cin, line);) {
-    json reply;
-    try {
-      reply = session.answer(json::parse(line));
-    } catch (const std::exception& error) {
-      reply = {{"error", error.what()}};
-    }
-    std::cout << reply.dump() << std::endl;
-  }
+  serve([&](const json& request) { return session.answer(request); });
 }
 
 }  // namespace stoker::peers

@@ -74,7 +74,7 @@ def compile_stoker(build: Path, source: str, target: Path, include: Path) -> flo
     if library is None:
         raise BuildError("libstoker is not built")
     return run([compiler(), "-std=c++20", "-O2", f"-I{include}", f"-I{build}/generated/include",
-                str(ALONE / f"{source}.cpp"), "-o", str(target), str(library), "-fopenmp", "-ldnnl", "-lfmt", "-lz"])
+                str(ALONE / f"{source}.cpp"), "-o", str(target), str(library), "-fopenmp", "-ldnnl", "-lfmt", "-ljpeg", "-lpng", "-lz"])
 
 
 def build_limits(work: Path) -> Path:

@@ -52,4 +52,5 @@ def describe() -> dict[str, object]:
         "compiler": _compiler(),
         "gpus": _gpus(),
         "load": round(os.getloadavg()[0], 2),
+        "real_time": os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR),
     }

@@ -202,6 +202,10 @@ def heading(results: Mapping[str, Any]) -> list[str]:
         f"{results['settings']['block']:g} s; figures are medians (10th–90th percentile). Every peer runs in several "
         "documented forms, and the fastest in the warm-up is the one that is measured.",
     ]
+    if machine.get("load", 0) > 0.5:
+        priority = (": other work, which got what the workers left, since those ran with real-time priority; caches and memory "
+                    "were shared" if machine.get("real_time") else "")
+        lines.append(f"- Load average when the run ended: {machine['load']:g}{priority}")
     others = ", ".join(f"{name} {version}" for name, version in results.get("tools", {}).items())
     lines += [f"- In the peers' environment for later comparisons: {others}"] if others else []
     lines += [f"- Missing: {system['label']}: {system['missing']}" for system in results["systems"].values() if system["missing"]]
