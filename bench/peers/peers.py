@@ -108,7 +108,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                           "versions": system.details.get("versions", {})} for key, system in found.items()},
         "tools": systems.tools(),
         "limits": limits,
-        "rows": [row.as_json() for row in rows],
+        "rows": [row.as_json() | ({"quick": True} if settings.quick else {}) for row in rows],
     }
 
 
@@ -137,6 +137,9 @@ def merge(results: dict[str, Any], earlier: Mapping[str, Any] | None) -> dict[st
     if kept:
         before = [*earlier.get("earlier_commands", []), f"{earlier['date']}: {earlier['command']}"]
         results["earlier_commands"] = list(dict.fromkeys(before))
+    # The page describes the full run; rows of a quick one say so themselves.
+    if results["settings"]["quick"] and any(not row.get("quick") for row in kept):
+        results["settings"] = earlier["settings"]
     results["rows"] = sorted(results["rows"] + kept, key=lambda row: sections.order(row["id"]))
     return results
 

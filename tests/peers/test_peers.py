@@ -33,7 +33,7 @@ def results(rows, cpu="a processor"):
         "date": "2026-01-02", "command": "make peers",
         "machine": {"cpu": cpu, "cores": 2, "vector": ["avx2"], "memory_gib": 24, "os": "Debian", "kernel": "6", "compiler": "g++",
                     "gpus": []},
-        "settings": {"threads": 2, "rounds": 3, "block": 0.5},
+        "settings": {"threads": 2, "rounds": 3, "block": 0.5, "quick": False},
         "systems": {key: {"label": label, "missing": ""} for key, label in LABELS.items()}
         | {"grain": {"label": "Grain", "missing": "No module named 'grain'"}},
         "limits": {"memcpy_gb_s": 10.0, "matmul_gflop_s": {"stoker": 150.0}, "jpeg_images_s": 600.0},

@@ -84,6 +84,7 @@ def table(section: str, rows: Sequence[RowJson], labels: Mapping[str, str]) -> l
         cells = [cell_text(row["systems"].get(key)) for key in shown]
         limit = [number(row["limit"]) if row.get("limit") else "–"] if limited else []
         title = row["title"] if not row["title"].startswith(" ") else "· " + row["title"].strip()
+        title += " (short run)" if row.get("quick") else ""
         lines.append("| " + " | ".join([title, row["unit"], *cells, *limit, verdict_text(row, labels)]) + " |")
     return lines
 
