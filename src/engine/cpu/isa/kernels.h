@@ -137,7 +137,7 @@ struct KernelTable {
                            int64_t dy_line, int64_t rows, int64_t columns, float* sum);
 
   // x: four channels of a block, dy: two or three (index + 2) blocks of filters; sum: [4, 8] for
-  // each block of filters is added to.
+  // each block of filters is added to. Null without AVX2.
   void (*weight_grad_blocks[2])(const float* x, const float* dy, const WeightGradBlocks& g,
                                 int64_t rows, int64_t columns, float* sum);
 

@@ -37,6 +37,7 @@ void weight_grad_tile(const float* x, int64_t x_line, int64_t x_step, const floa
     }
 }
 
+#ifdef __AVX2__
 // The same on images in blocks of channels: half a block of x with kUsed blocks of filters of dy.
 // 4 × 3 vectors of sums, three of dy and one of x fill AVX2's 16 registers.
 template <int kUsed>
@@ -55,13 +56,7 @@ void weight_grad_blocks(const float* x, const float* dy, const WeightGradBlocks&
       for (int c = 0; c < kHalf; ++c) {
         Block a = Block{} + from[c];
 #pragma GCC unroll 3
-        for (int f = 0; f < kUsed; ++f) {
-#ifdef __AVX2__
-          total[c][f] = _mm256_fmadd_ps(a, d[f], total[c][f]);
-#else
-          total[c][f] += a * d[f];
-#endif
-        }
+        for (int f = 0; f < kUsed; ++f) total[c][f] = _mm256_fmadd_ps(a, d[f], total[c][f]);
       }
     }
   }
@@ -73,12 +68,15 @@ void weight_grad_blocks(const float* x, const float* dy, const WeightGradBlocks&
       store(to, load<Block>(to) + total[c][f]);
     }
 }
+#endif
 
 }  // namespace
 
 void add_weight_grad(KernelTable& table) {
+#ifdef __AVX2__
   table.weight_grad_blocks[0] = weight_grad_blocks<2>;
   table.weight_grad_blocks[1] = weight_grad_blocks<3>;
+#endif
   table.tile_channels = kChannels;
   table.tile_filters = kVectors * kLanes;
   table.weight_grad_tile = weight_grad_tile;
