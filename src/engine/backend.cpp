@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/cpu/cpu_backend.h"
+#include "engine/cuda/cuda_backend.h"
 #include "engine/reference/reference_backend.h"
 
 namespace stoker {
@@ -10,7 +11,13 @@ namespace stoker {
 Backend& backend(std::string_view device) {
   if (device == "cpu") return cpu_backend();
   if (device == "reference") return reference_backend();
-  throw ValueError(fmt::format("unknown device \"{}\"; there are cpu, reference", device));
+  if (device == "cuda") return cuda_backend(0);
+  if (device.starts_with("cuda:") && device.size() == 6 && device[5] >= '0' && device[5] <= '9')
+    return cuda_backend(device[5] - '0');
+  throw ValueError(
+      fmt::format("unknown device \"{}\"; there are cpu, cuda, cuda:N, reference", device));
 }
+
+bool has_cuda(std::string* why) { return cuda_is_usable(why); }
 
 }  // namespace stoker

@@ -29,6 +29,13 @@ struct CompileOptions {
   bool deterministic = true;
   std::shared_ptr<Arena> arena;  // null: the program makes its own
   bool keep_order = false;       // no fusion, nodes as they stand (debugging, diagnosis)
+  // Devices that run beside the host only (cuda):
+  bool capture = true;  // replay a captured step instead of issuing its kernels one by one
+  bool tf32 = false;    // float32 products with ten-bit mantissas, on tensor cores
+  // How many runs later run() may tell that a guard was not finite, so that it need not wait. All
+  // updates since then were skipped, and find_non_finite looks at the run that failed.
+  int status_lag = 0;
+  size_t memory_limit = 0;  // bytes of the device that may be held; 0: all there are
 };
 
 // One step of a program, for profilers and reports.
@@ -57,6 +64,9 @@ class Program {
   // it is until the outputs have been read or the next run. With a guard that is not finite, the
   // updates are skipped and the status says so.
   virtual RunStatus run(std::span<const Tensor> inputs) = 0;
+  // What is known once every run so far has ended: waits for them, and tells of a guard that run()
+  // has not told of yet.
+  virtual RunStatus status() { return RunStatus::ok; }
   // A copy of output `index` of the last run; waits for it.
   virtual Tensor output(size_t index) const = 0;
   // Output `index` as a float32 or integer scalar, without allocating; waits for it.
@@ -84,8 +94,12 @@ class Backend {
   virtual std::string fingerprint() const = 0;
 };
 
-// "cpu" or "reference"; ValueError lists the names.
+// "cpu", "reference", "cuda" (the first visible GPU) or "cuda:N"; ValueError lists the names, or
+// says why there is no GPU to use.
 Backend& backend(std::string_view device);
+
+// Whether backend("cuda") would work here; `why` is filled where not.
+bool has_cuda(std::string* why = nullptr);
 
 // Shared by backends: specs, count, definedness and InputLimits of a run's inputs; ShapeError /
 // ValueError with the input's name and the offending element.

@@ -4,10 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "engine/backend.h"
 
 namespace stoker::test {
+
+// The backends of this build that can run here.
+inline std::vector<std::string> device_names() {
+  std::vector<std::string> names = {"reference", "cpu"};
+  if (has_cuda()) names.emplace_back("cuda");
+  return names;
+}
 
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:

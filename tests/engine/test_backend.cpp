@@ -18,8 +18,21 @@ TEST(BackendLookup, ListsTheNamesForAnUnknownOne) {
     backend("gpu");
     ADD_FAILURE() << "found";
   } catch (const ValueError& error) {
-    EXPECT_STREQ(error.what(), "unknown device \"gpu\"; there are cpu, reference");
+    EXPECT_STREQ(error.what(), "unknown device \"gpu\"; there are cpu, cuda, cuda:N, reference");
   }
+}
+
+// Whether it is not built, or there is no driver or no GPU: the reason is told, nothing breaks.
+TEST(BackendLookup, SaysWhyThereIsNoGpu) {
+  std::string why;
+  if (has_cuda(&why)) GTEST_SKIP() << "there is one";
+  EXPECT_FALSE(why.empty());
+  for (const char* device : {"cuda", "cuda:3"}) try {
+      backend(device);
+      ADD_FAILURE() << "found";
+    } catch (const ValueError& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
 }
 
 TEST(BackendLookup, FingerprintsTellBackendsApart) {

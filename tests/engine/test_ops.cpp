@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/device_test.h"
 #include "support/op_checks.h"
 #include "support/run_op.h"
 
@@ -67,7 +68,7 @@ TEST_P(EveryOp, HasCases) {
 
 TEST_P(EveryOp, HasAKernelInEveryBackend) {
   bool floats = std::ranges::find(op_.dtypes, DType::float32) != op_.dtypes.end();
-  for (std::string_view device : {"reference", "cpu"})
+  for (const std::string& device : device_names())
     if (floats || op_.dtypes.empty())
       EXPECT_TRUE(backend(device).supports(op_.name, DType::float32)) << device << ", float32";
     else
@@ -184,6 +185,24 @@ TEST_P(CpuKernel, MatchesTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, CpuKernel, ::testing::ValuesIn(cpu_cases()), case_name);
+
+// --- the CUDA backend against the reference, in every dtype of the op ---
+
+class CudaKernel : public ::testing::TestWithParam<Op> {};
+
+TEST_P(CudaKernel, MatchesTheReference) {
+  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  const OpDef& op = *GetParam().def;
+  for (const OpCase& op_case : cases_of(op).good)
+    for (DType dtype : dtypes_of(op, op_case)) {
+      ASSERT_TRUE(backend("cuda").supports(op.name, dtype)) << name(dtype);
+      EXPECT_EQ(compare_with_reference(backend("cuda"), op.name, op_case, dtype, fresh_seed()), "")
+          << op_case.name << ", " << name(dtype)
+          << ", again with STOKER_TEST_SEED=" << fresh_seed();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, CudaKernel, ::testing::ValuesIn(all_ops()), op_name);
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace stoker::test {
 namespace {
 
 class ProgramTest : public DeviceTest {};
-INSTANTIATE_TEST_SUITE_P(On, ProgramTest, ::testing::Values("reference", "cpu"), device_name);
+INSTANTIATE_TEST_SUITE_P(On, ProgramTest, ::testing::ValuesIn(device_names()), device_name);
 
 const TensorSpec kVector{DType::float32, {3}}, kScalar{DType::float32, {}};
 

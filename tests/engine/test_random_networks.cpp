@@ -62,6 +62,16 @@ TEST(RandomNetworks, AreTheSameOnTheCpu) {
   }
 }
 
+TEST(RandomNetworks, AreTheSameOnTheGpu) {
+  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  for (uint64_t i = 0; i < kNetworks; ++i) {
+    RandomNetwork network(first_seed() + i);
+    SCOPED_TRACE(std::to_string(first_seed() + i) + ": " + network.story);
+    // Three times: kernels one by one, captured, replayed.
+    expect_close(run(network, backend("cuda"), 3), run(network, reference_backend()));
+  }
+}
+
 }  // namespace
 
 }  // namespace stoker::test

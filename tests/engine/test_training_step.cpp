@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "engine/device_test.h"
 #include "engine/networks.h"
 #include "engine/reference/reference_backend.h"
 #include "graph/passes/passes.h"
@@ -103,6 +104,20 @@ TEST_P(TrainingStep, IsTheSameOnTheCpuWithoutFusion) {
               *reference);
 }
 
+TEST_P(TrainingStep, IsTheSameOnTheGpu) {
+  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  for (bool keep_order : {false, true})
+    for (bool capture : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "keep_order " << keep_order << ", capture " << capture);
+      auto mine = GetParam().make(), reference = GetParam().make();
+      CompileOptions options;
+      options.keep_order = keep_order;
+      options.capture = capture;
+      expect_same(train(*mine, backend("cuda"), options), train(*reference, reference_backend()),
+                  *reference);
+    }
+}
+
 TEST_P(TrainingStep, IsTheSameForEverySizeOfTheTeam) {
 #ifdef STOKER_TSAN
   GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
@@ -119,7 +134,7 @@ TEST_P(TrainingStep, IsTheSameForEverySizeOfTheTeam) {
 }
 
 TEST_P(TrainingStep, IsBitIdenticalWhenRepeated) {
-  for (std::string_view device : {"reference", "cpu"}) {
+  for (const std::string& device : device_names()) {
 #ifdef STOKER_TSAN
     if (device == "cpu") continue;
 #endif
@@ -155,7 +170,7 @@ TEST_P(TrainingStep, IsSkippedWhenItsGuardIsNotFinite) {
   std::vector<Tensor> before, batch = network->batch(0);
   for (const Variable& variable : network->variables) before.push_back(variable.read());
   batch[0] = Tensor::full(batch[0].shape(), NAN);
-  for (std::string_view device : {"reference", "cpu"}) {
+  for (const std::string& device : device_names()) {
 #ifdef STOKER_TSAN
     if (device == "cpu") continue;
 #endif

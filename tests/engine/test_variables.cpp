@@ -65,7 +65,7 @@ TEST(Variables, AreRoundedWhenTheyLeaveTheExactReference) {
 }
 
 class VariablesOn : public DeviceTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, VariablesOn, ::testing::Values("reference", "cpu"), device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, VariablesOn, ::testing::ValuesIn(device_names()), device_name);
 
 TEST_P(VariablesOn, AreTakenBackFromAnotherBackend) {
   Variable w = weights();

@@ -4,13 +4,17 @@
 
 #include <stoker/random.h>
 
+#include "engine/backend.h"
+
 namespace stoker::test {
 
 std::vector<std::string> devices() {
 #ifdef STOKER_TSAN
   return {"reference"};
 #else
-  return {"reference", "cpu"};
+  std::vector<std::string> names = {"reference", "cpu"};
+  if (has_cuda()) names.emplace_back("cuda");
+  return names;
 #endif
 }
 

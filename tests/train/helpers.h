@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/backend.h"
+
 namespace stoker::test {
 
 // Sets the default context's device, seed and output, and puts back what was there.
@@ -37,7 +39,9 @@ inline std::vector<std::string> devices() {
 #ifdef STOKER_TSAN
   return {"reference"};
 #else
-  return {"reference", "cpu"};
+  std::vector<std::string> names = {"reference", "cpu"};
+  if (has_cuda()) names.emplace_back("cuda");
+  return names;
 #endif
 }
 

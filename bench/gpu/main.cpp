@@ -1,0 +1,223 @@
+// The GPU bars, made to be run on a borrowed machine in a few minutes:
+//   bench_gpu --check [--only TEXT]          every op against the reference
+//   bench_gpu [--json FILE] [--torch SCRIPT] [--only TEXT] [--profile]
+//   bench_gpu --losses FOLDER                writes ResNet-50's weights, batch and losses there
+// SCRIPT is bench/gpu/peer.py: it runs the same steps in PyTorch and prints rows.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/report.h"
+#include "common/timing.h"
+#include "gpu/checks.h"
+#include "gpu/models.h"
+
+namespace stoker::bench {
+
+namespace {
+
+struct Arguments {
+  bool check = false, profile = false;
+  std::string json, torch, only, losses, device = "cuda";
+};
+
+Arguments parse_arguments(int argc, char** argv) {
+  Arguments found;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    auto next = [&]() -> std::string {
+      if (i + 1 == argc) throw ValueError(word + " needs a value");
+      return argv[++i];
+    };
+    if (word == "--check")
+      found.check = true;
+    else if (word == "--profile")
+      found.profile = true;
+    else if (word == "--json")
+      found.json = next();
+    else if (word == "--torch")
+      found.torch = next();
+    else if (word == "--only")
+      found.only = next();
+    else if (word == "--losses")
+      found.losses = next();
+    else if (word == "--device")
+      found.device = next();
+    else
+      throw ValueError("unknown option " + word +
+                       "; there are --check, --profile, --json, --torch, --only, --losses, "
+                       "--device");
+  }
+  return found;
+}
+
+// --- peers ---
+
+using Peers = std::map<std::string, std::vector<Peer>>;  // by row
+
+// The script prints one JSON object a line: {"row", "peer", "value", "unit"}.
+Peers run_torch(const std::string& script) {
+  Peers peers;
+  if (script.empty()) return peers;
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("python3 " + script).c_str(), "r"), pclose);
+  char line[4096];
+  while (pipe != nullptr && fgets(line, sizeof line, pipe.get()) != nullptr) {
+    nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
+    if (row.is_discarded() || !row.contains("row")) continue;
+    peers[row["row"]].push_back({row["peer"], row["value"], row["unit"]});
+    std::cout << "  " << row["row"] << ", " << row["peer"] << ": " << row["value"] << " "
+              << row["unit"] << std::endl;
+  }
+  return peers;
+}
+
+// --- measuring ---
+
+constexpr int kBlocks = 7;
+
+// Milliseconds a step: blocks of steps, the device waited for after each block.
+Samples measure(Program& program, int steps, const std::vector<Tensor>& inputs) {
+  for (int i = 0; i < 5; ++i) program.run(inputs);
+  program.status();
+  Samples samples;
+  for (int block = 0; block < kBlocks; ++block) {
+    double before = now();
+    for (int i = 0; i < steps; ++i) program.run(inputs);
+    program.status();
+    samples.add((now() - before) / steps);
+  }
+  return samples;
+}
+
+CompileOptions options_for(DType dtype) {
+  CompileOptions options;
+  options.status_lag = 2;
+  options.tf32 = dtype == DType::float32;
+  return options;
+}
+
+void profile(GpuModel& model, const CompileOptions& options, const std::string& device) {
+  auto program = model.compile(options, device);
+  std::vector<int64_t> times;
+  for (int i = 0; i < 3; ++i) program->run_timed({}, times);
+  std::map<std::string, std::pair<double, int>> by_kernel;
+  double total = 0;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const KernelInfo& info = program->kernels()[i];
+    auto& [sum, count] = by_kernel[info.op + " " + info.kernel];
+    sum += double(times[i]) * 1e-3;
+    total += double(times[i]) * 1e-3;
+    ++count;
+  }
+  std::vector<std::pair<std::string, std::pair<double, int>>> rows(by_kernel.begin(),
+                                                                   by_kernel.end());
+  std::ranges::sort(rows, std::greater<>(), [](const auto& row) { return row.second.first; });
+  std::cout << fmt::format("{} kernels, {:.1f} us one by one\n", times.size(), total);
+  for (const auto& [name, sum] : rows)
+    std::cout << fmt::format("  {:10.1f} us {:4}x  {}\n", sum.first, sum.second, name);
+}
+
+struct Bar {
+  std::string name;
+  std::unique_ptr<GpuModel> (*make)(int64_t, const GpuModelOptions&);
+  int64_t batch;
+  DType dtype;
+  int steps;
+  bool images;  // a rate instead of a time
+  std::optional<double> bar;
+};
+
+std::vector<Bar> bars() {
+  return {
+      {"seeds' CNN batch 32 bf16", GpuModel::cnn, 32, DType::bfloat16, 300, false, 0.040},
+      {"seeds' CNN batch 128 bf16", GpuModel::cnn, 128, DType::bfloat16, 300, false, {}},
+      {"seeds' CNN batch 1024 bf16", GpuModel::cnn, 1024, DType::bfloat16, 200, false, 0.25},
+      {"seeds' CNN batch 32 tf32", GpuModel::cnn, 32, DType::float32, 300, false, {}},
+      {"ResNet-50 batch 64 bf16", GpuModel::resnet50, 64, DType::bfloat16, 20, true, {}},
+      {"ResNet-50 batch 256 bf16", GpuModel::resnet50, 256, DType::bfloat16, 10, true, 9000.0},
+  };
+}
+
+void measure_bar(const Bar& bar, const Arguments& arguments, const Peers& peers, Report& report) {
+  auto model = bar.make(bar.batch, {.compute = bar.dtype});
+  CompileOptions options = options_for(bar.dtype);
+  if (arguments.profile) {
+    std::cout << bar.name << "\n";
+    return profile(*model, options, arguments.device);
+  }
+  double before = now();
+  auto program = model->compile(options, arguments.device);
+  double compiled = now() - before;
+  Samples samples = measure(*program, bar.steps, {});
+  double ms = samples.median() * 1e3;
+  Row row{.name = bar.name,
+          .value = bar.images ? double(bar.batch) / samples.median() : ms,
+          .unit = bar.images ? "img/s" : "ms/step",
+          .better = bar.images ? Better::higher : Better::lower,
+          .bar = bar.bar};
+  if (auto found = peers.find(bar.name); found != peers.end()) row.peers = found->second;
+  row.note = fmt::format("{} a step, compiled in {:.1f} s, {} kernels, loss {:.4f}, {:.0f} MB",
+                         samples.text(), compiled, program->kernels().size(), program->scalar(0),
+                         double(program->memory().total) / 1e6);
+  report.add(row);
+}
+
+// --- losses beside another framework, and repeated ---
+
+int write_losses(const std::string& folder, const std::string& device) {
+  constexpr int kSteps = 100;
+  std::vector<double> losses[2];
+  for (std::vector<double>& run : losses) {
+    auto model = GpuModel::resnet50(32);
+    if (&run == &losses[0]) model->save(folder);
+    auto program = model->compile(options_for(DType::bfloat16), device);
+    for (int step = 0; step < kSteps; ++step) {
+      program->run({});
+      run.push_back(program->scalar(0));
+    }
+  }
+  nlohmann::json result = {{"losses", losses[0]}, {"bit_identical", losses[0] == losses[1]}};
+  std::ofstream(folder + "/losses.json") << result.dump(1) << "\n";
+  std::cout << "ResNet-50 batch 32, " << kSteps << " steps: loss " << losses[0].front() << " to "
+            << losses[0].back() << ", a second run is "
+            << (losses[0] == losses[1] ? "bit-identical" : "DIFFERENT") << "\n";
+  return losses[0] == losses[1] ? 0 : 1;
+}
+
+int run(const Arguments& arguments) {
+  if (std::string why; arguments.device == "cuda" && !has_cuda(&why)) {
+    std::cout << "skipped: " << why << "\n";
+    return 77;
+  }
+  std::cout << backend(arguments.device).fingerprint() << std::endl;
+  if (arguments.check) return check_ops(std::cout, arguments.only) == 0 ? 0 : 1;
+  if (!arguments.losses.empty()) return write_losses(arguments.losses, arguments.device);
+  Peers peers = run_torch(arguments.torch);
+  Report report;
+  for (const Bar& bar : bars())
+    if (bar.name.find(arguments.only) != std::string::npos)
+      measure_bar(bar, arguments, peers, report);
+  report.print(std::cout);
+  if (!arguments.json.empty()) report.write_json(arguments.json);
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace stoker::bench
+
+int main(int argc, char** argv) {
+  try {
+    return stoker::bench::run(stoker::bench::parse_arguments(argc, argv));
+  } catch (const std::exception& error) {
+    std::cerr << "bench_gpu: " << error.what() << "\n";
+    return 2;
+  }
+}

@@ -1,0 +1,186 @@
+#include "gpu/models.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <stoker/ops.h>
+#include <stoker/random.h>
+
+namespace stoker::bench {
+
+namespace {
+
+constexpr uint64_t kSeed = 7;
+
+Tensor uniform(const Shape& shape, float low, float high, uint64_t stream) {
+  Tensor tensor(DType::float32, shape);
+  float* data = tensor.data_mut<float>();
+  Rng rng(kSeed, stream);
+  for (int64_t i = 0; i < tensor.elements(); ++i) data[i] = rng.uniform(low, high);
+  return tensor;
+}
+
+Tensor class_ids(int64_t count, int64_t classes) {
+  Tensor tensor(DType::int64, {count});
+  int64_t* data = tensor.data_mut<int64_t>();
+  Rng rng(kSeed, 1);
+  for (int64_t i = 0; i < count; ++i) data[i] = rng.integer(0, classes);
+  return tensor;
+}
+
+void write(const std::string& path, const std::vector<Tensor>& tensors) {
+  std::ofstream file(path, std::ios::binary);
+  for (const Tensor& tensor : tensors)
+    file.write(static_cast<const char*>(tensor.raw()), std::streamsize(tensor.bytes()));
+  if (!file) throw FileError(path + ": could not be written");
+}
+
+}  // namespace
+
+Variable GpuModel::parameter(const std::string& name, const Shape& shape, double fan_in) {
+  auto range = float(std::sqrt(1 / fan_in));
+  parameters_.emplace_back(name, uniform(shape, -range, range, 16 + parameters_.size()));
+  return parameters_.back();
+}
+
+// The weight in the dtype of the step; the variable stays float32.
+Value GpuModel::computed(const Variable& weight) {
+  Value value = graph_.variable(weight);
+  return compute_ == DType::float32 ? value : ops::cast(value, compute_);
+}
+
+Value GpuModel::input(const Shape& shape, int64_t classes, const GpuModelOptions& options) {
+  compute_ = options.compute;
+  batch_ = {uniform(shape, 0, 1, 0), class_ids(shape[0], classes)};
+  Value x;
+  if (options.resident) {
+    Variable::Options fixed{.trainable = false, .category = MemoryCategory::inputs};
+    x = graph_.variable(Variable("x", batch_[0], fixed));
+    labels_ = graph_.variable(Variable("y", batch_[1], fixed));
+  } else {
+    x = graph_.input("x", batch_[0].spec());
+    labels_ = graph_.input("y", batch_[1].spec());
+  }
+  return compute_ == DType::float32 ? x : ops::cast(x, compute_);
+}
+
+Value GpuModel::convolution(const Value& x, int64_t filters, int64_t kernel, int64_t stride) {
+  int64_t channels = x.shape()[3], pad = kernel / 2;
+  Variable w = parameter("kernel", {kernel, kernel, channels, filters},
+                         double(kernel * kernel * channels) / 2);
+  return ops::conv2d(x, computed(w),
+                     {.strides = {stride, stride}, .padding = {pad, pad, pad, pad}});
+}
+
+Value GpuModel::batch_norm(const Value& x) {
+  int64_t channels = x.shape()[3];
+  parameters_.emplace_back("gamma", Tensor::full({channels}, 1));
+  parameters_.emplace_back("beta", Tensor::zeros({channels}));
+  auto [y, mean, variance] =
+      ops::batch_norm(x, parameters_[parameters_.size() - 2], parameters_.back(), 1e-5);
+  for (const auto& [name, value] : {std::pair{"mean", mean}, {"variance", variance}}) {
+    Variable moving(name, Tensor::zeros({channels}), {.trainable = false});
+    state_.push_back(moving);
+    graph_.assign(moving,
+                  apply1("moving_average", {graph_.variable(moving), value}, {{"momentum", 0.9}}));
+  }
+  return y;
+}
+
+Value GpuModel::bottleneck(const Value& x, int64_t width, int64_t stride) {
+  Value y = ops::relu(batch_norm(convolution(x, width, 1, 1)));
+  y = ops::relu(batch_norm(convolution(y, width, 3, stride)));
+  y = batch_norm(convolution(y, 4 * width, 1, 1));
+  bool projects = stride != 1 || x.shape()[3] != 4 * width;
+  Value shortcut = projects ? batch_norm(convolution(x, 4 * width, 1, stride)) : x;
+  return ops::relu(y + shortcut);
+}
+
+Value GpuModel::dense(const Value& x, int64_t units) {
+  double inputs = double(x.shape()[1]);
+  Variable kernel = parameter("kernel", {x.shape()[1], units}, inputs);
+  Variable bias = parameter("bias", {units}, inputs);
+  return ops::matmul(x, computed(kernel)) + computed(bias);
+}
+
+void GpuModel::adam(const Value& loss) {
+  Values found = gradients(loss, parameters_);
+  Graph::Scope scope(graph_, "optimizer"), phase(graph_, Phase::update);
+  Variable::Options kept{.trainable = false, .category = MemoryCategory::optimizer};
+  Variable iterations("iterations", Tensor::zeros({}, DType::int64), kept);
+  Value t = graph_.variable(iterations);
+  Values operands = {graph_.constant(Tensor(1e-3F)), t};
+  std::vector<Variable> owners;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Variable m("m", Tensor::zeros(parameters_[i].shape()), kept),
+        v("v", Tensor::zeros(parameters_[i].shape()), kept);
+    owners.insert(owners.end(), {parameters_[i], m, v});
+    for (const Value& value :
+         {graph_.variable(parameters_[i]), found[i], graph_.variable(m), graph_.variable(v)})
+      operands.push_back(value);
+  }
+  Values updated = apply("adam_update", operands,
+                         {{"beta_1", 0.9},
+                          {"beta_2", 0.999},
+                          {"epsilon", 1e-8},
+                          {"amsgrad", false},
+                          {"weight_decay", 0.0},
+                          {"clipvalue", 0.0},
+                          {"scaled", false}});
+  for (size_t i = 0; i < owners.size(); ++i) graph_.assign(owners[i], updated[i]);
+  graph_.assign(iterations, t + 1.0);
+  state_.insert(state_.end(), owners.begin(), owners.end());
+  state_.push_back(iterations);
+}
+
+void GpuModel::finish(const Value& logits) {
+  Value loss = ops::mean(ops::sparse_softmax_cross_entropy(logits, labels_));
+  graph_.output(loss, "loss");
+  graph_.guard(loss);
+  Graph::Scope backward(graph_, Phase::backward);
+  adam(loss);
+}
+
+std::unique_ptr<GpuModel> GpuModel::cnn(int64_t batch, const GpuModelOptions& options) {
+  std::unique_ptr<GpuModel> model(new GpuModel);
+  Value x = model->input({batch, 28, 28, 1}, 10, options);
+  for (int64_t filters : {64, 128}) {
+    int64_t channels = x.shape()[3];
+    Variable w = model->parameter("kernel", {3, 3, channels, filters}, double(9 * channels));
+    Variable bias = model->parameter("bias", {filters}, double(9 * channels));
+    x = ops::conv2d(x, model->computed(w)) + model->computed(bias);
+    x = ops::max_pool2d(ops::relu(x));
+  }
+  model->finish(model->dense(ops::flatten(x), 10));
+  return model;
+}
+
+std::unique_ptr<GpuModel> GpuModel::resnet50(int64_t batch, const GpuModelOptions& options) {
+  std::unique_ptr<GpuModel> model(new GpuModel);
+  Value x = model->input({batch, 224, 224, 3}, 1000, options);
+  x = ops::relu(model->batch_norm(model->convolution(x, 64, 7, 2)));
+  x = ops::max_pool2d(x, {.window = {3, 3}, .strides = {2, 2}, .padding = {1, 1, 1, 1}});
+  int64_t width = 64;
+  for (int64_t blocks : {3, 4, 6, 3}) {
+    for (int64_t block = 0; block < blocks; ++block)
+      x = model->bottleneck(x, width, block == 0 && width > 64 ? 2 : 1);
+    width *= 2;
+  }
+  model->finish(model->dense(ops::mean(x, {.axes = {1, 2}}), 1000));
+  return model;
+}
+
+std::unique_ptr<Program> GpuModel::compile(const CompileOptions& options,
+                                           const std::string& device) {
+  return backend(device).compile(graph_, options);
+}
+
+void GpuModel::save(const std::string& folder) const {
+  std::vector<Tensor> weights;
+  for (const Variable& parameter : parameters_) weights.push_back(parameter.read());
+  write(folder + "/weights.bin", weights);
+  write(folder + "/x.bin", {batch_[0]});
+  write(folder + "/y.bin", {batch_[1]});
+}
+
+}  // namespace stoker::bench

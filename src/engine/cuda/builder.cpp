@@ -1,0 +1,471 @@
+#include "engine/cuda/builder.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "engine/cuda/kernels/shape.h"
+#include "engine/cuda/kernels/update.h"
+#include "engine/cuda/ops/op_builders.h"
+
+namespace stoker::cuda {
+
+namespace {
+
+// These overwrite variables in place, so they must wait until the guard is known.
+bool writes_variables(const Node& node) {
+  constexpr std::array kOps = {"sgd_update", "adam_update", "rmsprop_update", "moving_average"};
+  return std::ranges::find(kOps, node.op->name) != kOps.end();
+}
+
+bool shares_bytes(const Node& node) {
+  return node.op->name == "reshape" || node.op->name == "identity";
+}
+
+bool is_conv_kernel(const Node& user, int value) {
+  return (user.op->name == "conv2d" || user.op->name == "conv2d_input_grad") &&
+         user.inputs[1] == value && user.inputs[0] != value;
+}
+
+std::string describe(const Graph& graph, const Node& node) {
+  std::string text = fmt::format("{} \"{}\" of", node.op->name, node.scope);
+  for (int value : node.inputs) text += " " + to_string(graph.spec(value));
+  return text;
+}
+
+}  // namespace
+
+Builder::Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOptions& options)
+    : shared_(shared), options_(options) {
+  parts_.graph = std::move(graph);
+  fusion_ = options.keep_order ? no_fusion(this->graph()) : find_fusion(this->graph());
+  analyse();
+}
+
+// --- before anything is built ---
+
+void Builder::analyse() {
+  size_t values = graph().values().size();
+  last_use_.assign(values, -1);
+  assigned_to_.assign(values, -1);
+  buffer_of_.assign(values, -1);
+  read_.assign(values, false);
+  parts_.homes.resize(graph().variables().size());
+  for (const Node& node : graph().nodes())
+    for (int value : node.inputs) read_[size_t(value)] = true;
+  for (const GraphOutput& output : graph().outputs()) read_[size_t(output.value)] = true;
+  if (graph().guard() >= 0) read_[size_t(graph().guard())] = true;
+
+  // Updates whose results are only assigned go last; nothing depends on them.
+  std::vector<int> updates;
+  for (int i = 0; i < int(graph().nodes().size()); ++i) {
+    const Node& node = graph().nodes()[size_t(i)];
+    bool last = writes_variables(node) && std::ranges::none_of(node.outputs, [&](int value) {
+                  return bool(read_[size_t(value)]);
+                });
+    (last ? updates : order_).push_back(i);
+  }
+  first_update_ = order_.size();
+  order_.insert(order_.end(), updates.begin(), updates.end());
+  std::vector<int> position(order_.size());
+  for (size_t i = 0; i < order_.size(); ++i) position[size_t(order_[i])] = int(i);
+
+  for (const GraphOutput& output : graph().outputs()) last_use_[size_t(output.value)] = kForEver;
+  if (graph().guard() >= 0) last_use_[size_t(graph().guard())] = kForEver;
+  for (const Assignment& assignment : graph().assignments()) {
+    assigned_to_[size_t(assignment.value)] = assignment.variable;
+    last_use_[size_t(assignment.value)] = kForEver;
+  }
+  // A node that another one's kernel includes reads its operands when that kernel runs.
+  auto use = [&](int value, int at) {
+    last_use_[size_t(value)] = std::max(last_use_[size_t(value)], at);
+  };
+  for (int i = 0; i < int(graph().nodes().size()); ++i) {
+    int runs = position[size_t(fusion_.is_inlined(i) ? fusion_.into[size_t(i)] : i)];
+    for (int value : graph().nodes()[size_t(i)].inputs) use(value, runs);
+    if (const auto& tail = fusion_.tails[size_t(i)]) {
+      const Node& norm = graph().nodes()[size_t(tail->norm)];
+      for (int value : norm.inputs) use(value, runs);
+      use(norm.outputs[1], runs);
+      use(norm.outputs[2], runs);
+    }
+  }
+  // Bytes are in use as long as any of their names is.
+  for (int i = int(graph().nodes().size()); i-- > 0;) {
+    const Node& node = graph().nodes()[size_t(i)];
+    if (shares_bytes(node)) use(node.inputs[0], last_use_[size_t(node.outputs[0])]);
+  }
+}
+
+// --- buffers ---
+
+int Builder::new_buffer(BufferInfo info) {
+  parts_.buffers.push_back(info);
+  buffer_last_.push_back(-1);
+  buffer_value_.push_back(-1);
+  return int(parts_.buffers.size()) - 1;
+}
+
+void Builder::attach(int value, int buffer) {
+  buffer_of_[size_t(value)] = buffer;
+  buffer_last_[size_t(buffer)] = std::max(buffer_last_[size_t(buffer)], last_use_[size_t(value)]);
+  buffer_value_[size_t(buffer)] = value;
+}
+
+MemoryCategory Builder::category_of(int value) const {
+  const Node* node = graph().producer(value);
+  if (node == nullptr || node->phase != Phase::backward) return MemoryCategory::activations;
+  for (const Node& user : graph().nodes())
+    if (user.phase == Phase::update &&
+        std::ranges::find(user.inputs, value) != user.inputs.end())
+      return MemoryCategory::gradients;
+  return MemoryCategory::activations;
+}
+
+int Builder::place_variable(int value) {
+  int index = graph().values()[size_t(value)].source;
+  const Variable& variable = graph().variables()[size_t(index)].variable;
+  std::shared_ptr<CudaResidence> home = shared_.homes.make(shared_.pool, variable);
+  parts_.homes[size_t(index)] = home;
+  int buffer = new_buffer({BufferKind::variable, home->bytes(), variable.category(), index});
+  attach(value, buffer);
+  return buffer;
+}
+
+int Builder::input(int value) {
+  if (auto turned = untaken_.find(value); turned != untaken_.end()) turn_gradients();
+  if (buffer_of_[size_t(value)] >= 0) return buffer_of_[size_t(value)];
+  const ValueInfo& info = graph().values()[size_t(value)];
+  if (info.kind == ValueKind::variable) return place_variable(value);
+  if (info.kind == ValueKind::computed) {
+    if (!is_cast_of_variable(value))
+      throw Error(fmt::format("the CUDA engine met a value of \"{}\" before its producer",
+                              graph().producer(value)->op->name));
+    cast_variables(value);
+    return buffer_of_[size_t(value)];
+  }
+  BufferKind kind =
+      info.kind == ValueKind::input ? BufferKind::input : BufferKind::constant;
+  int buffer = new_buffer({kind, bytes_of(info.spec), MemoryCategory::inputs, info.source});
+  attach(value, buffer);
+  return buffer;
+}
+
+int Builder::define(int value) {
+  int buffer =
+      new_buffer({BufferKind::arena, bytes_of(spec(value)), category_of(value), -1});
+  attach(value, buffer);
+  return buffer;
+}
+
+bool Builder::may_overwrite(int buffer) const {
+  return parts_.buffers[size_t(buffer)].kind == BufferKind::arena &&
+         buffer_last_[size_t(buffer)] <= position_;
+}
+
+int Builder::define_over(int value, std::initializer_list<int> inputs) {
+  for (int buffer : inputs) {
+    if (buffer < 0 || parts_.buffers[size_t(buffer)].bytes != bytes_of(spec(value)) ||
+        !may_overwrite(buffer))
+      continue;
+    attach(value, buffer);
+    return buffer;
+  }
+  return define(value);
+}
+
+void Builder::define_alias(int value, int source) { attach(value, input(source)); }
+
+int Builder::define_update(int output, int input_value) {
+  const ValueInfo& info = graph().values()[size_t(input_value)];
+  bool direct = in_updates_ && info.kind == ValueKind::variable &&
+                info.source == assigned_to_[size_t(output)] &&
+                last_use_[size_t(input_value)] <= position_;
+  if (!direct) return define(output);
+  int buffer = input(input_value);
+  attach(output, buffer);
+  return buffer;
+}
+
+int Builder::scratch(size_t bytes) {
+  return new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
+}
+
+int Builder::zeroed(size_t bytes) {
+  return new_buffer({BufferKind::zeroed, bytes, MemoryCategory::workspace, -1});
+}
+
+// --- weights in another dtype or order ---
+
+bool Builder::is_cast_of_variable(int value) const {
+  const Node* node = graph().producer(value);
+  return node != nullptr && node->op->name == "cast" && is_floating(spec(value).dtype) &&
+         is_floating(spec(node->inputs[0]).dtype) &&
+         graph().values()[size_t(node->inputs[0])].kind == ValueKind::variable;
+}
+
+// Casts of variables wait until somebody needs one; then all of that dtype are made in one launch.
+void Builder::cast_variables(int wanted) {
+  DType dtype = spec(wanted).dtype;
+  Call call{"own", {}, {}, "cast"};
+  for (int i = 0; i < int(graph().nodes().size()); ++i) {
+    const Node& cast = graph().nodes()[size_t(i)];
+    int value = cast.outputs.empty() ? -1 : cast.outputs[0];
+    if (value < 0 || cast.op->name != "cast" || is_defined(value) || fusion_.is_inlined(i) ||
+        !is_cast_of_variable(value) || spec(value).dtype != dtype ||
+        spec(cast.inputs[0]).dtype != DType::float32)
+      continue;
+    bool plain = value == wanted;  // kernels of convolutions alone are not needed in this order
+    for (const Node& user : graph().nodes())
+      if (std::ranges::find(user.inputs, value) != user.inputs.end())
+        plain |= !is_conv_kernel(user, value);
+    if (!plain || call.reads.size() == CopyList::kMost) continue;
+    call.reads.push_back(input(cast.inputs[0]));
+    call.writes.push_back(define(value));
+  }
+  std::vector<int64_t> elements;
+  for (int buffer : call.writes)
+    elements.push_back(int64_t(parts_.buffers[size_t(buffer)].bytes / size_of(dtype)));
+  emit(std::move(call), [dtype, elements](const Launch& at) {
+    CopyList list;
+    list.convert = true;
+    list.to_dtype = dtype;
+    for (size_t i = 0; i < elements.size(); ++i)
+      list.add(at.get(i), at.get(elements.size() + i), elements[i]);
+    run_copies(list, at.stream);
+  });
+}
+
+namespace {
+
+struct KernelShape {
+  int64_t pixels, channels, padded, filters;
+};
+
+}  // namespace
+
+int Builder::kernel_for_cudnn(int wanted, int64_t padded) {
+  if (auto known = cudnn_kernels_.find({wanted, padded}); known != cudnn_kernels_.end())
+    return known->second;
+  // All kernels of this dtype that variables hold now, in one launch; else this one alone.
+  auto source_of = [&](int value) {
+    if (graph().values()[size_t(value)].kind == ValueKind::variable) return value;
+    return is_cast_of_variable(value) && !is_defined(value) ? graph().producer(value)->inputs[0]
+                                                            : -1;
+  };
+  DType dtype = spec(wanted).dtype;
+  int from_variable = source_of(wanted);
+  DType from_dtype = from_variable >= 0 ? spec(from_variable).dtype : dtype;
+  Call call{"own", {}, {}, "reorder"};
+  std::vector<KernelShape> shapes;
+  auto add = [&](int value, int from, int64_t channels) {
+    const Shape& w = shape(value);
+    size_t bytes = size_t(w[0] * w[1] * channels * w[3]) * size_of(dtype);
+    int to = new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
+    call.reads.push_back(input(from));
+    call.writes.push_back(to);
+    shapes.push_back({w[0] * w[1], w[2], channels, w[3]});
+    cudnn_kernels_[{value, channels}] = to;
+  };
+  if (from_variable < 0) {
+    add(wanted, wanted, padded);
+  } else {
+    for (const Node& user : graph().nodes()) {
+      if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1])) continue;
+      int value = user.inputs[1], from = source_of(value);
+      int64_t channels = conv_padding(spec(value).dtype, shape(value)[2],
+                                      user.attrs.get_or<int64_t>("groups", 1));
+      if (from < 0 || spec(value).dtype != dtype || spec(from).dtype != from_dtype ||
+          cudnn_kernels_.contains({value, channels}) || shapes.size() == KernelLayouts::kMost)
+        continue;
+      add(value, from, channels);
+    }
+    if (!cudnn_kernels_.contains({wanted, padded})) add(wanted, from_variable, padded);
+  }
+  emit(std::move(call), [=](const Launch& at) {
+    KernelLayouts all;
+    all.way = KernelLayouts::Way::to_cudnn;
+    all.from_dtype = from_dtype;
+    all.to_dtype = dtype;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      all.add(at.get(i), at.get(shapes.size() + i), shapes[i].pixels, shapes[i].channels,
+              shapes[i].padded, shapes[i].filters);
+    run_kernel_layouts(all, at.stream);
+  });
+  return cudnn_kernels_.at({wanted, padded});
+}
+
+int Builder::define_from_cudnn(int value, int64_t padded) {
+  const Shape& w = shape(value);
+  size_t bytes = size_t(w[0] * w[1] * padded * w[3]) * size_of(spec(value).dtype);
+  int buffer = new_buffer({BufferKind::arena, bytes, MemoryCategory::gradients, -1});
+  untaken_[value] = {buffer, padded};
+  return buffer;
+}
+
+void Builder::turn_gradients() {
+  Call call{"own", {}, {}, "reorder"};
+  std::vector<KernelShape> shapes;
+  DType dtype = spec(untaken_.begin()->first).dtype;
+  for (auto next = untaken_.begin(); next != untaken_.end();) {
+    auto [value, from] = *next;
+    if (spec(value).dtype != dtype || shapes.size() == KernelLayouts::kMost) {
+      ++next;
+      continue;
+    }
+    const Shape& w = shape(value);
+    call.reads.push_back(from.buffer);
+    call.writes.push_back(define(value));
+    shapes.push_back({w[0] * w[1], w[2], from.padded, w[3]});
+    next = untaken_.erase(next);
+  }
+  emit(std::move(call), [=](const Launch& at) {
+    KernelLayouts all;
+    all.way = KernelLayouts::Way::from_cudnn;
+    all.from_dtype = all.to_dtype = dtype;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      all.add(at.get(i), at.get(shapes.size() + i), shapes[i].pixels, shapes[i].channels,
+              shapes[i].padded, shapes[i].filters);
+    run_kernel_layouts(all, at.stream);
+  });
+  if (!untaken_.empty()) turn_gradients();
+}
+
+// --- instructions ---
+
+void Builder::emit(Call call, Kernel kernel) {
+  Instruction instruction;
+  instruction.run = std::move(kernel);
+  instruction.operands = std::move(call.reads);
+  for (int buffer : call.writes) {
+    instruction.operands.push_back(buffer);
+    instruction.results.emplace_back(buffer_value_[size_t(buffer)], buffer);
+  }
+  instruction.info.kernel = std::move(call.kernel);
+  if (node_ >= 0) {
+    instruction.info.scope = node().scope;
+    instruction.info.phase = node().phase;
+    if (call.op.empty()) {
+      instruction.info.op = node().op->name;
+      instruction.info.cost = graph().cost(node());
+    }
+  }
+  if (!call.op.empty()) instruction.info.op = std::move(call.op);
+  parts_.instructions.push_back(std::move(instruction));
+}
+
+void Builder::emit_on_host(Call call, Kernel kernel) {
+  emit(std::move(call), std::move(kernel));
+  parts_.instructions.back().on_host = true;
+}
+
+void Builder::emit_copy(int from, int to, size_t bytes) {
+  emit({"copy", {from}, {to}, "copy"}, [bytes](const Launch& at) {
+    if (bytes == 0) return;
+    check(cudaMemcpyAsync(at.get(1), at.get(0), bytes, cudaMemcpyDeviceToDevice, at.stream),
+          "a copy on the device");
+  });
+}
+
+// --- the walk ---
+
+void Builder::build_node(int index) {
+  node_ = index;
+  if (fusion_.is_inlined(index)) return;
+  if (std::ranges::all_of(node().outputs, [&](int value) { return is_defined(value); })) return;
+  if (node().outputs.size() == 1 && is_cast_of_variable(node().outputs[0]) &&
+      spec(node().inputs[0]).dtype == DType::float32 && !options_.keep_order &&
+      assigned_to_[size_t(node().outputs[0])] < 0)
+    return;  // made when it is asked for
+  const OpBuilder* builder = find_op_builder(node().op->name);
+  if (builder == nullptr)
+    throw Error(fmt::format("the CUDA engine has no kernel for \"{}\"", node().op->name));
+  try {
+    builder->build(*this, node());
+  } catch (const CudaError& error) {
+    throw CudaError(fmt::format("{}: {}", describe(graph(), node()), error.what()));
+  }
+}
+
+// A copy of a value that nothing overwrites before the next run.
+int Builder::keep(int value) {
+  int buffer = input(value);
+  BufferInfo& info = parts_.buffers[size_t(buffer)];
+  if (info.kind == BufferKind::arena) {
+    info.kind = BufferKind::output;
+    return buffer;
+  }
+  if (info.kind == BufferKind::output) return buffer;
+  size_t bytes = info.bytes;
+  int copy = new_buffer({BufferKind::output, bytes, MemoryCategory::activations, -1});
+  emit_copy(buffer, copy, bytes);
+  return copy;
+}
+
+void Builder::finish_outputs() {
+  node_ = -1;
+  for (const GraphOutput& output : graph().outputs())
+    parts_.output_buffers.push_back(keep(output.value));
+  if (graph().guard() >= 0) parts_.guard_buffer = keep(graph().guard());
+  // A variable whose old contents are assigned to another one: taken aside before anything is
+  // overwritten.
+  for (const Assignment& assignment : graph().assignments()) {
+    if (!is_defined(assignment.value) &&
+        graph().values()[size_t(assignment.value)].kind == ValueKind::computed &&
+        !is_cast_of_variable(assignment.value)) {
+      staged_.push_back(-1);  // an update makes it
+      continue;
+    }
+    int buffer = input(assignment.value);
+    bool from_variable = parts_.buffers[size_t(buffer)].kind == BufferKind::variable;
+    staged_.push_back(from_variable ? keep(assignment.value) : -1);
+  }
+  in_updates_ = true;
+  parts_.first_update = parts_.instructions.size();
+}
+
+void Builder::finish_assignments() {
+  node_ = -1;
+  Call call{"own", {}, {}, "assign"};
+  std::vector<size_t> bytes;
+  for (size_t i = 0; i < graph().assignments().size(); ++i) {
+    const Assignment& assignment = graph().assignments()[i];
+    int variable = graph().variables()[size_t(assignment.variable)].value;
+    int target = input(variable);
+    int source = staged_[i] >= 0 ? staged_[i] : input(assignment.value);
+    if (source == target) continue;
+    call.reads.push_back(source);
+    call.writes.push_back(target);
+    bytes.push_back(bytes_of(spec(variable)));
+  }
+  for (size_t first = 0; first < bytes.size(); first += CopyList::kMost) {
+    size_t count = std::min(bytes.size() - first, size_t(CopyList::kMost));
+    auto part = [&](const std::vector<int>& all) {
+      return std::vector<int>(all.begin() + long(first), all.begin() + long(first + count));
+    };
+    std::vector<size_t> sizes(bytes.begin() + long(first), bytes.begin() + long(first + count));
+    emit({"own", part(call.reads), part(call.writes), "assign"}, [sizes](const Launch& at) {
+      CopyList list;
+      list.enabled = at.enabled;
+      for (size_t i = 0; i < sizes.size(); ++i)
+        list.add(at.get(i), at.get(sizes.size() + i), int64_t(sizes[i]));
+      run_copies(list, at.stream);
+    });
+  }
+}
+
+ProgramParts Builder::build() {
+  for (position_ = 0; position_ < int(order_.size()); ++position_) {
+    if (size_t(position_) == first_update_) finish_outputs();
+    build_node(order_[size_t(position_)]);
+  }
+  if (first_update_ == order_.size()) finish_outputs();
+  finish_assignments();
+  // A variable that is not used at all still needs its place.
+  for (const GraphVariable& variable : graph().variables())
+    if (buffer_of_[size_t(variable.value)] < 0) place_variable(variable.value);
+  return std::move(parts_);
+}
+
+}  // namespace stoker::cuda

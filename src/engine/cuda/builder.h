@@ -1,0 +1,120 @@
+// What the builders of ops (ops/, one file per family) work with while a graph becomes a program.
+// Every value is row-major; convolution kernels also exist in cuDNN's order, converted many at a
+// time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/conv_plan.h"
+#include "engine/cuda/fusion.h"
+#include "engine/cuda/instruction.h"
+#include "engine/cuda/matmul_plan.h"
+
+namespace stoker::cuda {
+
+// What all programs of a backend share.
+struct Shared {
+  std::shared_ptr<const Device> device;
+  std::shared_ptr<DevicePool> pool;
+  VariableHomes homes;
+  ConvPlans conv_plans;
+  MatmulPlans matmul_plans;
+};
+
+struct Call {
+  std::string kernel;
+  std::vector<int> reads;
+  std::vector<int> writes;
+  std::string op = {};  // default: the node's
+};
+
+class Builder {
+ public:
+  Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOptions& options);
+
+  const Graph& graph() const { return *parts_.graph; }
+  const TensorSpec& spec(int value) const { return graph().spec(value); }
+  const Shape& shape(int value) const { return spec(value).shape; }
+  const Node& node() const { return graph().nodes()[size_t(node_)]; }
+  int node_index() const { return node_; }
+  const Fusion& fusion() const { return fusion_; }
+  const CompileOptions& options() const { return options_; }
+  Shared& shared() { return shared_; }
+  bool in_updates() const { return in_updates_; }
+
+  // --- operands: buffers ---
+  int input(int value);
+  bool is_defined(int value) const { return buffer_of_[size_t(value)] >= 0; }
+  int define(int value);
+  // As define, in the buffer of one of `inputs` if nobody needs its contents any more.
+  int define_over(int value, std::initializer_list<int> inputs);
+  void define_alias(int value, int source);
+  // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
+  // is legal, else memory that is assigned at the end.
+  int define_update(int output, int input);
+  int scratch(size_t bytes);  // workspace of the next instruction
+  int zeroed(size_t bytes);
+
+  // --- convolution kernels ---
+  // [filters, kh, kw, padded channels] of a value [kh, kw, channels, filters].
+  int kernel_for_cudnn(int value, int64_t padded);
+  // A gradient that cuDNN writes in its own order; it is turned when somebody asks for it.
+  int define_from_cudnn(int value, int64_t padded);
+
+  // --- instructions ---
+  void emit(Call call, Kernel kernel);
+  void emit_on_host(Call call, Kernel kernel);
+  void emit_copy(int from, int to, size_t bytes);
+
+  ProgramParts build();
+
+ private:
+  static constexpr int kForEver = 1 << 30;
+  struct FromCudnn {
+    int buffer;
+    int64_t padded;
+  };
+
+  void analyse();
+  void build_node(int node);
+  int new_buffer(BufferInfo info);
+  void attach(int value, int buffer);
+  MemoryCategory category_of(int value) const;
+  bool may_overwrite(int buffer) const;
+  int place_variable(int value);
+  void cast_variables(int wanted);
+  void turn_gradients();
+  bool is_cast_of_variable(int value) const;
+  void finish_outputs();
+  void finish_assignments();
+  int keep(int value);
+
+  ProgramParts parts_;
+  Shared& shared_;
+  CompileOptions options_;
+  Fusion fusion_;
+  int node_ = -1;
+  int position_ = -1;
+  bool in_updates_ = false;
+  std::vector<int> order_;
+  size_t first_update_ = 0;
+  std::vector<int> last_use_;     // by value: position in order_
+  std::vector<int> assigned_to_;  // by value: variable, or -1
+  std::vector<bool> read_;        // by value: by a node, an output or the guard
+  std::vector<int> buffer_of_;    // by value, or -1
+  std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
+  std::vector<int> buffer_value_;
+  std::map<std::pair<int, int64_t>, int> cudnn_kernels_;  // (value, padded) → buffer
+  std::map<int, FromCudnn> untaken_;                      // gradients still in cuDNN's order
+  std::vector<int> staged_;
+};
+
+// How many bytes a value takes.
+inline size_t bytes_of(const TensorSpec& spec) {
+  return size_t(spec.shape.elements()) * size_of(spec.dtype);
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,410 @@
+#include "engine/cuda/conv_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace stoker::cuda {
+
+namespace {
+
+// --- descriptors ---
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(cudnnBackendDescriptorType_t type) {
+    cudnnBackendDescriptor_t made = nullptr;
+    check(cudnnBackendCreateDescriptor(type, &made), "a cuDNN descriptor");
+    handle_.reset(made);
+  }
+  cudnnBackendDescriptor_t get() const { return handle_.get(); }
+
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+           const void* values) {
+    check(cudnnBackendSetAttribute(get(), name, type, count, values), "a cuDNN attribute");
+  }
+  template <class T>
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+    set(name, type, 1, &value);
+  }
+  void set(cudnnBackendAttributeName_t name, const Descriptor& other) {
+    cudnnBackendDescriptor_t handle = other.get();
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &handle);
+  }
+  void set(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values) {
+    set(name, CUDNN_TYPE_INT64, int64_t(values.size()), values.data());
+  }
+  // False when cuDNN does not support what was described.
+  bool finalize() { return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS; }
+
+ private:
+  struct Destroy {
+    void operator()(void* handle) const { cudnnBackendDestroyDescriptor(handle); }
+  };
+  std::unique_ptr<void, Destroy> handle_;
+};
+
+cudnnDataType_t data_type(DType dtype) {
+  return dtype == DType::float32   ? CUDNN_DATA_FLOAT
+         : dtype == DType::float16 ? CUDNN_DATA_HALF
+                                   : CUDNN_DATA_BFLOAT16;
+}
+
+enum Operand : int64_t { kX = 1, kW, kY, kBias, kConvolved, kBiased };
+
+// [n, c, h, w] with channels innermost.
+Descriptor tensor(int64_t id, cudnnDataType_t type, int64_t n, int64_t c, int64_t h, int64_t w,
+                  bool is_virtual = false) {
+  Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
+  made.set(CUDNN_ATTR_TENSOR_DIMENSIONS, {n, c, h, w});
+  made.set(CUDNN_ATTR_TENSOR_STRIDES, {h * w * c, 1, w * c, c});
+  made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id);
+  made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, int64_t(16));
+  if (is_virtual) made.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, is_virtual);
+  if (!made.finalize()) fail("a cuDNN tensor", "not supported");
+  return made;
+}
+
+Descriptor convolution(const ConvShape& s) {
+  Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
+           CUDNN_CROSS_CORRELATION);
+  made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, int64_t(2));
+  made.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {s.dilation_y, s.dilation_x});
+  made.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {s.stride_y, s.stride_x});
+  made.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {s.top, s.left});
+  made.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {s.bottom, s.right});
+  if (!made.finalize()) fail("a cuDNN convolution", "not supported");
+  return made;
+}
+
+struct OperationNames {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
+};
+
+OperationNames names_of(ConvKind kind) {
+  switch (kind) {
+    case ConvKind::forward:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+    case ConvKind::input_grad:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    case ConvKind::weight_grad:
+      break;
+  }
+  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+}
+
+// One elementwise operation of a fused graph: result = mode(x[, b]).
+std::optional<Descriptor> pointwise(cudnnPointwiseMode_t mode, const Descriptor& x,
+                                    const Descriptor* b, const Descriptor& y) {
+  Descriptor how(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+  how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  if (!how.finalize()) return std::nullopt;
+  Descriptor made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  if (b != nullptr) made.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  if (!made.finalize()) return std::nullopt;
+  return made;
+}
+
+// The graph of one call, and everything it points to.
+struct Operations {
+  std::vector<Descriptor> parts;
+  Descriptor graph;
+};
+
+std::optional<Operations> describe(const ConvKey& key, cudnnHandle_t handle) {
+  const ConvShape& s = key.shape;
+  cudnnDataType_t type = data_type(key.dtype);
+  bool fused = key.bias || key.relu;
+  Operations all;
+  Descriptor x = tensor(kX, type, s.batch, s.channels, s.height, s.width);
+  Descriptor w = tensor(kW, type, s.filters, s.channels / s.groups, s.kernel_y, s.kernel_x);
+  Descriptor y = tensor(kY, type, s.batch, s.filters, s.out_height, s.out_width);
+  Descriptor convolved = tensor(kConvolved, CUDNN_DATA_FLOAT, s.batch, s.filters, s.out_height,
+                                s.out_width, true);
+  Descriptor how = convolution(s);
+  OperationNames names = names_of(key.kind);
+  Descriptor operation(names.type);
+  operation.set(names.x, x);
+  operation.set(names.w, w);
+  operation.set(names.y, fused ? convolved : y);
+  operation.set(names.convolution, how);
+  operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F);
+  operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
+  if (!operation.finalize()) return std::nullopt;
+  std::vector<cudnnBackendDescriptor_t> steps = {operation.get()};
+  if (key.bias) {
+    Descriptor bias = tensor(kBias, type, 1, s.filters, 1, 1);
+    Descriptor biased = tensor(kBiased, CUDNN_DATA_FLOAT, s.batch, s.filters, s.out_height,
+                               s.out_width, true);
+    auto add = pointwise(CUDNN_POINTWISE_ADD, convolved, &bias, key.relu ? biased : y);
+    if (!add) return std::nullopt;
+    steps.push_back(add->get());
+    all.parts.push_back(std::move(*add));
+    all.parts.push_back(std::move(bias));
+    if (key.relu) std::swap(convolved, biased);
+    all.parts.push_back(std::move(biased));
+  }
+  if (key.relu) {
+    auto relu = pointwise(CUDNN_POINTWISE_RELU_FWD, convolved, nullptr, y);
+    if (!relu) return std::nullopt;
+    steps.push_back(relu->get());
+    all.parts.push_back(std::move(*relu));
+  }
+  all.graph = Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  all.graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  all.graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                int64_t(steps.size()), steps.data());
+  if (!all.graph.finalize()) return std::nullopt;
+  for (Descriptor* part : {&x, &w, &y, &convolved, &how, &operation})
+    all.parts.push_back(std::move(*part));
+  return all;
+}
+
+// --- plans ---
+
+class CudnnPlan final : public ConvPlan {
+ public:
+  CudnnPlan(Descriptor plan, size_t workspace, int64_t engine, bool bias)
+      : plan_(std::move(plan)), workspace_(workspace), engine_(engine), bias_(bias) {}
+
+  size_t workspace() const override { return workspace_; }
+  std::string name() const override { return fmt::format("cudnn:engine {}", engine_); }
+
+  void run(const Device& device, void* x, void* w, void* y, void* bias,
+           void* workspace) const override {
+    check(execute(device.cudnn(), x, w, y, bias, workspace), "a cuDNN convolution");
+  }
+
+  cudnnStatus_t execute(cudnnHandle_t handle, void* x, void* w, void* y, void* bias,
+                        void* workspace) const {
+    Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    std::array<int64_t, 4> ids = {kX, kW, kY, kBias};
+    std::array<void*, 4> data = {x, w, y, bias};
+    int64_t count = bias_ ? 4 : 3;
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids.data());
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data.data());
+    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+    if (!pack.finalize()) return CUDNN_STATUS_BAD_PARAM;
+    return cudnnBackendExecute(handle, plan_.get(), pack.get());
+  }
+
+ private:
+  Descriptor plan_;
+  size_t workspace_;
+  int64_t engine_;
+  bool bias_;
+};
+
+constexpr int64_t kMostWorkspace = int64_t(1) << 30;
+
+bool has_unwanted_note(const ConvKey& key, const Descriptor& engine) {
+  std::array<cudnnBackendNumericalNote_t, 32> notes{};
+  int64_t count = 0;
+  if (cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                               CUDNN_TYPE_NUMERICAL_NOTE, int64_t(notes.size()), &count,
+                               notes.data()) != CUDNN_STATUS_SUCCESS)
+    return true;
+  bool full_float = key.dtype == DType::float32 && !key.tf32;
+  for (int64_t i = 0; i < count; ++i) switch (notes[size_t(i)]) {
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+        if (key.deterministic) return true;
+        break;
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+        if (full_float) return true;
+        break;
+      // Winograd, FFT and sums in sixteen bits lose digits that the tolerance does not allow.
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      case CUDNN_NUMERICAL_NOTE_FFT:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+        return true;
+      default:
+        break;
+    }
+  return false;
+}
+
+using PlanPointer = std::shared_ptr<const CudnnPlan>;
+
+PlanPointer make_plan(const ConvKey& key, cudnnHandle_t handle, const Descriptor& config) {
+  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = engine.get();
+  int64_t count = 0, index = -1, workspace = 0;
+  if (cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                               CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                               &raw) != CUDNN_STATUS_SUCCESS ||
+      has_unwanted_note(key, engine))
+    return nullptr;
+  cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                           &count, &index);
+  Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+  if (!plan.finalize()) return nullptr;
+  check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                 CUDNN_TYPE_INT64, 1, &count, &workspace),
+        "a plan's workspace");
+  if (workspace > kMostWorkspace) return nullptr;
+  return std::make_shared<CudnnPlan>(std::move(plan), size_t(workspace), index, key.bias);
+}
+
+// The first `most` usable plans in the order of the heuristic.
+void add_plans(const ConvKey& key, cudnnHandle_t handle, const Operations& operations,
+               cudnnBackendHeurMode_t mode, size_t most, std::vector<PlanPointer>& plans) {
+  Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations.graph);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  if (!heuristic.finalize()) return;
+  int64_t count = 0;
+  cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr);
+  std::vector<Descriptor> configs;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < count; ++i) {
+    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    raw.push_back(configs.back().get());
+  }
+  if (count == 0 || cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
+                                             raw.data()) != CUDNN_STATUS_SUCCESS)
+    return;
+  for (size_t i = 0; i < size_t(count) && plans.size() < most; ++i)
+    if (PlanPointer plan = make_plan(key, handle, configs[i])) plans.push_back(std::move(plan));
+}
+
+// --- choice ---
+
+double flops(const ConvShape& s) {
+  return 2.0 * s.batch * s.out_height * s.out_width * s.filters * (s.channels / s.groups) *
+         s.kernel_y * s.kernel_x;
+}
+
+struct Trial {
+  DeviceBlock x, w, y, bias, workspace;
+  Trial(const ConvKey& key, const std::shared_ptr<DevicePool>& pool, size_t workspace_bytes)
+      : x(pool, elements(key.shape.batch, key.shape.height, key.shape.width, key.shape.channels) *
+                    size_of(key.dtype), "a trial"),
+        w(pool, elements(key.shape.kernel_y, key.shape.kernel_x,
+                         key.shape.channels / key.shape.groups, key.shape.filters) *
+                    size_of(key.dtype), "a trial"),
+        y(pool, elements(key.shape.batch, key.shape.out_height, key.shape.out_width,
+                         key.shape.filters) * size_of(key.dtype), "a trial"),
+        bias(pool, size_t(key.shape.filters) * size_of(key.dtype), "a trial"),
+        workspace(pool, workspace_bytes, "a trial") {}
+
+  static size_t elements(int64_t a, int64_t b, int64_t c, int64_t d) {
+    return size_t(a * b * c * d);
+  }
+
+  bool run(const Device& device, const CudnnPlan& plan) const {
+    return plan.execute(device.cudnn(), x.data(), w.data(), y.data(), bias.data(),
+                        workspace.data()) == CUDNN_STATUS_SUCCESS;
+  }
+};
+
+constexpr size_t kCandidates = 8;
+constexpr double kWorthTiming = 20e6;  // FLOPs; below, any plan takes microseconds
+
+// Milliseconds of one run, the least of three; nothing when it cannot run.
+std::optional<float> time_plan(const Device& device, const Trial& trial, const CudnnPlan& plan) {
+  if (!trial.run(device, plan)) return std::nullopt;
+  Event begin(Event::Timing::on), end(Event::Timing::on);
+  float best = 0;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    begin.record(device.stream());
+    for (int i = 0; i < 2; ++i) trial.run(device, plan);
+    end.record(device.stream());
+    end.wait();
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "timing a plan");
+    best = repeat == 0 ? ms : std::min(best, ms);
+  }
+  return best;
+}
+
+std::shared_ptr<const ConvPlan> choose(const ConvKey& key,
+                                       const std::shared_ptr<DevicePool>& pool) {
+  const Device& device = pool->device();
+  std::optional<Operations> operations = describe(key, device.cudnn());
+  if (!operations) return nullptr;
+  std::vector<PlanPointer> plans;
+  size_t most = flops(key.shape) < kWorthTiming ? 1 : kCandidates;
+  add_plans(key, device.cudnn(), *operations, CUDNN_HEUR_MODE_A, most, plans);
+  if (plans.empty())
+    add_plans(key, device.cudnn(), *operations, CUDNN_HEUR_MODE_FALLBACK, 1, plans);
+  if (plans.empty()) return nullptr;
+  size_t workspace = 0;
+  for (const PlanPointer& plan : plans) workspace = std::max(workspace, plan->workspace());
+  Trial trial(key, pool, workspace);
+  std::shared_ptr<const ConvPlan> best;
+  float least = 0;
+  for (const PlanPointer& plan : plans) {
+    std::optional<float> ms = time_plan(device, trial, *plan);
+    if (!ms || (best != nullptr && *ms >= least)) continue;
+    best = plan;
+    least = *ms;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string ConvKey::text() const {
+  const ConvShape& s = shape;
+  return fmt::format("{} {} x {}x{}x{}x{} y {}x{}x{} k {}x{} s {}x{} p {},{},{},{} d {}x{} g {}{}{}{}{}",
+                     kind == ConvKind::forward      ? "fwd"
+                     : kind == ConvKind::input_grad ? "dgrad"
+                                                    : "wgrad",
+                     stoker::name(dtype), s.batch, s.height, s.width, s.channels, s.out_height,
+                     s.out_width, s.filters, s.kernel_y, s.kernel_x, s.stride_y, s.stride_x, s.top,
+                     s.bottom, s.left, s.right, s.dilation_y, s.dilation_x, s.groups,
+                     bias ? " bias" : "", relu ? " relu" : "", tf32 ? " tf32" : "",
+                     deterministic ? "" : " any");
+}
+
+int64_t conv_padding(DType dtype, int64_t channels, int64_t groups) {
+  if (groups > 1 || dtype == DType::float32) return channels;
+  return (channels + 7) / 8 * 8;
+}
+
+std::shared_ptr<const ConvPlan> ConvPlans::find(const ConvKey& key,
+                                                const std::shared_ptr<DevicePool>& pool) {
+  std::lock_guard lock(mutex_);
+  auto [entry, is_new] = plans_.try_emplace(key.text());
+  if (is_new) entry->second = choose(key, pool);
+  return entry->second;
+}
+
+}  // namespace stoker::cuda

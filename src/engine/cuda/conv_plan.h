@@ -1,0 +1,54 @@
+// Convolutions of cuDNN 9 through its backend API: one plan a kind and shape, chosen once and
+// remembered for the life of the backend, so that every program of a run uses the same.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <stoker/dtype.h>
+
+#include "engine/cuda/kernels/direct_conv.h"
+#include "engine/cuda/memory.h"
+
+namespace stoker::cuda {
+
+enum class ConvKind : uint8_t { forward, input_grad, weight_grad };
+
+// x: NHWC, w: [filters, kh, kw, channels / groups], y: NHWC, all of one dtype; sums in float32.
+struct ConvKey {
+  ConvKind kind = ConvKind::forward;
+  ConvShape shape;
+  DType dtype = DType::float32;
+  bool bias = false, relu = false;  // forward only
+  bool tf32 = false;                // float32 only: products of ten-bit mantissas
+  bool deterministic = true;
+  std::string text() const;  // tells keys apart, and is read by people
+};
+
+// The channels that cuDNN is given for so many: kernels for sixteen bits want multiples of eight.
+int64_t conv_padding(DType dtype, int64_t channels, int64_t groups);
+
+class ConvPlan {
+ public:
+  virtual ~ConvPlan() = default;
+  virtual size_t workspace() const = 0;
+  virtual std::string name() const = 0;  // "cudnn:engine 34"
+  virtual void run(const Device& device, void* x, void* w, void* y, void* bias,
+                   void* workspace) const = 0;
+};
+
+class ConvPlans {
+ public:
+  // Null when cuDNN has no plan for it. The first call for a key times the candidates.
+  std::shared_ptr<const ConvPlan> find(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const ConvPlan>> plans_;
+};
+
+}  // namespace stoker::cuda

@@ -1,0 +1,84 @@
+// The GPU that this process uses, and the C handles around it as values: one small class each.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/check.h"
+
+namespace stoker::cuda {
+
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  cudaStream_t get() const { return stream_; }
+  void wait() const { check(cudaStreamSynchronize(stream_), "waiting for a stream"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  enum class Timing : uint8_t { off, on };
+  explicit Event(Timing timing = Timing::off) {
+    unsigned flags = timing == Timing::on ? cudaEventDefault : cudaEventDisableTiming;
+    check(cudaEventCreateWithFlags(&event_, flags), "event");
+  }
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "event record"); }
+  void wait() const { check(cudaEventSynchronize(event_), "waiting for an event"); }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct DeviceInfo {
+  int index = 0;
+  std::string name;
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+  size_t memory = 0;  // bytes
+};
+
+// The devices that CUDA_VISIBLE_DEVICES leaves visible; empty without a driver or a GPU, and then
+// `why` says which of the two.
+std::vector<DeviceInfo> devices(std::string* why = nullptr);
+
+// One device with its stream and library handles, made once and used by one thread at a time.
+class Device {
+ public:
+  explicit Device(int index);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  void use() const { check(cudaSetDevice(info_.index), "choosing the device"); }
+  const DeviceInfo& info() const { return info_; }
+  cudaStream_t stream() const { return compute_->get(); }
+  cudaStream_t copies() const { return copies_->get(); }
+  cudnnHandle_t cudnn() const { return cudnn_; }
+  cublasLtHandle_t cublas() const { return cublas_; }
+  void wait() const { compute_->wait(); }
+  std::string fingerprint() const;
+
+ private:
+  DeviceInfo info_;
+  std::unique_ptr<Stream> compute_, copies_;
+  cudnnHandle_t cudnn_ = nullptr;
+  cublasLtHandle_t cublas_ = nullptr;
+};
+
+}  // namespace stoker::cuda

@@ -1,0 +1,170 @@
+#include "engine/cuda/fusion.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+#include "engine/cuda/kernels/pointwise.h"
+
+namespace stoker::cuda {
+
+namespace {
+
+constexpr std::array kPointwise = {"unary",  "unary_grad", "binary",       "compare",
+                                   "select", "cast",       "broadcast_to", "sigmoid_cross_entropy"};
+
+DType main_dtype(const Graph& graph, const Node& node) {
+  return graph.spec(node.inputs[node.op->name == "select" ? 1 : 0]).dtype;
+}
+
+bool same_domain(Domain a, Domain b) { return a == b || a == Domain::any || b == Domain::any; }
+
+// What a kernel would need if `node` stood alone.
+struct Size {
+  int steps, operands;
+};
+
+constexpr int kStepsPerNode = 3;  // a save, a load and the op itself, at most
+
+}  // namespace
+
+bool is_pointwise(const Graph& graph, const Node& node) {
+  return std::ranges::find(kPointwise, node.op->name) != kPointwise.end() &&
+         graph.spec(node.outputs[0]).dtype != DType::bytes;
+}
+
+Domain domain_of(const Graph& graph, const Node& node) {
+  DType dtype = main_dtype(graph, node);
+  if (dtype == DType::bool_) return Domain::any;
+  // An integer becomes a float as it is read; the rest of the kernel computes with floats.
+  if (node.op->name == "cast" && is_floating(graph.spec(node.outputs[0]).dtype))
+    return Domain::floats;
+  return is_floating(dtype) ? Domain::floats : Domain::integers;
+}
+
+Fusion no_fusion(const Graph& graph) {
+  return {std::vector<int>(graph.nodes().size(), -1),
+          std::vector<std::optional<Fusion::NormTail>>(graph.nodes().size())};
+}
+
+namespace {
+
+class Finder {
+ public:
+  explicit Finder(const Graph& graph)
+      : graph_(graph), uses_(graph.use_counts()), found_(no_fusion(graph)) {}
+
+  Fusion find() {
+    find_norm_tails();
+    // From the last node back: a chain is grown from its end.
+    for (int i = int(graph_.nodes().size()); i-- > 0;) {
+      const Node& node = graph_.nodes()[size_t(i)];
+      if (found_.into[size_t(i)] >= 0 || found_.tails[size_t(i)] || !is_pointwise(graph_, node))
+        continue;
+      domain_ = domain_of(graph_, node);
+      size_ = {kStepsPerNode, int(node.inputs.size())};
+      grow(i, i);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  int index_of(const Node* node) const { return int(node - graph_.nodes().data()); }
+
+  void grow(int root, int at) {
+    const Node& node = graph_.nodes()[size_t(at)];
+    for (int value : node.inputs) {
+      const Node* producer = graph_.producer(value);
+      if (producer == nullptr || !fits(root, at, *producer)) continue;
+      int child = index_of(producer);
+      found_.into[size_t(child)] = root;
+      size_.steps += kStepsPerNode;
+      size_.operands += int(producer->inputs.size()) - 1;
+      if (domain_ == Domain::any) domain_ = domain_of(graph_, *producer);
+      grow(root, child);
+    }
+  }
+
+  bool fits(int root, int at, const Node& producer) const {
+    int value = producer.outputs[0];
+    if (found_.into[size_t(index_of(&producer))] >= 0 || !is_pointwise(graph_, producer) ||
+        found_.tails[size_t(index_of(&producer))])
+      return false;
+    if (uses_[size_t(value)] != 1) return false;
+    if (graph_.spec(value).shape != graph_.spec(graph_.nodes()[size_t(root)].outputs[0]).shape)
+      return false;
+    if (!same_domain(domain_, domain_of(graph_, producer))) return false;
+    DType made = graph_.spec(value).dtype;
+    // Integers inside a chain of floats would have to be cut to their range on the way.
+    if (producer.op->name == "cast" && !is_floating(made) && made != DType::bool_) return false;
+    if (graph_.nodes()[size_t(at)].op->name == "cast" && is_integer(made)) return false;
+    if (is_integer(made) && made != DType::int64) return false;  // it would wrap on the way
+    return size_.steps + kStepsPerNode <= PointwiseProgram::kMaxSteps &&
+           size_.operands + int(producer.inputs.size()) - 1 <= PointwiseProgram::kMaxOperands;
+  }
+
+  // --- batch_norm, + residual, relu ---
+
+  void find_norm_tails() {
+    for (int i = 0; i < int(graph_.nodes().size()); ++i) {
+      const Node& node = graph_.nodes()[size_t(i)];
+      if (node.op->name != "binary" || node.attrs.get<std::string>("fn") != "add") continue;
+      for (size_t which = 0; which < 2; ++which)
+        if (add_norm_tail(i, node.inputs[which], node.inputs[1 - which])) break;
+    }
+  }
+
+  bool add_norm_tail(int add, int normalized, int residual) {
+    const Node* norm = graph_.producer(normalized);
+    if (norm == nullptr || norm->op->name != "batch_norm" || norm->outputs[0] != normalized ||
+        uses_[size_t(normalized)] != 1 || taken(index_of(norm)) ||
+        !norm->attrs.get_or<std::string>("activation", "").empty() ||
+        graph_.spec(residual) != graph_.spec(normalized))
+      return false;
+    const Node* relu = only_relu(graph_.nodes()[size_t(add)].outputs[0]);
+    int root = relu != nullptr ? index_of(relu) : add;
+    if (relu != nullptr) found_.into[size_t(add)] = root;
+    found_.tails[size_t(root)] = Fusion::NormTail{index_of(norm), residual, relu != nullptr};
+    taken_.push_back(index_of(norm));
+    return true;
+  }
+
+  bool taken(int norm) const { return std::ranges::find(taken_, norm) != taken_.end(); }
+
+  const Node* only_relu(int value) const {
+    if (uses_[size_t(value)] != 1) return nullptr;
+    for (const Node& node : graph_.nodes())
+      if (std::ranges::find(node.inputs, value) != node.inputs.end())
+        return node.op->name == "unary" && node.attrs.get<std::string>("fn") == "relu" ? &node
+                                                                                      : nullptr;
+    return nullptr;
+  }
+
+  const Graph& graph_;
+  std::vector<int> uses_;
+  Fusion found_;
+  std::vector<int> taken_;
+  Domain domain_ = Domain::any;
+  Size size_{};
+};
+
+}  // namespace
+
+Fusion find_fusion(const Graph& graph) { return Finder(graph).find(); }
+
+void skip_gradient_casts(Graph& graph) {
+  constexpr std::array kReaders = {"sgd_update", "adam_update", "rmsprop_update", "clip_scales"};
+  for (Node& node : graph.mutable_nodes()) {
+    if (std::ranges::find(kReaders, node.op->name) == kReaders.end()) continue;
+    for (int& value : node.inputs) {
+      const Node* cast = graph.producer(value);
+      if (cast == nullptr || cast->op->name != "cast") continue;
+      DType from = graph.spec(cast->inputs[0]).dtype, to = graph.spec(value).dtype;
+      if (to == DType::float32 && is_floating(from)) value = cast->inputs[0];
+    }
+  }
+  graph.remove_dead_nodes();
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,38 @@
+// Which nodes run as one, decided before anything is built.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace stoker::cuda {
+
+// Nodes that one elementwise kernel can hold.
+bool is_pointwise(const Graph& graph, const Node& node);
+// The kind of number a pointwise node computes with; `any` follows its neighbours.
+enum class Domain : uint8_t { floats, integers, any };
+Domain domain_of(const Graph& graph, const Node& node);
+
+struct Fusion {
+  // By node: the node whose kernel does its work, or -1.
+  std::vector<int> into;
+  // By node: a batch_norm whose result this node's kernel makes, with what is added to it.
+  struct NormTail {
+    int norm;       // node
+    int residual;   // value, or -1
+    bool relu;
+  };
+  std::vector<std::optional<NormTail>> tails;
+
+  bool is_inlined(int node) const { return into[size_t(node)] >= 0; }
+};
+
+// Chains of elementwise nodes over one shape, each used once, and batch_norm + add + relu.
+Fusion find_fusion(const Graph& graph);
+Fusion no_fusion(const Graph& graph);
+
+// Updates and clip_scales widen gradients themselves: they read what a cast to float32 reads.
+void skip_gradient_casts(Graph& graph);
+
+}  // namespace stoker::cuda

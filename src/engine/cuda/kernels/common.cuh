@@ -1,0 +1,165 @@
+// What all kernels share: element types, vectors of sixteen bytes, sums over a block.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <stoker/dtype.h>
+
+#include "engine/cuda/check.h"
+
+namespace stoker::cuda {
+
+using Half = __half;
+using Bfloat = __nv_bfloat16;
+
+constexpr int kBlock = 256;  // threads of most kernels
+
+inline unsigned blocks_for(int64_t items, int64_t per_block, int64_t most = 1 << 30) {
+  return unsigned(std::clamp<int64_t>((items + per_block - 1) / per_block, 1, most));
+}
+
+// --- conversions, defined as base/convert.h defines them ---
+
+template <class T>
+inline constexpr bool is_float_type =
+    std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(Half value) { return __half2float(value); }
+__device__ inline float to_float(Bfloat value) { return __bfloat162float(value); }
+
+template <class T>
+__device__ inline T from_float(float value) {
+  if constexpr (std::is_same_v<T, float>)
+    return value;
+  else if constexpr (std::is_same_v<T, Half>)
+    return __float2half_rn(value);
+  else
+    return __float2bfloat16_rn(value);
+}
+
+template <class To, class From>
+__device__ inline To convert_to(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, Bfloat>) {
+    return convert_to<To>(to_float(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, Bfloat>) {
+    return from_float<To>(float(value));
+  } else if constexpr (std::is_integral_v<To> && std::is_same_v<From, float>) {
+    constexpr To low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+    if (value >= float(high)) return high;
+    if (value <= float(low)) return low;
+    return value == value ? To(value) : To(0);
+  } else {
+    return To(value);
+  }
+}
+
+// function(T()) for the type of an element on the device.
+template <class Function>
+decltype(auto) visit_element(DType dtype, Function function) {
+  switch (dtype) {
+    case DType::float32:
+      return function(float{});
+    case DType::float16:
+      return function(Half{});
+    case DType::bfloat16:
+      return function(Bfloat{});
+    case DType::int8:
+      return function(int8_t{});
+    case DType::int16:
+      return function(int16_t{});
+    case DType::int32:
+      return function(int32_t{});
+    case DType::int64:
+      return function(int64_t{});
+    case DType::uint8:
+      return function(uint8_t{});
+    case DType::bool_:
+      return function(bool{});
+    case DType::bytes:
+      break;
+  }
+  throw ShapeError("strings have no place on a GPU");
+}
+
+template <class Function>
+decltype(auto) visit_float(DType dtype, Function function) {
+  switch (dtype) {
+    case DType::float32:
+      return function(float{});
+    case DType::float16:
+      return function(Half{});
+    case DType::bfloat16:
+      return function(Bfloat{});
+    default:
+      throw ShapeError("expected a floating dtype");
+  }
+}
+
+// --- vectors ---
+
+// How many elements sixteen bytes hold.
+template <class T>
+inline constexpr int kLanes = 16 / int(sizeof(T));
+
+template <class T, int N>
+struct alignas(sizeof(T) * N) Pack {
+  T at[N];
+};
+
+// N consecutive elements as floats.
+template <int N, class T>
+__device__ inline void load_floats(const T* from, float* to) {
+  Pack<T, N> pack = *reinterpret_cast<const Pack<T, N>*>(from);
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = to_float(pack.at[i]);
+}
+
+template <int N, class T>
+__device__ inline void store_floats(const float* from, T* to) {
+  Pack<T, N> pack;
+#pragma unroll
+  for (int i = 0; i < N; ++i) pack.at[i] = from_float<T>(from[i]);
+  *reinterpret_cast<Pack<T, N>*>(to) = pack;
+}
+
+// --- a block's own reductions; every thread gets the result ---
+
+struct Plus {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Larger {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// blockDim.x must be a multiple of 32. The order of the sum depends on blockDim alone.
+template <class T, class Combine>
+__device__ T block_reduce(T value, T start, Combine combine) {
+  __shared__ T parts[32];
+  int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  for (int offset = 16; offset > 0; offset /= 2)
+    value = combine(value, __shfl_xor_sync(~0U, value, offset));
+  __syncthreads();  // the previous use of parts has been read
+  if (lane == 0) parts[warp] = value;
+  __syncthreads();
+  value = lane < int(blockDim.x) / 32 ? parts[lane] : start;
+  for (int offset = 16; offset > 0; offset /= 2)
+    value = combine(value, __shfl_xor_sync(~0U, value, offset));
+  return value;
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,35 @@
+// Convolutions without cuDNN: for what it has no plan for (odd channel counts in sixteen bits,
+// uneven groups) and for images with so few channels that its kernels would mostly multiply zeros.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+#include <stoker/dtype.h>
+
+namespace stoker::cuda {
+
+// x: [B, H, W, C], w: [kh, kw, C / groups, filters], y: [B, H', W', filters]
+struct ConvShape {
+  int batch = 0, height = 0, width = 0, channels = 0;
+  int out_height = 0, out_width = 0, filters = 0;
+  int kernel_y = 1, kernel_x = 1, stride_y = 1, stride_x = 1;
+  int top = 0, bottom = 0, left = 0, right = 0, dilation_y = 1, dilation_x = 1, groups = 1;
+  friend bool operator==(const ConvShape&, const ConvShape&) = default;
+};
+
+struct DirectConv {
+  DType dtype = DType::float32;
+  ConvShape shape;
+  const void *x = nullptr, *w = nullptr, *dy = nullptr, *bias = nullptr;
+  bool relu = false;  // forward only
+  void* out = nullptr;
+  float* partials = nullptr;  // weight gradient: direct_conv_splits · elements of w
+};
+
+void run_direct_conv(const DirectConv& call, cudaStream_t stream);
+void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream);
+int direct_conv_splits(const ConvShape& shape);
+void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream);
+
+}  // namespace stoker::cuda

@@ -1,0 +1,393 @@
+#include "engine/cuda/kernels/norm.h"
+
+#include "engine/cuda/kernels/common.cuh"
+
+namespace stoker::cuda {
+
+namespace {
+
+constexpr int kUnroll = 4;  // rows in flight a thread
+constexpr int kWarps = kBlock / 32;
+
+// --- sums over rows ---
+
+template <ColumnSums What, class T, int N>
+__global__ void __launch_bounds__(kBlock) column_sums(const __grid_constant__ ColumnCall c) {
+  constexpr int kSums = What == ColumnSums::sum ? 1 : 2;
+  const int columns = c.plan.columns, height = kBlock / columns;
+  const int column = int(threadIdx.x) % columns, lane = int(threadIdx.x) % 32,
+            warp = int(threadIdx.x) / 32;
+  const int64_t channel = (int64_t(blockIdx.x) * columns + column) * N;
+  const bool active = channel < c.channels;
+  const T *x = static_cast<const T*>(c.x), *dy = static_cast<const T*>(c.dy),
+          *y = static_cast<const T*>(c.y);
+
+  float sums[kSums][N] = {}, shift[N] = {}, rstd[N] = {};
+  if (active && What == ColumnSums::statistics) load_floats<N>(x + channel, shift);
+  if (active && What == ColumnSums::gradients)
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      shift[i] = c.mean[channel + i];
+      rstd[i] = (1 / sqrtf(c.variance[channel + i] + c.epsilon));
+    }
+  const int64_t step = int64_t(gridDim.y) * height;
+  if (active)
+    for (int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns; row < c.rows;
+         row += step * kUnroll) {
+      float values[kUnroll][N], slopes[kUnroll][N], outputs[kUnroll][N];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        int64_t at = (row + u * step) * c.channels + channel;
+        if (row + u * step >= c.rows) continue;
+        load_floats<N>(x + at, values[u]);
+        if constexpr (What == ColumnSums::gradients) {
+          load_floats<N>(dy + at, slopes[u]);
+          if (y != nullptr) load_floats<N>(y + at, outputs[u]);
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        if (row + u * step >= c.rows) continue;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          if constexpr (What == ColumnSums::sum) {
+            sums[0][i] += values[u][i];
+          } else if constexpr (What == ColumnSums::statistics) {
+            float moved = values[u][i] - shift[i];
+            sums[0][i] += moved;
+            sums[1][i] += moved * moved;
+          } else {
+            float slope = y != nullptr && !(outputs[u][i] > 0) ? 0 : slopes[u][i];
+            sums[0][i] += slope;
+            sums[1][i] += slope * ((values[u][i] - shift[i]) * rstd[i]);
+          }
+        }
+      }
+    }
+
+  // Over the block: lanes of a warp that share a column, then the warps.
+  __shared__ float parts[kWarps][kSums][32 * N];
+  __shared__ bool last;
+#pragma unroll
+  for (int s = 0; s < kSums; ++s)
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      float value = sums[s][i];
+      for (int offset = 16; offset >= columns; offset /= 2)
+        value += __shfl_xor_sync(~0U, value, offset);
+      if (lane < columns) parts[warp][s][lane * N + i] = value;
+    }
+  __syncthreads();
+  const int width = columns * N;  // channels of a block
+  float* partials =
+      static_cast<float*>(c.partials) + size_t(blockIdx.x) * gridDim.y * kSums * width;
+  for (int item = int(threadIdx.x); item < kSums * width; item += kBlock) {
+    float total = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) total += parts[w][item / width][item % width];
+    partials[size_t(blockIdx.y) * kSums * width + item] = total;
+  }
+
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(c.counters + blockIdx.x, 1U) == gridDim.y - 1;
+    if (last) c.counters[blockIdx.x] = 0;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  for (int item = int(threadIdx.x); item < width; item += kBlock) {
+    int64_t at = int64_t(blockIdx.x) * width + item;
+    if (at >= c.channels) continue;
+    double totals[kSums] = {};
+    for (unsigned split = 0; split < gridDim.y; ++split)
+#pragma unroll
+      for (int s = 0; s < kSums; ++s)
+        totals[s] += double(__ldcg(partials + size_t(split * kSums + s) * width + item));
+    if constexpr (What == ColumnSums::sum) {
+      static_cast<T*>(c.out)[at] = from_float<T>(float(totals[0]));
+    } else if constexpr (What == ColumnSums::statistics) {
+      double mean = totals[0] / double(c.rows);
+      static_cast<float*>(c.out)[at] = float(double(to_float(x[at])) + mean);
+      c.second_out[at] = float(fmax(totals[1] / double(c.rows) - mean * mean, 0.0));
+    } else {
+      static_cast<float*>(c.out)[at] = float(totals[0]);
+      c.second_out[at] = float(totals[1]);
+    }
+  }
+}
+
+template <class T, int N>
+void launch_sums(const ColumnCall& call, cudaStream_t stream) {
+  dim3 grid(call.plan.slabs, call.plan.splits);
+  switch (call.what) {
+    case ColumnSums::statistics:
+      column_sums<ColumnSums::statistics, T, N><<<grid, kBlock, 0, stream>>>(call);
+      break;
+    case ColumnSums::gradients:
+      column_sums<ColumnSums::gradients, T, N><<<grid, kBlock, 0, stream>>>(call);
+      break;
+    case ColumnSums::sum:
+      column_sums<ColumnSums::sum, T, N><<<grid, kBlock, 0, stream>>>(call);
+      break;
+  }
+  check_launch("column_sums");
+}
+
+// --- what is done with them ---
+
+struct Tiling {
+  int columns;
+  dim3 grid;
+};
+
+// `lanes` channels a thread, up to 32 threads side by side, rows in strides.
+Tiling tile(int64_t rows, int64_t channels, int lanes) {
+  int columns = 1;
+  while (columns < 32 && columns * lanes < channels) columns *= 2;
+  auto slabs = blocks_for(channels, int64_t(columns) * lanes);
+  auto height = int64_t(kBlock / columns) * kUnroll;
+  return {columns, dim3(slabs, blocks_for(rows, height, std::max(1U, 132 * 8 / slabs)))};
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(kBlock)
+    norm_apply(const __grid_constant__ NormApply c, int columns) {
+  const int64_t channel = (int64_t(blockIdx.x) * columns + threadIdx.x % columns) * N;
+  if (channel >= c.channels) return;
+  const T *x = static_cast<const T*>(c.x), *residual = static_cast<const T*>(c.residual);
+  T* y = static_cast<T*>(c.y);
+  float mean[N], scale[N], beta[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    mean[i] = c.mean[channel + i];
+    scale[i] = c.gamma[channel + i] * (1 / sqrtf(c.variance[channel + i] + c.epsilon));
+    beta[i] = c.beta[channel + i];
+  }
+  const int height = kBlock / columns;
+  const int64_t step = int64_t(gridDim.y) * height;
+  for (int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns; row < c.rows;
+       row += step * kUnroll) {
+    float values[kUnroll][N], others[kUnroll][N];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (row + u * step >= c.rows) continue;
+      int64_t at = (row + u * step) * c.channels + channel;
+      load_floats<N>(x + at, values[u]);
+      if (residual != nullptr) load_floats<N>(residual + at, others[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (row + u * step >= c.rows) continue;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        float value = (values[u][i] - mean[i]) * scale[i] + beta[i];
+        if (residual != nullptr) value += others[u][i];
+        values[u][i] = c.relu && value < 0 ? 0 : value;
+      }
+      store_floats<N>(values[u], y + (row + u * step) * c.channels + channel);
+    }
+  }
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(kBlock)
+    norm_input_grad(const __grid_constant__ NormInputGrad c, int columns) {
+  const int64_t channel = (int64_t(blockIdx.x) * columns + threadIdx.x % columns) * N;
+  if (channel >= c.channels) return;
+  const T *x = static_cast<const T*>(c.x), *dy = static_cast<const T*>(c.dy),
+          *y = static_cast<const T*>(c.y);
+  float mean[N], scale[N], sum[N], product[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    float rstd = (1 / sqrtf(c.variance[channel + i] + c.epsilon));
+    mean[i] = c.mean[channel + i];
+    scale[i] = c.gamma[channel + i] * rstd;
+    sum[i] = c.dbeta[channel + i] / float(c.rows);
+    product[i] = c.dgamma[channel + i] * rstd / float(c.rows);
+  }
+  const int height = kBlock / columns;
+  const int64_t step = int64_t(gridDim.y) * height;
+  for (int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns; row < c.rows;
+       row += step * kUnroll) {
+    float values[kUnroll][N], slopes[kUnroll][N], outputs[kUnroll][N];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (row + u * step >= c.rows) continue;
+      int64_t at = (row + u * step) * c.channels + channel;
+      load_floats<N>(x + at, values[u]);
+      load_floats<N>(dy + at, slopes[u]);
+      if (y != nullptr) load_floats<N>(y + at, outputs[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (row + u * step >= c.rows) continue;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        float slope = y != nullptr && !(outputs[u][i] > 0) ? 0 : slopes[u][i];
+        values[u][i] = scale[i] * (slope - (sum[i] + (values[u][i] - mean[i]) * product[i]));
+      }
+      store_floats<N>(values[u], static_cast<T*>(c.dx) + (row + u * step) * c.channels + channel);
+    }
+  }
+}
+
+// --- layer norm: a block a row ---
+
+template <class T>
+__global__ void layer_norm(const __grid_constant__ LayerNorm c) {
+  const T* x = static_cast<const T*>(c.x) + blockIdx.x * c.features;
+  T* y = static_cast<T*>(c.y) + blockIdx.x * c.features;
+  float sum = 0, squares = 0;
+  for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x) sum += to_float(x[i]);
+  float mean = block_reduce(sum, 0.0F, Plus()) / float(c.features);
+  for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x) {
+    float moved = to_float(x[i]) - mean;
+    squares += moved * moved;
+  }
+  float variance = block_reduce(squares, 0.0F, Plus()) / float(c.features);
+  float rstd = 1 / sqrtf(variance + c.epsilon);
+  for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x)
+    y[i] = from_float<T>((to_float(x[i]) - mean) * rstd * c.gamma[i] + c.beta[i]);
+  if (threadIdx.x != 0) return;
+  c.mean[blockIdx.x] = mean;
+  c.rstd[blockIdx.x] = rstd;
+}
+
+template <class T>
+__global__ void layer_norm_input_grad(const __grid_constant__ LayerNorm c) {
+  int64_t first = blockIdx.x * c.features;
+  const T *x = static_cast<const T*>(c.x) + first, *dy = static_cast<const T*>(c.dy) + first;
+  T* dx = static_cast<T*>(c.y) + first;
+  float mean = c.mean[blockIdx.x], rstd = c.rstd[blockIdx.x], sum = 0, product = 0;
+  for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x) {
+    float slope = to_float(dy[i]) * c.gamma[i];
+    sum += slope;
+    product += slope * ((to_float(x[i]) - mean) * rstd);
+  }
+  sum = block_reduce(sum, 0.0F, Plus()) / float(c.features);
+  product = block_reduce(product, 0.0F, Plus()) / float(c.features);
+  for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x) {
+    float normalized = (to_float(x[i]) - mean) * rstd;
+    dx[i] = from_float<T>(rstd * (to_float(dy[i]) * c.gamma[i] - (sum + normalized * product)));
+  }
+}
+
+// 32 features by 8 parts of the rows of this split.
+template <class T>
+__global__ void layer_norm_weight_grad(const __grid_constant__ LayerNorm c) {
+  __shared__ float parts[2][kWarps][32];
+  int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  int64_t feature = int64_t(blockIdx.x) * 32 + lane;
+  float sum = 0, product = 0;
+  if (feature < c.features)
+    for (int64_t row = int64_t(blockIdx.y) * kWarps + warp; row < c.rows;
+         row += int64_t(gridDim.y) * kWarps) {
+      float slope = to_float(static_cast<const T*>(c.dy)[row * c.features + feature]);
+      float x = to_float(static_cast<const T*>(c.x)[row * c.features + feature]);
+      sum += slope;
+      product += slope * ((x - c.mean[row]) * c.rstd[row]);
+    }
+  parts[0][warp][lane] = sum;
+  parts[1][warp][lane] = product;
+  __syncthreads();
+  if (warp > 1 || feature >= c.features) return;
+  float total = 0;
+  for (int w = 0; w < kWarps; ++w) total += parts[warp][w][lane];
+  c.partials[(int64_t(blockIdx.y) * 2 + warp) * c.features + feature] = total;
+}
+
+__global__ void finish_layer_norm_weight_grad(const __grid_constant__ LayerNorm c, int splits) {
+  int64_t at = int64_t(blockIdx.x) * kBlock + threadIdx.x;
+  if (at >= 2 * c.features) return;
+  float total = 0;
+  for (int split = 0; split < splits; ++split) total += c.partials[split * 2 * c.features + at];
+  (at < c.features ? c.dbeta[at] : c.dgamma[at - c.features]) = total;
+}
+
+unsigned row_threads(int64_t features) { return features <= 128 ? 32 : features <= 1024 ? 128 : 512; }
+
+int lanes_for(DType dtype, int64_t channels) {
+  int lanes = dtype == DType::float32 ? 4 : 8;
+  return channels % lanes == 0 ? lanes : 1;
+}
+
+// function(T, lanes) with both known at compile time
+template <class Function>
+void with_lanes(DType dtype, int64_t channels, Function function) {
+  visit_float(dtype, [&]<class T>(T) {
+    if (lanes_for(dtype, channels) == 1)
+      function(T{}, std::integral_constant<int, 1>());
+    else
+      function(T{}, std::integral_constant<int, kLanes<T>>());
+  });
+}
+
+}  // namespace
+
+ColumnPlan plan_columns(DType dtype, int64_t rows, int64_t channels) {
+  ColumnPlan plan;
+  plan.lanes = lanes_for(dtype, channels);
+  int most = plan.lanes == 1 ? 32 : 8;
+  while (plan.columns < most && plan.columns * plan.lanes < channels) plan.columns *= 2;
+  plan.slabs = blocks_for(channels, int64_t(plan.columns) * plan.lanes);
+  // Two blocks a multiprocessor, each thread with at least two rounds of unrolled rows.
+  int64_t rounds = int64_t(kBlock / plan.columns) * kUnroll * 2;
+  plan.splits = blocks_for(rows, rounds, std::max(1U, 132 * 4 / plan.slabs));
+  plan.partial_bytes = size_t(plan.slabs) * plan.splits * 2 * size_t(plan.columns * plan.lanes) *
+                       sizeof(float);
+  plan.counter_bytes = plan.slabs * sizeof(unsigned);
+  return plan;
+}
+
+void run_column_sums(const ColumnCall& call, cudaStream_t stream) {
+  with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
+    launch_sums<T, N::value>(call, stream);
+  });
+}
+
+void run_norm_apply(const NormApply& call, cudaStream_t stream) {
+  with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
+    Tiling at = tile(call.rows, call.channels, N::value);
+    norm_apply<T, N::value><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+  });
+  check_launch("norm_apply");
+}
+
+void run_norm_input_grad(const NormInputGrad& call, cudaStream_t stream) {
+  with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
+    Tiling at = tile(call.rows, call.channels, N::value);
+    norm_input_grad<T, N::value><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+  });
+  check_launch("norm_input_grad");
+}
+
+int layer_norm_splits(int64_t rows, int64_t features) {
+  int64_t slabs = (features + 31) / 32;
+  return int(std::clamp<int64_t>(std::min(264 / slabs, rows / (kWarps * 4)), 1, 64));
+}
+
+void run_layer_norm(const LayerNorm& call, cudaStream_t stream) {
+  if (call.rows == 0) return;
+  visit_float(call.dtype, [&]<class T>(T) {
+    layer_norm<T><<<unsigned(call.rows), row_threads(call.features), 0, stream>>>(call);
+  });
+  check_launch("layer_norm");
+}
+
+void run_layer_norm_grad(const LayerNorm& call, cudaStream_t stream) {
+  int splits = layer_norm_splits(call.rows, call.features);
+  visit_float(call.dtype, [&]<class T>(T) {
+    if (call.rows > 0)
+      layer_norm_input_grad<T>
+          <<<unsigned(call.rows), row_threads(call.features), 0, stream>>>(call);
+    dim3 grid(blocks_for(call.features, 32), unsigned(splits));
+    layer_norm_weight_grad<T><<<grid, kBlock, 0, stream>>>(call);
+  });
+  finish_layer_norm_weight_grad<<<blocks_for(2 * call.features, kBlock), kBlock, 0, stream>>>(
+      call, splits);
+  check_launch("layer_norm_grad");
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,155 @@
+#include "engine/cuda/kernels/pooling.h"
+
+#include "engine/cuda/kernels/common.cuh"
+
+namespace stoker::cuda {
+
+namespace {
+
+enum class Pool : uint8_t { max, max_grad, average, average_grad };
+
+struct Range {
+  int begin, end;
+};
+
+// The part of a window at output `out` that lies in the image.
+__device__ inline Range inside_image(int out, int stride, int pad, int window, int extent) {
+  int first = out * stride - pad;
+  return {max(first, 0), min(first + window, extent)};
+}
+
+// The outputs whose windows hold pixel `at`.
+__device__ inline Range windows_of(int at, int stride, int pad, int window, int outputs) {
+  int last = at + pad, first = last - window + 1;
+  return {first <= 0 ? 0 : (first + stride - 1) / stride, min(last / stride + 1, outputs)};
+}
+
+template <class T, int N>
+__device__ void pool_forward(const PoolCall& c, Pool what, int b, int row, int column, int channel,
+                             float* result) {
+  const T* x = static_cast<const T*>(c.x);
+  Range rows = inside_image(row, c.stride_y, c.top, c.window_y, c.height);
+  Range columns = inside_image(column, c.stride_x, c.left, c.window_x, c.width);
+  bool is_max = what == Pool::max, first = true;
+#pragma unroll
+  for (int i = 0; i < N; ++i) result[i] = is_max ? std::numeric_limits<float>::lowest() : 0;
+  for (int r = rows.begin; r < rows.end; ++r)
+    for (int q = columns.begin; q < columns.end; ++q) {
+      float values[N];
+      load_floats<N>(x + ((int64_t(b) * c.height + r) * c.width + q) * c.channels + channel, values);
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        result[i] = !is_max                           ? result[i] + values[i]
+                    : first || values[i] > result[i] ? values[i]
+                                                      : result[i];
+      first = false;
+    }
+  int count = max(rows.end - rows.begin, 0) * max(columns.end - columns.begin, 0);
+  if (!is_max && count > 0)
+#pragma unroll
+    for (int i = 0; i < N; ++i) result[i] /= float(count);
+}
+
+// Whether no pixel of the window before (row, column) holds the same number.
+template <class T>
+__device__ bool is_first(const PoolCall& c, Range rows, Range columns, int b, int row, int column,
+                         int channel, float value) {
+  const T* x = static_cast<const T*>(c.x);
+  for (int r = rows.begin; r <= row; ++r)
+    for (int q = columns.begin; q < (r == row ? column : columns.end); ++q)
+      if (to_float(x[((int64_t(b) * c.height + r) * c.width + q) * c.channels + channel]) == value)
+        return false;
+  return true;
+}
+
+template <class T, int N>
+__device__ void pool_backward(const PoolCall& c, Pool what, int b, int row, int column,
+                              int channel, float* result) {
+  float mine[N] = {};
+  bool is_max = what == Pool::max_grad;
+  if (is_max)
+    load_floats<N>(static_cast<const T*>(c.x) +
+                       ((int64_t(b) * c.height + row) * c.width + column) * c.channels + channel,
+                   mine);
+#pragma unroll
+  for (int i = 0; i < N; ++i) result[i] = 0;
+  Range out_rows = windows_of(row, c.stride_y, c.top, c.window_y, c.out_height);
+  Range out_columns = windows_of(column, c.stride_x, c.left, c.window_x, c.out_width);
+  for (int out_row = out_rows.begin; out_row < out_rows.end; ++out_row)
+    for (int out_column = out_columns.begin; out_column < out_columns.end; ++out_column) {
+      int64_t at = ((int64_t(b) * c.out_height + out_row) * c.out_width + out_column) *
+                       c.channels + channel;
+      Range rows = inside_image(out_row, c.stride_y, c.top, c.window_y, c.height);
+      Range columns = inside_image(out_column, c.stride_x, c.left, c.window_x, c.width);
+      float slopes[N], most[N];
+      load_floats<N>(static_cast<const T*>(c.dy) + at, slopes);
+      if (!is_max) {
+        float count = float((rows.end - rows.begin) * (columns.end - columns.begin));
+#pragma unroll
+        for (int i = 0; i < N; ++i) result[i] += slopes[i] / count;
+        continue;
+      }
+      load_floats<N>(static_cast<const T*>(c.y) + at, most);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        if (mine[i] != most[i] || (c.relu && mine[i] <= 0)) continue;
+        if (is_first<T>(c, rows, columns, b, row, column, channel + i, mine[i]))
+          result[i] += slopes[i];
+      }
+    }
+}
+
+// A thread makes N channels of one pixel: of y forwards, of dx backwards.
+template <class T, int N, Pool What>
+__global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolCall c) {
+  constexpr bool kForward = What == Pool::max || What == Pool::average;
+  int height = kForward ? c.out_height : c.height, width = kForward ? c.out_width : c.width;
+  int groups = c.channels / N;
+  int64_t total = int64_t(c.batch) * height * width * groups;
+  for (int64_t item = int64_t(blockIdx.x) * kBlock + threadIdx.x; item < total;
+       item += int64_t(gridDim.x) * kBlock) {
+    int channel = int(item % groups) * N;
+    int64_t pixel = item / groups;
+    int column = int(pixel % width), row = int(pixel / width % height);
+    int b = int(pixel / width / height);
+    float result[N];
+    if constexpr (kForward)
+      pool_forward<T, N>(c, What, b, row, column, channel, result);
+    else
+      pool_backward<T, N>(c, What, b, row, column, channel, result);
+    store_floats<N>(result, static_cast<T*>(c.out) + item * N);
+  }
+}
+
+template <Pool What>
+void launch(const PoolCall& call, int64_t pixels, cudaStream_t stream) {
+  if (pixels * call.channels == 0) return;
+  visit_float(call.dtype, [&]<class T>(T) {
+    if (call.channels % kLanes<T> == 0)
+      pool<T, kLanes<T>, What><<<blocks_for(pixels * call.channels / kLanes<T>, kBlock), kBlock, 0,
+                                 stream>>>(call);
+    else
+      pool<T, 1, What><<<blocks_for(pixels * call.channels, kBlock), kBlock, 0, stream>>>(call);
+  });
+  check_launch("pool");
+}
+
+int64_t in_pixels(const PoolCall& c) { return int64_t(c.batch) * c.height * c.width; }
+int64_t out_pixels(const PoolCall& c) { return int64_t(c.batch) * c.out_height * c.out_width; }
+
+}  // namespace
+
+void run_max_pool(const PoolCall& call, cudaStream_t stream) {
+  launch<Pool::max>(call, out_pixels(call), stream);
+}
+void run_max_pool_grad(const PoolCall& call, cudaStream_t stream) {
+  launch<Pool::max_grad>(call, in_pixels(call), stream);
+}
+void run_avg_pool(const PoolCall& call, cudaStream_t stream) {
+  launch<Pool::average>(call, out_pixels(call), stream);
+}
+void run_avg_pool_grad(const PoolCall& call, cudaStream_t stream) {
+  launch<Pool::average_grad>(call, in_pixels(call), stream);
+}
+
+}  // namespace stoker::cuda

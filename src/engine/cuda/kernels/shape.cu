@@ -1,0 +1,182 @@
+#include "engine/cuda/kernels/shape.h"
+
+#include "engine/cuda/kernels/common.cuh"
+
+namespace stoker::cuda {
+
+namespace {
+
+template <class E>
+__global__ void __launch_bounds__(kBlock) strided_copy(const __grid_constant__ StridedCopy c) {
+  for (int64_t item = int64_t(blockIdx.x) * kBlock + threadIdx.x; item < c.elements;
+       item += int64_t(gridDim.x) * kBlock) {
+    int64_t from = c.from_offset, to = c.to_offset, rest = item;
+    for (int axis = c.rank - 1; axis >= 0; --axis) {
+      int64_t index = rest % c.dims[axis];
+      rest /= c.dims[axis];
+      from += index * c.from_strides[axis];
+      to += index * c.to_strides[axis];
+    }
+    static_cast<E*>(c.to)[to] = static_cast<const E*>(c.from)[from];
+  }
+}
+
+template <class E>
+__global__ void fill(E* to, int64_t elements, E value) {
+  for (int64_t item = int64_t(blockIdx.x) * kBlock + threadIdx.x; item < elements;
+       item += int64_t(gridDim.x) * kBlock)
+    to[item] = value;
+}
+
+template <class Function>
+void visit_bytes(int bytes, Function function) {
+  switch (bytes) {
+    case 1:
+      return function(uint8_t{});
+    case 2:
+      return function(uint16_t{});
+    case 4:
+      return function(uint32_t{});
+    default:
+      return function(uint64_t{});
+  }
+}
+
+constexpr int kTile = 32;
+
+int tiles(int64_t extent) { return int((extent + kTile - 1) / kTile); }
+
+// A block moves one tile of 32 · 32; the graph's rows are (pixel, channel), cuDNN's are filters.
+template <class From, class To, KernelLayouts::Way Way>
+__global__ void __launch_bounds__(kBlock)
+    kernel_layouts(const __grid_constant__ KernelLayouts c) {
+  __shared__ float tile[kTile][kTile + 1];
+  int which = 0, above = c.count;
+  while (above - which > 1) {  // the last one that starts at or before this block
+    int middle = (which + above) / 2;
+    (c.first_block[middle] <= int(blockIdx.x) ? which : above) = middle;
+  }
+  int block = int(blockIdx.x) - c.first_block[which];
+  int channels = c.channels[which], padded = c.padded[which], filters = c.filters[which];
+  int wide = c.pixels[which] * padded;  // a filter's numbers in cuDNN's layout
+  int across = (filters + kTile - 1) / kTile;
+  int filter0 = block % across * kTile, place0 = block / across * kTile;
+  int fast = int(threadIdx.x) % kTile, slow = int(threadIdx.x) / kTile;
+  auto graph_at = [&](int place, int filter) {
+    return (int64_t(place / padded) * channels + place % padded) * filters + filter;
+  };
+  const From* from = static_cast<const From*>(c.from[which]);
+  To* to = static_cast<To*>(c.to[which]);
+  constexpr int kRows = kBlock / kTile;
+  for (int i = slow; i < kTile; i += kRows) {
+    float value = 0;
+    if constexpr (Way == KernelLayouts::Way::to_cudnn) {
+      int place = place0 + i, filter = filter0 + fast;
+      if (place < wide && filter < filters && place % padded < channels)
+        value = to_float(from[graph_at(place, filter)]);
+    } else {
+      int filter = filter0 + i, place = place0 + fast;
+      if (place < wide && filter < filters) value = to_float(from[int64_t(filter) * wide + place]);
+    }
+    tile[i][fast] = value;
+  }
+  __syncthreads();
+  for (int i = slow; i < kTile; i += kRows) {
+    if constexpr (Way == KernelLayouts::Way::to_cudnn) {
+      int filter = filter0 + i, place = place0 + fast;
+      if (place < wide && filter < filters)
+        to[int64_t(filter) * wide + place] = from_float<To>(tile[fast][i]);
+    } else {
+      int place = place0 + i, filter = filter0 + fast;
+      if (place < wide && filter < filters && place % padded < channels)
+        to[graph_at(place, filter)] = from_float<To>(tile[fast][i]);
+    }
+  }
+}
+
+template <class T, bool kPad>
+__global__ void __launch_bounds__(kBlock)
+    pad_channels(const T* from, T* to, int64_t pixels, int channels, int padded) {
+  int width = kPad ? padded : channels;
+  for (int64_t item = int64_t(blockIdx.x) * kBlock + threadIdx.x; item < pixels * width;
+       item += int64_t(gridDim.x) * kBlock) {
+    int64_t pixel = item / width;
+    int channel = int(item % width);
+    if constexpr (kPad)
+      to[item] = channel < channels ? from[pixel * channels + channel] : from_float<T>(0);
+    else
+      to[item] = from[pixel * padded + channel];
+  }
+}
+
+}  // namespace
+
+void run_strided_copy(const StridedCopy& call, cudaStream_t stream) {
+  if (call.elements == 0) return;
+  visit_bytes(call.element, [&]<class E>(E) {
+    strided_copy<E><<<blocks_for(call.elements, kBlock, 132 * 32), kBlock, 0, stream>>>(call);
+  });
+  check_launch("strided_copy");
+}
+
+void run_fill(void* to, int element, int64_t elements, uint64_t value, cudaStream_t stream) {
+  if (elements == 0) return;
+  visit_bytes(element, [&]<class E>(E) {
+    fill<<<blocks_for(elements, kBlock, 132 * 32), kBlock, 0, stream>>>(static_cast<E*>(to),
+                                                                        elements, E(value));
+  });
+  check_launch("fill");
+}
+
+void KernelLayouts::add(const void* source, void* target, int64_t pixel_count,
+                        int64_t channel_count, int64_t padded_count, int64_t filter_count) {
+  if (count == 0) first_block[0] = 0;
+  from[count] = source;
+  to[count] = target;
+  pixels[count] = int(pixel_count);
+  channels[count] = int(channel_count);
+  padded[count] = int(padded_count);
+  filters[count] = int(filter_count);
+  first_block[count + 1] =
+      first_block[count] + tiles(pixel_count * padded_count) * tiles(filter_count);
+  ++count;
+}
+
+void run_kernel_layouts(const KernelLayouts& call, cudaStream_t stream) {
+  if (call.count == 0 || call.first_block[call.count] == 0) return;
+  auto grid = unsigned(call.first_block[call.count]);
+  using Way = KernelLayouts::Way;
+  visit_float(call.from_dtype, [&]<class From>(From) {
+    visit_float(call.to_dtype, [&]<class To>(To) {
+      if constexpr (std::is_same_v<From, float> || std::is_same_v<To, float> ||
+                    std::is_same_v<From, To>) {
+        if (call.way == Way::to_cudnn)
+          kernel_layouts<From, To, Way::to_cudnn><<<grid, kBlock, 0, stream>>>(call);
+        else
+          kernel_layouts<From, To, Way::from_cudnn><<<grid, kBlock, 0, stream>>>(call);
+      }
+    });
+  });
+  check_launch("kernel_layouts");
+}
+
+void run_pad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
+                      int padded, cudaStream_t stream) {
+  visit_float(dtype, [&]<class T>(T) {
+    pad_channels<T, true><<<blocks_for(pixels * padded, kBlock, 132 * 32), kBlock, 0, stream>>>(
+        static_cast<const T*>(from), static_cast<T*>(to), pixels, channels, padded);
+  });
+  check_launch("pad_channels");
+}
+
+void run_unpad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
+                        int padded, cudaStream_t stream) {
+  visit_float(dtype, [&]<class T>(T) {
+    pad_channels<T, false>
+        <<<blocks_for(pixels * channels, kBlock, 132 * 32), kBlock, 0, stream>>>(
+            static_cast<const T*>(from), static_cast<T*>(to), pixels, channels, padded);
+  });
+  check_launch("unpad_channels");
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,52 @@
+// The same numbers at other places: copies between strided views, and convolution kernels between
+// the layout of the graph and that of cuDNN.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+#include <stoker/dtype.h>
+
+namespace stoker::cuda {
+
+// to[to_offset + Σ i·to_strides] = from[from_offset + Σ i·from_strides] for every index of `dims`.
+struct StridedCopy {
+  static constexpr int kMaxRank = 8;
+  int element = 4;  // bytes: 1, 2, 4 or 8
+  int rank = 0;
+  int64_t dims[kMaxRank] = {}, from_strides[kMaxRank] = {}, to_strides[kMaxRank] = {};
+  int64_t from_offset = 0, to_offset = 0, elements = 0;
+  const void* from = nullptr;
+  void* to = nullptr;
+};
+void run_strided_copy(const StridedCopy& call, cudaStream_t stream);
+
+// `value` is the bit pattern of one element.
+void run_fill(void* to, int element, int64_t elements, uint64_t value, cudaStream_t stream);
+
+// Convolution kernels [pixels, channels, filters] ↔ [filters, pixels, padded channels], many in one
+// launch, with a change of dtype on the way. Padding is written as zeros and left out on the way
+// back.
+struct KernelLayouts {
+  static constexpr int kMost = 200;
+  enum class Way : uint8_t { to_cudnn, from_cudnn };
+  Way way = Way::to_cudnn;
+  DType from_dtype = DType::float32, to_dtype = DType::float32;
+  int count = 0;
+  const void* from[kMost];
+  void* to[kMost];
+  int pixels[kMost], channels[kMost], padded[kMost], filters[kMost];
+  int first_block[kMost + 1];
+
+  void add(const void* source, void* target, int64_t pixel_count, int64_t channel_count,
+           int64_t padded_count, int64_t filter_count);
+};
+void run_kernel_layouts(const KernelLayouts& call, cudaStream_t stream);
+
+// [pixels, channels] → [pixels, padded] with zeros, and back.
+void run_pad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
+                      int padded, cudaStream_t stream);
+void run_unpad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
+                        int padded, cudaStream_t stream);
+
+}  // namespace stoker::cuda

@@ -1,0 +1,143 @@
+// The functions of graph/unary.h and their derivatives for one float. The derivative comes from the
+// output where the table says so, as in the reference.
+#pragma once
+
+#include "engine/cuda/kernels/common.cuh"
+#include "graph/unary.h"
+
+namespace stoker::cuda {
+
+__device__ inline float sigmoid(float x) {
+  float e = expf(-fabsf(x));
+  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+__device__ inline float softplus(float x) { return fmaxf(x, 0.0F) + log1pf(expf(-fabsf(x))); }
+__device__ inline float clipped(float x, float low, float high) {
+  return x < low ? low : x > high ? high : x;  // NaN passes
+}
+__device__ inline bool inside(float x, float low, float high) { return low < x && x < high; }
+__device__ inline float sign_of(float x) { return float(x > 0) - float(x < 0); }
+
+constexpr float kSeluAlpha = 1.6732632423543772F, kSeluScale = 1.0507009873554805F;
+constexpr float kGeluCubic = 0.044715F, kGeluScale = 0.7978845608028654F;
+
+__device__ inline float gelu_inner(float x) {
+  return tanhf(kGeluScale * (x + kGeluCubic * x * x * x));
+}
+__device__ inline float normal_cdf(float x) { return 0.5F * erfcf(-x * 0.7071067811865476F); }
+__device__ inline float normal_pdf(float x) { return 0.3989422804014327F * expf(-x * x / 2); }
+
+// One function a line, which clang-format would spread over two.
+// clang-format off
+__device__ __noinline__ static float unary_value(UnaryFn fn, float x, float alpha, float beta) {
+  switch (fn) {
+    case UnaryFn::abs: return fabsf(x);
+    case UnaryFn::neg: return -x;
+    case UnaryFn::exp: return expf(x);
+    case UnaryFn::log: return logf(x);
+    case UnaryFn::log1p: return log1pf(x);
+    case UnaryFn::sqrt: return sqrtf(x);
+    case UnaryFn::rsqrt: return 1 / sqrtf(x);
+    case UnaryFn::square: return x * x;
+    case UnaryFn::reciprocal: return 1 / x;
+    case UnaryFn::sign: return sign_of(x);
+    case UnaryFn::floor: return floorf(x);
+    case UnaryFn::sin: return sinf(x);
+    case UnaryFn::cos: return cosf(x);
+    case UnaryFn::erf: return erff(x);
+    case UnaryFn::clip: return clipped(x, alpha, beta);
+    case UnaryFn::relu: return x < 0 ? 0 : x;
+    case UnaryFn::relu6: return clipped(x, 0, 6);
+    case UnaryFn::leaky_relu: return x < 0 ? alpha * x : x;
+    case UnaryFn::elu: return x < 0 ? alpha * expm1f(x) : x;
+    case UnaryFn::celu: return x < 0 ? alpha * expm1f(x / alpha) : x;
+    case UnaryFn::selu: return kSeluScale * (x < 0 ? kSeluAlpha * expm1f(x) : x);
+    case UnaryFn::gelu: return x * normal_cdf(x);
+    case UnaryFn::gelu_tanh: return 0.5F * x * (1 + gelu_inner(x));
+    case UnaryFn::sigmoid: return sigmoid(x);
+    case UnaryFn::hard_sigmoid: return clipped(x + 3, 0, 6) / 6;
+    case UnaryFn::silu: return x * sigmoid(x);
+    case UnaryFn::hard_silu: return x * clipped(x + 3, 0, 6) / 6;
+    case UnaryFn::softplus: return softplus(x);
+    case UnaryFn::softsign: return x / (1 + fabsf(x));
+    case UnaryFn::tanh: return tanhf(x);
+    case UnaryFn::hard_tanh: return clipped(x, -1, 1);
+    case UnaryFn::mish: return x * tanhf(softplus(x));
+    case UnaryFn::log_sigmoid: return -softplus(-x);
+    // For x < 0 the sum cancels; its conjugate does not.
+    case UnaryFn::squareplus: {
+      float root = sqrtf(x * x + alpha);
+      return x >= 0 ? (x + root) / 2 : alpha / (2 * (root - x));
+    }
+    case UnaryFn::hard_shrink: return fabsf(x) <= alpha ? 0 : x;
+    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : 0;
+    case UnaryFn::tanh_shrink: {
+      // x - tanh x cancels near zero: x³/3 - 2x⁵/15 + 17x⁷/315 - 62x⁹/2835 + 1382x¹¹/155925 there.
+      if (fabsf(x) > 0.4F) return x - tanhf(x);
+      float s = x * x;
+      return x * s * (0.33333334F + s * (-0.13333334F + s * (0.053968254F + s * (-0.021869488F +
+             s * (0.0088632355F - s * 0.0035921280F)))));
+    }
+    case UnaryFn::threshold: return x > alpha ? x : beta;
+  }
+  return 0;
+}
+
+__device__ __noinline__ static float unary_slope(UnaryFn fn, float v, float alpha, float beta) {
+  switch (fn) {
+    // from the input
+    case UnaryFn::abs: return sign_of(v);
+    case UnaryFn::neg: return -1;
+    case UnaryFn::log: return 1 / v;
+    case UnaryFn::log1p: return 1 / (1 + v);
+    case UnaryFn::square: return 2 * v;
+    case UnaryFn::sign:
+    case UnaryFn::floor: return 0;
+    case UnaryFn::sin: return cosf(v);
+    case UnaryFn::cos: return -sinf(v);
+    case UnaryFn::erf: return 1.1283791670955126F * expf(-v * v);
+    case UnaryFn::clip: return inside(v, alpha, beta);
+    case UnaryFn::gelu: return normal_cdf(v) + v * normal_pdf(v);
+    case UnaryFn::gelu_tanh: {
+      float t = gelu_inner(v);
+      return 0.5F * (1 + t) +
+             0.5F * v * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCubic * v * v);
+    }
+    case UnaryFn::silu: return sigmoid(v) * (1 + v * sigmoid(-v));
+    case UnaryFn::hard_silu: return inside(v, -3, 3) ? (2 * v + 3) / 6 : float(v > 0);
+    case UnaryFn::softplus: return sigmoid(v);
+    case UnaryFn::softsign: return 1 / ((1 + fabsf(v)) * (1 + fabsf(v)));
+    case UnaryFn::mish: {
+      float t = tanhf(softplus(v));
+      return t + v * (1 - t * t) * sigmoid(v);
+    }
+    case UnaryFn::log_sigmoid: return sigmoid(-v);
+    case UnaryFn::squareplus: {
+      float root = sqrtf(v * v + alpha);
+      return v >= 0 ? 0.5F * (1 + v / root) : 0.5F * alpha / (root * (root - v));
+    }
+    case UnaryFn::hard_shrink:
+    case UnaryFn::soft_shrink: return fabsf(v) > alpha;
+    case UnaryFn::tanh_shrink: return tanhf(v) * tanhf(v);
+    case UnaryFn::threshold: return v > alpha;
+    // from the output
+    case UnaryFn::exp: return v;
+    case UnaryFn::sqrt: return 0.5F / v;
+    case UnaryFn::rsqrt: return -0.5F * v * v * v;
+    case UnaryFn::reciprocal: return -v * v;
+    case UnaryFn::relu: return v > 0;
+    case UnaryFn::relu6: return inside(v, 0, 6);
+    case UnaryFn::leaky_relu: return v > 0 ? 1 : alpha;
+    case UnaryFn::elu: return v > 0 ? 1 : v + alpha;
+    case UnaryFn::celu: return v > 0 ? 1 : v / alpha + 1;
+    case UnaryFn::selu: return v > 0 ? kSeluScale : v + kSeluScale * kSeluAlpha;
+    case UnaryFn::sigmoid: return v * (1 - v);
+    case UnaryFn::hard_sigmoid: return inside(v, 0, 1) ? 1.0F / 6 : 0;
+    case UnaryFn::tanh: return 1 - v * v;
+    case UnaryFn::hard_tanh: return inside(v, -1, 1);
+  }
+  return 0;
+}
+// clang-format on
+
+}  // namespace stoker::cuda

@@ -1,0 +1,254 @@
+#include "engine/cuda/kernels/update.h"
+
+#include "engine/cuda/kernels/common.cuh"
+
+namespace stoker::cuda {
+
+namespace {
+
+constexpr int64_t kChunk = 4096;  // elements of a block
+
+__device__ inline int find_item(const int* first_block, int count, int block) {
+  int low = 0, high = count;
+  while (high - low > 1) {
+    int middle = (low + high) / 2;
+    (first_block[middle] <= block ? low : high) = middle;
+  }
+  return low;
+}
+
+__device__ inline float gradient_at(const UpdateItem& item, int64_t at) {
+  switch (item.gradient_dtype) {
+    case DType::float16:
+      return to_float(static_cast<const Half*>(item.g)[at]);
+    case DType::bfloat16:
+      return to_float(static_cast<const Bfloat*>(item.g)[at]);
+    default:
+      return static_cast<const float*>(item.g)[at];
+  }
+}
+
+__device__ inline float& moment(const UpdateItem& item, int which, int64_t at) {
+  return static_cast<float*>(item.moments[which])[at];
+}
+__device__ inline float& moment_out(const UpdateItem& item, int which, int64_t at) {
+  return static_cast<float*>(item.moment_outs[which])[at];
+}
+
+struct Common {
+  float lr, scale, rate;  // rate: adam's corrected learning rate
+};
+
+__device__ float next_value(const UpdateList& c, const UpdateItem& item, const Common& common,
+                            int64_t at) {
+  float p = static_cast<const float*>(item.p)[at], g = gradient_at(item, at);
+  if (c.rule == UpdateRule::moving_average) return p * c.momentum + g * (1 - c.momentum);
+  p -= common.lr * c.weight_decay * p;
+  g *= common.scale;
+  if (c.clip_value > 0) g = g < -c.clip_value ? -c.clip_value : g > c.clip_value ? c.clip_value : g;
+  if (c.rule == UpdateRule::sgd) {
+    float step = -common.lr * g;
+    if (c.momentum > 0) {
+      float m = c.momentum * moment(item, 0, at) + step;
+      moment_out(item, 0, at) = m;
+      step = c.nesterov ? c.momentum * m + step : m;
+    }
+    return p + step;
+  }
+  if (c.rule == UpdateRule::adam) {
+    float m = moment(item, 0, at), v = moment(item, 1, at);
+    m += (g - m) * float(1 - c.beta_1);
+    v += (g * g - v) * float(1 - c.beta_2);
+    moment_out(item, 0, at) = m;
+    moment_out(item, 1, at) = v;
+    if (c.amsgrad) moment_out(item, 2, at) = v = fmaxf(moment(item, 2, at), v);
+    return p - common.rate * m / (sqrtf(v) + c.epsilon);
+  }
+  float v = c.rho * moment(item, 0, at) + (1 - c.rho) * g * g;
+  moment_out(item, 0, at) = v;
+  float denominator = v + c.epsilon;
+  int next = 1;
+  if (c.centered) {
+    float mean = c.rho * moment(item, 1, at) + (1 - c.rho) * g;
+    moment_out(item, next++, at) = mean;
+    denominator -= mean * mean;
+  }
+  float step = common.lr * g / sqrtf(denominator);
+  if (c.momentum > 0) {
+    step += c.momentum * moment(item, next, at);
+    moment_out(item, next, at) = step;
+  }
+  return p - step;
+}
+
+__global__ void __launch_bounds__(kBlock) update(const __grid_constant__ UpdateList c) {
+  if (c.enabled != nullptr && *c.enabled == 0) return;
+  int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  const UpdateItem& item = c.item[which];
+  __shared__ float rate;
+  Common common{c.lr != nullptr ? *c.lr : 0,
+                c.scales != nullptr ? c.scales[c.first_number + which] : 1, 0};
+  if (c.rule == UpdateRule::adam) {
+    if (threadIdx.x == 0) {
+      double t = double(*c.iterations + 1);
+      rate = float(double(common.lr) * sqrt(1 - pow(c.beta_2, t)) / (1 - pow(c.beta_1, t)));
+    }
+    __syncthreads();
+    common.rate = rate;
+  }
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
+  int64_t end = min(begin + kChunk, item.elements);
+  for (int64_t at = begin + threadIdx.x; at < end; at += kBlock)
+    static_cast<float*>(item.out)[at] = next_value(c, item, common, at);
+}
+
+__global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ UpdateList c) {
+  int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  const UpdateItem& item = c.item[which];
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
+  int64_t end = min(begin + kChunk, item.elements);
+  double sum = 0;  // a float would overflow at 1e19, which is finite
+  for (int64_t at = begin + threadIdx.x; at < end; at += kBlock) {
+    auto g = double(gradient_at(item, at));
+    sum += g * g;
+  }
+  sum = block_reduce(sum, 0.0, Plus());
+  if (threadIdx.x == 0) c.sums[blockIdx.x] = sum;
+}
+
+__global__ void clip_scales(const __grid_constant__ ClipCall c) {
+  __shared__ double norm;
+  double all = 0;
+  for (int i = int(threadIdx.x); i < c.first_block[c.count]; i += int(blockDim.x))
+    all += c.sums[i];
+  all = block_reduce(all, 0.0, Plus());
+  if (threadIdx.x == 0) {
+    norm = sqrt(all);
+    *c.norm = float(norm);
+  }
+  __syncthreads();
+  for (int which = int(threadIdx.x); which < c.count; which += int(blockDim.x)) {
+    double own = 0;
+    if (!c.global)
+      for (int i = c.first_block[which]; i < c.first_block[which + 1]; ++i) own += c.sums[i];
+    c.scales[which] = float(c.max_norm / fmax(c.global ? norm : sqrt(own), c.max_norm));
+  }
+}
+
+__global__ void guard(const GuardCall c) {
+  if (!isfinite(*c.guard) && *c.latch == 0) {
+    *c.latch = 1;
+    *c.bad_program = c.program;
+    __threadfence_system();
+    *c.bad_run = *c.run;
+  }
+  *c.enabled = *c.latch == 0;
+  ++*c.run;
+}
+
+constexpr int64_t kCopyBytes = 16384;  // of a block
+
+__global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ CopyList c) {
+  if (c.enabled != nullptr && *c.enabled == 0) return;
+  int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kCopyBytes;
+  int64_t bytes = min(kCopyBytes, c.size[which] - begin);
+  const char* from = static_cast<const char*>(c.from[which]) + begin;
+  char* to = static_cast<char*>(c.to[which]) + begin;
+  int64_t whole = bytes / 16;
+  for (int64_t i = threadIdx.x; i < whole; i += kBlock)
+    reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
+  for (int64_t i = whole * 16 + threadIdx.x; i < bytes; i += kBlock) to[i] = from[i];
+}
+
+template <class From, class To>
+__global__ void __launch_bounds__(kBlock) copy_floats(const __grid_constant__ CopyList c) {
+  int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
+  int64_t end = min(begin + kChunk, c.size[which]);
+  const From* from = static_cast<const From*>(c.from[which]);
+  To* to = static_cast<To*>(c.to[which]);
+  for (int64_t i = begin + threadIdx.x * 4; i < end; i += kBlock * 4) {
+    if (i + 4 <= end) {
+      float values[4];
+      load_floats<4>(from + i, values);
+      store_floats<4>(values, to + i);
+    } else {
+      for (int64_t k = i; k < end; ++k) to[k] = from_float<To>(to_float(from[k]));
+    }
+  }
+}
+
+template <class T>
+__global__ void find_non_finite(const T* data, int64_t elements, int* bad) {
+  for (int64_t i = int64_t(blockIdx.x) * kBlock + threadIdx.x; i < elements;
+       i += int64_t(gridDim.x) * kBlock)
+    if (!isfinite(to_float(data[i]))) *bad = 1;  // all that write, write the same
+}
+
+}  // namespace
+
+void UpdateList::add(const UpdateItem& one) {
+  if (count == 0) first_block[0] = 0;
+  item[count] = one;
+  // An item without elements still gets a block, so that its sum of squares is written.
+  first_block[count + 1] =
+      first_block[count] + int(std::max<int64_t>(1, (one.elements + kChunk - 1) / kChunk));
+  ++count;
+}
+
+void run_update(const UpdateList& list, cudaStream_t stream) {
+  if (list.count == 0) return;
+  auto grid = unsigned(list.first_block[list.count]);
+  if (list.rule == UpdateRule::squares)
+    squares<<<grid, kBlock, 0, stream>>>(list);
+  else
+    update<<<grid, kBlock, 0, stream>>>(list);
+  check_launch("update");
+}
+
+void run_clip_scales(const ClipCall& call, cudaStream_t stream) {
+  clip_scales<<<1, kBlock, 0, stream>>>(call);
+  check_launch("clip_scales");
+}
+
+void run_guard(const GuardCall& call, cudaStream_t stream) {
+  guard<<<1, 1, 0, stream>>>(call);
+  check_launch("guard");
+}
+
+void CopyList::add(const void* source, void* target, int64_t count_or_bytes) {
+  if (count == 0) first_block[0] = 0;
+  from[count] = source;
+  to[count] = target;
+  size[count] = count_or_bytes;
+  int64_t chunk = convert ? kChunk : kCopyBytes;
+  first_block[count + 1] = first_block[count] + int((count_or_bytes + chunk - 1) / chunk);
+  ++count;
+}
+
+void run_copies(const CopyList& list, cudaStream_t stream) {
+  if (list.count == 0 || list.first_block[list.count] == 0) return;
+  auto grid = unsigned(list.first_block[list.count]);
+  if (!list.convert)
+    copy_bytes<<<grid, kBlock, 0, stream>>>(list);
+  else
+    visit_float(list.from_dtype, [&]<class From>(From) {
+      visit_float(list.to_dtype, [&]<class To>(To) {
+        copy_floats<From, To><<<grid, kBlock, 0, stream>>>(list);
+      });
+    });
+  check_launch("copies");
+}
+
+void run_find_non_finite(DType dtype, const void* data, int64_t elements, int* bad,
+                         cudaStream_t stream) {
+  if (elements == 0) return;
+  visit_float(dtype, [&]<class T>(T) {
+    find_non_finite<<<blocks_for(elements, kBlock, 132 * 8), kBlock, 0, stream>>>(
+        static_cast<const T*>(data), elements, bad);
+  });
+  check_launch("find_non_finite");
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,91 @@
+// One launch for all parameters: optimisers, moving averages, norms of gradients. The lists travel
+// as kernel arguments, so there is no table to upload and a captured step needs none either.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+#include <stoker/dtype.h>
+
+namespace stoker::cuda {
+
+enum class UpdateRule : uint8_t { sgd, adam, rmsprop, moving_average, squares };
+
+struct UpdateItem {
+  static constexpr int kMoments = 3;
+  void *p = nullptr, *out = nullptr;  // float32; out may be p
+  const void* g = nullptr;
+  void *moments[kMoments] = {}, *moment_outs[kMoments] = {};
+  int64_t elements = 0;
+  DType gradient_dtype = DType::float32;
+};
+
+struct UpdateList {
+  static constexpr int kMost = 200;
+  UpdateRule rule = UpdateRule::sgd;
+  int count = 0;
+  int first_number = 0;  // of the first item, in `scales` and `sums`
+  UpdateItem item[kMost];
+  int first_block[kMost + 1];
+
+  // options of the rules
+  const float* lr = nullptr;
+  const int64_t* iterations = nullptr;
+  const float* scales = nullptr;
+  const int* enabled = nullptr;  // if not null and 0 there: nothing happens
+  float momentum = 0, weight_decay = 0, clip_value = 0, epsilon = 0, rho = 0;
+  double beta_1 = 0, beta_2 = 0;
+  bool nesterov = false, amsgrad = false, centered = false;
+  double* sums = nullptr;  // squares: one a block
+
+  void add(const UpdateItem& one);
+};
+static_assert(sizeof(UpdateList) < 32000, "kernel arguments end at 32 764 bytes");
+
+void run_update(const UpdateList& list, cudaStream_t stream);
+
+// Sums of squares, block by block → scale of each gradient and the norm over all. `first_block[i]`
+// is where gradient i's partials begin.
+struct ClipCall {
+  static constexpr int kMost = 2000;
+  int count = 0;
+  bool global = true;
+  double max_norm = 0;
+  const double* sums = nullptr;
+  float *scales = nullptr, *norm = nullptr;
+  int first_block[kMost + 1];
+};
+void run_clip_scales(const ClipCall& call, cudaStream_t stream);
+
+// Closes the gate (engine/cuda/memory.h) if the guard is not finite, and says who did it.
+struct GuardCall {
+  const float* guard = nullptr;
+  int *latch = nullptr, *enabled = nullptr;
+  int64_t* run = nullptr;  // counts the runs of this program
+  int64_t program = 0;
+  volatile int64_t *bad_program = nullptr, *bad_run = nullptr;
+};
+void run_guard(const GuardCall& call, cudaStream_t stream);
+
+// Many copies in one launch: bytes as they are, or floats into a shorter or longer dtype.
+struct CopyList {
+  static constexpr int kMost = 500;
+  bool convert = false;  // else bytes are copied
+  DType from_dtype = DType::float32, to_dtype = DType::float32;
+  int count = 0;
+  const void* from[kMost];
+  void* to[kMost];
+  int64_t size[kMost];  // elements, or bytes
+  int first_block[kMost + 1];
+  const int* enabled = nullptr;  // if not null and 0 there: nothing happens
+
+  void add(const void* source, void* target, int64_t count_or_bytes);
+};
+static_assert(sizeof(CopyList) < 32000, "kernel arguments end at 32 764 bytes");
+void run_copies(const CopyList& list, cudaStream_t stream);
+
+// *bad = 1 if any element is NaN or infinite.
+void run_find_non_finite(DType dtype, const void* data, int64_t elements, int* bad,
+                         cudaStream_t stream);
+
+}  // namespace stoker::cuda

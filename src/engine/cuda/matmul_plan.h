@@ -1,0 +1,41 @@
+// Matrix products of cuBLASLt, for row-major matrices, with bias and relu in the same kernel.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <stoker/dtype.h>
+
+#include "engine/cuda/memory.h"
+
+namespace stoker::cuda {
+
+// y[rows, columns] = op(a) · op(b), `batch` of them one after another.
+struct MatmulKey {
+  DType dtype = DType::float32;
+  int64_t batch = 1, rows = 0, columns = 0, inner = 0;
+  int64_t stride_a = 0, stride_b = 0;  // between the matrices of a batch; 0: one for all
+  bool transpose_a = false, transpose_b = false, bias = false, relu = false, tf32 = false;
+  std::string text() const;
+};
+
+class MatmulPlan {
+ public:
+  virtual ~MatmulPlan() = default;
+  virtual size_t workspace() const = 0;
+  virtual void run(const Device& device, cudaStream_t stream, const void* a, const void* b,
+                   const void* bias, void* y, void* workspace) const = 0;
+};
+
+class MatmulPlans {
+ public:
+  std::shared_ptr<const MatmulPlan> find(const MatmulKey& key, const Device& device);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const MatmulPlan>> plans_;
+};
+
+}  // namespace stoker::cuda

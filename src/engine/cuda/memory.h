@@ -1,0 +1,114 @@
+// Memory of the device and page-locked memory of the host, as values. Blocks of the device come
+// from a pool that keeps what was freed, because cudaMalloc and cudaFree wait for the whole device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/backend.h"
+#include "engine/cuda/device.h"
+
+namespace stoker::cuda {
+
+// Thread-safe. A request is served from the smallest kept block that fits it closely enough, else
+// by cudaMalloc; when that fails, everything kept is given back and it is tried once more.
+class DevicePool : public std::enable_shared_from_this<DevicePool> {
+ public:
+  explicit DevicePool(std::shared_ptr<const Device> device) : device_(std::move(device)) {}
+  ~DevicePool();
+
+  void* take(size_t bytes, const char* what);
+  void give_back(void* data) noexcept;
+  void set_limit(size_t bytes);  // 0: none
+  size_t in_use() const;
+  size_t held() const;           // in use and kept
+  int64_t allocations() const;   // calls of cudaMalloc so far
+  const Device& device() const { return *device_; }
+
+ private:
+  void release_kept();
+  [[noreturn]] void out_of_memory(size_t bytes, const char* what) const;
+
+  std::shared_ptr<const Device> device_;
+  mutable std::mutex mutex_;
+  std::multimap<size_t, void*> kept_;
+  std::map<void*, size_t> used_;
+  size_t in_use_ = 0, held_ = 0, limit_ = 0;
+  int64_t allocations_ = 0;
+};
+
+// A block of the device, zeroed. Movable.
+class DeviceBlock {
+ public:
+  DeviceBlock() = default;
+  DeviceBlock(std::shared_ptr<DevicePool> pool, size_t bytes, const char* what);
+  ~DeviceBlock();
+  DeviceBlock(DeviceBlock&& other) noexcept { *this = std::move(other); }
+  DeviceBlock& operator=(DeviceBlock&& other) noexcept;
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<DevicePool> pool_;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// Page-locked memory of the host, also visible to the device at the same address. Zeroed.
+class PinnedBlock {
+ public:
+  PinnedBlock() = default;
+  explicit PinnedBlock(size_t bytes);
+
+  void* data() const { return data_.get(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(void* data) const;
+  };
+  std::unique_ptr<void, Free> data_;
+  size_t bytes_ = 0;
+};
+
+// The gate of a run's updates, shared by its programs: once a guard was not finite, no program
+// updates anything until the host has seen it and opened the gate again.
+class Gate {
+ public:
+  explicit Gate(const std::shared_ptr<DevicePool>& pool);
+  int* latch() const { return static_cast<int*>(block_.data()); }
+  int* enabled() const { return latch() + 1; }
+  // Host memory that the device writes: the program and its run that closed the gate; -1: open.
+  volatile int64_t* program() const { return static_cast<int64_t*>(seen_.data()); }
+  volatile int64_t* run() const { return program() + 1; }
+  bool is_closed() const { return *run() >= 0; }
+  void open(cudaStream_t stream);  // when the device is idle
+
+ private:
+  DeviceBlock block_;
+  PinnedBlock seen_;
+};
+
+// One block that grows to the largest program's needs; its contents mean nothing between two runs.
+class SharedArena final : public Arena {
+ public:
+  explicit SharedArena(std::shared_ptr<DevicePool> pool) : pool_(std::move(pool)), gate_(pool_) {}
+  Gate& gate() { return gate_; }
+  // Grows if need be; then addresses change and the generation rises. Waits for the device then.
+  void reserve(size_t bytes);
+  void* data() const { return block_.data(); }
+  size_t bytes() const { return block_.bytes(); }
+  int64_t generation() const { return generation_; }
+
+ private:
+  std::shared_ptr<DevicePool> pool_;
+  Gate gate_;
+  DeviceBlock block_;
+  int64_t generation_ = 0;
+};
+
+}  // namespace stoker::cuda

@@ -1,0 +1,287 @@
+// conv2d and its gradients: cuDNN where it has a plan, own kernels elsewhere. cuDNN's kernels want
+// even padding and, in sixteen bits, channels in multiples of eight; what is not so is copied into
+// shape first.
+#include "engine/cuda/kernels/norm.h"
+#include "engine/cuda/kernels/shape.h"
+#include "engine/cuda/ops/op_builders.h"
+
+namespace stoker::cuda {
+
+namespace {
+
+ConvShape shape_of(const Node& node, const Shape& x, const Shape& w, const Shape& y) {
+  const auto &strides = node.attrs.get<Ints>("strides"), &pads = node.attrs.get<Ints>("pads");
+  auto dilation = node.attrs.get_or<Ints>("dilation", {1, 1});
+  ConvShape s;
+  s.batch = int(x[0]);
+  s.height = int(x[1]);
+  s.width = int(x[2]);
+  s.channels = int(x[3]);
+  s.out_height = int(y[1]);
+  s.out_width = int(y[2]);
+  s.filters = int(y[3]);
+  s.kernel_y = int(w[0]);
+  s.kernel_x = int(w[1]);
+  s.stride_y = int(strides[0]);
+  s.stride_x = int(strides[1]);
+  s.top = int(pads[0]);
+  s.bottom = int(pads[1]);
+  s.left = int(pads[2]);
+  s.right = int(pads[3]);
+  s.dilation_y = int(dilation[0]);
+  s.dilation_x = int(dilation[1]);
+  s.groups = int(node.attrs.get_or<int64_t>("groups", 1));
+  return s;
+}
+
+// The same convolution as cuDNN is asked for it.
+ConvShape shape_for_cudnn(const ConvShape& shape, DType dtype) {
+  ConvShape s = shape;
+  s.channels = int(conv_padding(dtype, shape.channels, shape.groups));
+  if (s.top != s.bottom || s.left != s.right) {
+    s.height += s.top + s.bottom;
+    s.width += s.left + s.right;
+    s.top = s.bottom = s.left = s.right = 0;
+  }
+  return s;
+}
+
+// Copies between an image and the same image in a larger frame.
+StridedCopy frame_copy(const ConvShape& own, const ConvShape& framed, DType dtype, bool into) {
+  StridedCopy copy;
+  copy.element = int(size_of(dtype));
+  copy.rank = 4;
+  int64_t dims[4] = {own.batch, own.height, own.width, own.channels};
+  int64_t small[4] = {int64_t(own.height) * own.width * own.channels,
+                      int64_t(own.width) * own.channels, own.channels, 1};
+  int64_t large[4] = {int64_t(framed.height) * framed.width * framed.channels,
+                      int64_t(framed.width) * framed.channels, framed.channels, 1};
+  int64_t offset = framed.height == own.height && framed.width == own.width
+                       ? 0
+                       : own.top * large[1] + own.left * large[2];
+  for (int axis = 0; axis < 4; ++axis) {
+    copy.dims[axis] = dims[axis];
+    copy.from_strides[axis] = (into ? small : large)[axis];
+    copy.to_strides[axis] = (into ? large : small)[axis];
+  }
+  (into ? copy.to_offset : copy.from_offset) = offset;
+  copy.elements = dims[0] * dims[1] * dims[2] * dims[3];
+  return copy;
+}
+
+size_t image_bytes(const ConvShape& s, DType dtype) {
+  return size_t(s.batch) * size_t(s.height) * size_t(s.width) * size_t(s.channels) *
+         size_of(dtype);
+}
+
+bool is_framed(const ConvShape& own, const ConvShape& framed) {
+  return own.height != framed.height || own.width != framed.width ||
+         own.channels != framed.channels;
+}
+
+// The buffer of x as cuDNN is to see it.
+int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& framed, DType dtype) {
+  if (!is_framed(own, framed)) return x;
+  int to = b.scratch(image_bytes(framed, dtype));
+  if (own.height == framed.height && own.width == framed.width) {
+    int64_t pixels = int64_t(own.batch) * own.height * own.width;
+    b.emit({"own:pad", {x}, {to}, "pad"}, [=](const Launch& at) {
+      run_pad_channels(dtype, at.get(0), at.get(1), pixels, own.channels, framed.channels,
+                       at.stream);
+    });
+    return to;
+  }
+  StridedCopy copy = frame_copy(own, framed, dtype, true);
+  b.emit({"own:pad", {x}, {to}, "pad"},
+         [copy, bytes = image_bytes(framed, dtype)](const Launch& at) {
+           check(cudaMemsetAsync(at.get(1), 0, bytes, at.stream), "zeroing a frame");
+           StridedCopy bound = copy;
+           bound.from = at.get(0);
+           bound.to = at.get(1);
+           run_strided_copy(bound, at.stream);
+         });
+  return to;
+}
+
+std::shared_ptr<const ConvPlan> find_plan(Builder& b, ConvKind kind, const ConvShape& shape,
+                                          DType dtype, bool bias = false, bool relu = false) {
+  ConvKey key{kind, shape, dtype, bias, relu, b.options().tf32, b.options().deterministic};
+  return b.shared().conv_plans.find(key, b.shared().pool);
+}
+
+// Few channels: cuDNN would pad them to eight and read mostly zeros.
+bool prefers_direct(const ConvShape& s, ConvKind kind) {
+  return s.groups == 1 && s.channels == 1 && kind != ConvKind::input_grad &&
+         s.kernel_y * s.kernel_x <= 25;
+}
+
+// --- forward ---
+
+void emit_direct(Builder& b, const Node& node, const ConvShape& shape, int y) {
+  DirectConv call;
+  call.dtype = b.spec(node.inputs[0]).dtype;
+  call.shape = shape;
+  auto activation = node.attrs.get_or<std::string>("activation", "");
+  bool has_bias = node.inputs.size() > 2, simple = activation.empty() || activation == "relu";
+  call.relu = activation == "relu";
+  std::vector<int> reads = {b.input(node.inputs[0]), b.input(node.inputs[1])};
+  bool inside = has_bias && simple;
+  if (inside) reads.push_back(b.input(node.inputs[2]));
+  b.emit({"own:conv", reads, {y}}, [call, inside](const Launch& at) {
+    DirectConv bound = call;
+    bound.x = at.get(0);
+    bound.w = at.get(1);
+    bound.bias = inside ? at.get(2) : nullptr;
+    bound.out = at.get(inside ? 3 : 2);
+    run_direct_conv(bound, at.stream);
+  });
+  if (!simple)
+    emit_epilogue(b, node, y, node.outputs[0], has_bias ? b.input(node.inputs[2]) : -1);
+}
+
+void build_conv2d(Builder& b, const Node& node) {
+  DType dtype = b.spec(node.inputs[0]).dtype;
+  ConvShape own = shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]),
+                           b.shape(node.outputs[0]));
+  if (b.shape(node.outputs[0]).elements() == 0) {
+    b.define(node.outputs[0]);
+    return;
+  }
+  ConvShape framed = shape_for_cudnn(own, dtype);
+  auto activation = node.attrs.get_or<std::string>("activation", "");
+  bool has_bias = node.inputs.size() > 2, relu = activation == "relu";
+  std::shared_ptr<const ConvPlan> plan;
+  bool fused = false;
+  if (!prefers_direct(own, ConvKind::forward)) {
+    // Fused plans compute with tensor cores: not for full float32.
+    bool may_fuse = (has_bias || relu) && (activation.empty() || relu) &&
+                    (dtype != DType::float32 || b.options().tf32);
+    if (may_fuse) plan = find_plan(b, ConvKind::forward, framed, dtype, has_bias, relu);
+    fused = plan != nullptr;
+    if (!fused) plan = find_plan(b, ConvKind::forward, framed, dtype);
+  }
+  if (plan == nullptr) return emit_direct(b, node, own, b.define(node.outputs[0]));
+  int x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
+  int w = b.kernel_for_cudnn(node.inputs[1],
+                             conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
+  int bias = has_bias ? b.input(node.inputs[2]) : -1;
+  int workspace = b.scratch(plan->workspace()), y = b.define(node.outputs[0]);
+  std::vector<int> reads = {x, w};
+  bool with_bias = fused && has_bias;
+  if (with_bias) reads.push_back(bias);
+  b.emit({plan->name(), reads, {y, workspace}}, [plan, with_bias](const Launch& at) {
+    size_t next = with_bias ? 3 : 2;
+    plan->run(at.device, at.get(0), at.get(1), at.get(next), with_bias ? at.get(2) : nullptr,
+              at.get(next + 1));
+  });
+  if (!fused) emit_epilogue(b, node, y, node.outputs[0], bias);
+}
+
+// --- backward ---
+
+void build_input_grad(Builder& b, const Node& node) {
+  DType dtype = b.spec(node.inputs[0]).dtype;
+  ConvShape own = shape_of(node, b.shape(node.outputs[0]), b.shape(node.inputs[1]),
+                           b.shape(node.inputs[0]));
+  if (b.shape(node.outputs[0]).elements() == 0) {
+    b.define(node.outputs[0]);
+    return;
+  }
+  ConvShape framed = shape_for_cudnn(own, dtype);
+  auto plan = find_plan(b, ConvKind::input_grad, framed, dtype);
+  int dy = b.input(node.inputs[0]);
+  if (plan == nullptr) {
+    int w = b.input(node.inputs[1]), dx = b.define(node.outputs[0]);
+    b.emit({"own:conv", {dy, w}, {dx}}, [own, dtype](const Launch& at) {
+      DirectConv call;
+      call.dtype = dtype;
+      call.shape = own;
+      call.dy = at.get(0);
+      call.w = at.get(1);
+      call.out = at.get(2);
+      run_direct_conv_input_grad(call, at.stream);
+    });
+    return;
+  }
+  int w = b.kernel_for_cudnn(node.inputs[1],
+                             conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
+  bool is_copied = is_framed(own, framed);
+  int dx = is_copied ? b.scratch(image_bytes(framed, dtype)) : b.define(node.outputs[0]);
+  int workspace = b.scratch(plan->workspace());
+  b.emit({plan->name(), {dy, w}, {dx, workspace}}, [plan](const Launch& at) {
+    plan->run(at.device, at.get(2), at.get(1), at.get(0), nullptr, at.get(3));
+  });
+  if (!is_copied) return;
+  int result = b.define(node.outputs[0]);
+  StridedCopy copy = frame_copy(own, framed, dtype, false);
+  b.emit({"own:copy", {dx}, {result}, "slice"}, [copy](const Launch& at) {
+    StridedCopy bound = copy;
+    bound.from = at.get(0);
+    bound.to = at.get(1);
+    run_strided_copy(bound, at.stream);
+  });
+}
+
+void emit_bias_grad(Builder& b, int dy, const Shape& y, int value) {
+  ColumnCall call;
+  call.what = ColumnSums::sum;
+  call.dtype = b.spec(value).dtype;
+  call.rows = y[0] * y[1] * y[2];
+  call.channels = y[3];
+  call.plan = plan_columns(call.dtype, call.rows, call.channels);
+  int partials = b.scratch(call.plan.partial_bytes), counters = b.zeroed(call.plan.counter_bytes);
+  int db = b.define(value);
+  b.emit({"own:columns", {dy}, {db, partials, counters}, "bias_grad"}, [call](const Launch& at) {
+    ColumnCall bound = call;
+    bound.x = at.get(0);
+    bound.out = at.get(1);
+    bound.partials = at.get(2);
+    bound.counters = at.get<unsigned>(3);
+    run_column_sums(bound, at.stream);
+  });
+}
+
+void build_weight_grad(Builder& b, const Node& node) {
+  DType dtype = b.spec(node.inputs[0]).dtype;
+  const Shape &x_shape = b.shape(node.inputs[0]), &y_shape = b.shape(node.inputs[1]),
+              &w_shape = b.shape(node.outputs[0]);
+  ConvShape own = shape_of(node, x_shape, w_shape, y_shape);
+  ConvShape framed = shape_for_cudnn(own, dtype);
+  int x = b.input(node.inputs[0]), dy = b.input(node.inputs[1]);
+  if (node.outputs.size() > 1) emit_bias_grad(b, dy, y_shape, node.outputs[1]);
+  std::shared_ptr<const ConvPlan> plan;
+  if (!prefers_direct(own, ConvKind::weight_grad))
+    plan = find_plan(b, ConvKind::weight_grad, framed, dtype);
+  if (plan == nullptr) {
+    int partials = b.scratch(size_t(direct_conv_splits(own)) * size_t(w_shape.elements()) *
+                             sizeof(float));
+    int dw = b.define(node.outputs[0]);
+    b.emit({"own:conv", {x, dy}, {dw, partials}}, [own, dtype](const Launch& at) {
+      DirectConv call;
+      call.dtype = dtype;
+      call.shape = own;
+      call.x = at.get(0);
+      call.dy = at.get(1);
+      call.out = at.get(2);
+      call.partials = at.get<float>(3);
+      run_direct_conv_weight_grad(call, at.stream);
+    });
+    return;
+  }
+  x = framed_image(b, x, own, framed, dtype);
+  int dw = b.define_from_cudnn(node.outputs[0], framed.channels / framed.groups);
+  int workspace = b.scratch(plan->workspace());
+  b.emit({plan->name(), {x, dy}, {dw, workspace}}, [plan](const Launch& at) {
+    plan->run(at.device, at.get(0), at.get(2), at.get(1), nullptr, at.get(3));
+  });
+}
+
+}  // namespace
+
+void add_convolution_builders(OpBuilders& table) {
+  table["conv2d"] = {build_conv2d};
+  table["conv2d_input_grad"] = {build_input_grad};
+  table["conv2d_weight_grad"] = {build_weight_grad};
+}
+
+}  // namespace stoker::cuda

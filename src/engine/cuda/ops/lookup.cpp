@@ -1,0 +1,98 @@
+#include "engine/cuda/kernels/lookup.h"
+
+#include "engine/cuda/ops/op_builders.h"
+
+namespace stoker::cuda {
+
+namespace {
+
+void build_gather(Builder& b, const Node& node) {
+  const TensorSpec &table = b.spec(node.inputs[0]), &indices = b.spec(node.inputs[1]);
+  GatherCall call;
+  call.index_dtype = indices.dtype;
+  call.element = int(size_of(table.dtype));
+  call.rows = table.shape[0];
+  call.width = call.rows == 0 ? 0 : table.shape.elements() / call.rows;
+  call.count = indices.shape.elements();
+  int from = b.input(node.inputs[0]), which = b.input(node.inputs[1]),
+      y = b.define(node.outputs[0]);
+  b.emit({"own:gather", {from, which}, {y}}, [call](const Launch& at) {
+    GatherCall bound = call;
+    bound.table = at.get(0);
+    bound.indices = at.get(1);
+    bound.out = at.get(2);
+    run_gather(bound, at.stream);
+  });
+}
+
+void build_gather_grad(Builder& b, const Node& node) {
+  const TensorSpec &indices = b.spec(node.inputs[0]), &table = b.spec(node.outputs[0]);
+  GatherCall call;
+  call.index_dtype = indices.dtype;
+  call.dtype = table.dtype;
+  call.rows = table.shape[0];
+  call.width = call.rows == 0 ? 0 : table.shape.elements() / call.rows;
+  call.count = indices.shape.elements();
+  call.scratch_bytes = gather_grad_scratch(call.count);
+  int which = b.input(node.inputs[0]), dy = b.input(node.inputs[1]),
+      scratch = b.scratch(call.scratch_bytes), dtable = b.define(node.outputs[0]);
+  b.emit({"own:gather", {which, dy}, {dtable, scratch}}, [call](const Launch& at) {
+    GatherCall bound = call;
+    bound.indices = at.get(0);
+    bound.table = at.get(1);
+    bound.out = at.get(2);
+    bound.scratch = at.get(3);
+    run_gather_grad(bound, at.stream);
+  });
+}
+
+void build_one_hot(Builder& b, const Node& node) {
+  const TensorSpec &indices = b.spec(node.inputs[0]), &y = b.spec(node.outputs[0]);
+  auto depth = node.attrs.get<int64_t>("depth");
+  int from = b.input(node.inputs[0]), to = b.define(node.outputs[0]);
+  b.emit({"own:one_hot", {from}, {to}}, [=](const Launch& at) {
+    run_one_hot(indices.dtype, at.get(0), indices.shape.elements(), depth, y.dtype, at.get(1),
+                at.stream);
+  });
+}
+
+void build_in_top_k(Builder& b, const Node& node) {
+  const TensorSpec &x = b.spec(node.inputs[0]), &targets = b.spec(node.inputs[1]);
+  auto k = node.attrs.get<int64_t>("k");
+  int from = b.input(node.inputs[0]), which = b.input(node.inputs[1]),
+      y = b.define(node.outputs[0]);
+  b.emit({"own:in_top_k", {from, which}, {y}}, [=](const Launch& at) {
+    run_in_top_k(x.dtype, at.get(0), targets.dtype, at.get(1), x.shape[0], x.shape[1], k,
+                 at.get<bool>(2), at.stream);
+  });
+}
+
+void build_dropout(Builder& b, const Node& node) {
+  DropoutCall call;
+  const TensorSpec& x = b.spec(node.inputs[0]);
+  call.dtype = x.dtype;
+  call.elements = x.shape.elements();
+  call.rate = node.attrs.get<double>("rate");
+  call.stream_number = node.attrs.get<int64_t>("stream");
+  int from = b.input(node.inputs[0]), state = b.input(node.inputs[1]);
+  int y = b.define_over(node.outputs[0], {from});
+  b.emit({"own:dropout", {from, state}, {y}}, [call](const Launch& at) {
+    DropoutCall bound = call;
+    bound.x = at.get(0);
+    bound.state = at.get<const int64_t>(1);
+    bound.y = at.get(2);
+    run_dropout(bound, at.stream);
+  });
+}
+
+}  // namespace
+
+void add_lookup_builders(OpBuilders& table) {
+  table["gather"] = {build_gather};
+  table["gather_grad"] = {build_gather_grad};
+  table["one_hot"] = {build_one_hot};
+  table["in_top_k"] = {build_in_top_k};
+  table["dropout"] = {build_dropout};
+}
+
+}  // namespace stoker::cuda

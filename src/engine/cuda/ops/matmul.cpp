@@ -1,0 +1,62 @@
+#include "engine/cuda/ops/op_builders.h"
+
+namespace stoker::cuda {
+
+namespace {
+
+MatmulKey key_of(const Builder& b, const Node& node) {
+  const Shape &a = b.shape(node.inputs[0]), &w = b.shape(node.inputs[1]),
+              &y = b.shape(node.outputs[0]);
+  MatmulKey key;
+  key.dtype = b.spec(node.inputs[0]).dtype;
+  key.transpose_a = node.attrs.get_or("transpose_a", false);
+  key.transpose_b = node.attrs.get_or("transpose_b", false);
+  key.rows = y[-2];
+  key.columns = y[-1];
+  key.inner = a[key.transpose_a ? -2 : -1];
+  key.tf32 = b.options().tf32 && key.dtype == DType::float32;
+  for (int axis = 0; axis < y.rank() - 2; ++axis) key.batch *= y[axis];
+  if (w.rank() == 2 && !key.transpose_a) {  // one tall product
+    key.rows *= key.batch;
+    key.batch = 1;
+  }
+  key.stride_a = key.rows * key.inner;
+  key.stride_b = w.rank() == 2 ? 0 : key.columns * key.inner;
+  return key;
+}
+
+void build_matmul(Builder& b, const Node& node) {
+  MatmulKey key = key_of(b, node);
+  bool has_bias = node.inputs.size() > 2;
+  auto activation = node.attrs.get_or<std::string>("activation", "");
+  int a = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
+  int bias = has_bias ? b.input(node.inputs[2]) : -1, y = b.define(node.outputs[0]);
+  if (key.batch * key.rows * key.columns == 0) return;
+  if (key.inner == 0) {
+    size_t bytes = bytes_of(b.spec(node.outputs[0]));
+    b.emit({"own:fill", {}, {y}}, [bytes](const Launch& at) {
+      check(cudaMemsetAsync(at.get(0), 0, bytes, at.stream), "zeroing");
+    });
+    return emit_epilogue(b, node, y, node.outputs[0], bias);
+  }
+  // cuBLASLt adds a bias and takes relu; other functions are a pass of their own.
+  bool in_epilogue = activation.empty() || activation == "relu";
+  key.bias = has_bias && in_epilogue;
+  key.relu = activation == "relu";
+  auto plan = b.shared().matmul_plans.find(key, *b.shared().device);
+  int workspace = b.scratch(plan->workspace());
+  std::vector<int> reads = {a, w};
+  if (key.bias) reads.push_back(bias);
+  b.emit({"cublaslt", reads, {y, workspace}}, [plan, with_bias = key.bias](const Launch& at) {
+    size_t next = with_bias ? 3 : 2;
+    plan->run(at.device, at.stream, at.get(0), at.get(1), with_bias ? at.get(2) : nullptr,
+              at.get(next), at.get(next + 1));
+  });
+  if (!in_epilogue) emit_epilogue(b, node, y, node.outputs[0], bias);
+}
+
+}  // namespace
+
+void add_matmul_builders(OpBuilders& table) { table["matmul"] = {build_matmul}; }
+
+}  // namespace stoker::cuda

@@ -1,0 +1,25 @@
+#include "engine/cuda/ops/op_builders.h"
+
+namespace stoker::cuda {
+
+const OpBuilder* find_op_builder(std::string_view op) {
+  static const OpBuilders table = [] {
+    OpBuilders all;
+    add_pointwise_builders(all);
+    add_reduction_builders(all);
+    add_shape_builders(all);
+    add_matmul_builders(all);
+    add_convolution_builders(all);
+    add_pooling_builders(all);
+    add_normalization_builders(all);
+    add_softmax_builders(all);
+    add_lookup_builders(all);
+    add_optimizer_builders(all);
+    add_host_builders(all);
+    return all;
+  }();
+  auto found = table.find(op);
+  return found == table.end() ? nullptr : &found->second;
+}
+
+}  // namespace stoker::cuda

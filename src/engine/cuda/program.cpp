@@ -1,0 +1,431 @@
+#include "engine/cuda/program.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/cuda/kernels/update.h"
+
+namespace stoker::cuda {
+
+CapturedGraph::CapturedGraph(cudaGraph_t graph) {
+  cudaGraphGetNodes(graph, nullptr, &nodes_);
+  cudaError_t status = cudaGraphInstantiate(&exec_, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "instantiating a captured step");
+}
+
+CapturedGraph::~CapturedGraph() { cudaGraphExecDestroy(exec_); }
+
+namespace {
+
+int64_t next_id() {
+  static std::atomic<int64_t> next = 0;
+  return next++;
+}
+
+}  // namespace
+
+CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
+                         std::shared_ptr<DevicePool> pool, const CompileOptions& options)
+    : parts_(std::move(parts)),
+      arena_(std::move(arena)),
+      pool_(std::move(pool)),
+      device_(pool_->device()),
+      options_(options),
+      run_number_(pool_, sizeof(int64_t), "a counter"),
+      id_(next_id()) {
+  options_.arena.reset();
+  for (const Instruction& instruction : parts_.instructions)
+    kernels_.push_back(instruction.info);
+  slots_ = std::vector<Slot>(size_t(std::max(options.status_lag, 0)) + 1);
+  for (Slot& slot : slots_)
+    for (const GraphInput& input : parts_.graph->inputs()) {
+      const TensorSpec& spec = parts_.graph->spec(input.value);
+      size_t bytes = size_t(spec.shape.elements()) * size_of(spec.dtype);
+      slot.inputs.emplace_back(pool_, bytes, "an input");
+      slot.staging.emplace_back();
+    }
+  size_t begin = 0;
+  for (size_t i = 0; i < parts_.instructions.size(); ++i) {
+    if (!parts_.instructions[i].on_host) continue;
+    stretches_.emplace_back(begin, i);
+    begin = i + 1;
+  }
+  stretches_.emplace_back(begin, parts_.instructions.size());
+  plan();
+  for (const GraphVariable& variable : parts_.graph->variables())
+    variables_.push_back(variable.variable);
+  for (size_t i = 0; i < variables_.size(); ++i) take(variables_[i], parts_.homes[i]);
+}
+
+CudaProgram::~CudaProgram() { cudaStreamSynchronize(device_.stream()); }
+
+// --- addresses ---
+
+void CudaProgram::bind_all() {
+  arena_->reserve(arena_bytes_);
+  generation_ = arena_->generation();
+  for (Slot& slot : slots_) {
+    slot.segments.clear();
+    slot.addresses.assign(parts_.buffers.size(), nullptr);
+    for (size_t i = 0; i < parts_.buffers.size(); ++i) {
+      const BufferInfo& info = parts_.buffers[i];
+      switch (info.kind) {
+        case BufferKind::arena:
+          slot.addresses[i] = static_cast<char*>(arena_->data()) + offsets_[i];
+          break;
+        case BufferKind::output:
+        case BufferKind::constant:
+        case BufferKind::zeroed:
+          slot.addresses[i] = own_[i].data();
+          break;
+        case BufferKind::variable:
+          slot.addresses[i] = parts_.homes[size_t(info.index)]->data();
+          break;
+        case BufferKind::input:
+          slot.addresses[i] = slot.inputs[size_t(info.index)].data();
+          break;
+      }
+    }
+  }
+}
+
+void CudaProgram::upload(Slot& slot, std::span<const Tensor> inputs) {
+  if (inputs.empty()) return;
+  if (slot.in_use && cudaEventQuery(slot.copied.get()) != cudaSuccess) {
+    cudaGetLastError();
+    slot.copied.wait();  // the page-locked copy is about to be overwritten
+    ++counts_.synchronisations;
+  }
+  if (slot.in_use)
+    check(cudaStreamWaitEvent(device_.copies(), slot.used.get()), "waiting for a slot");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    size_t bytes = inputs[i].bytes();
+    if (bytes == 0) continue;
+    if (slot.staging[i].bytes() < bytes) slot.staging[i] = PinnedBlock(bytes);
+    std::memcpy(slot.staging[i].data(), inputs[i].raw(), bytes);
+    check(cudaMemcpyAsync(slot.inputs[i].data(), slot.staging[i].data(), bytes,
+                          cudaMemcpyHostToDevice, device_.copies()),
+          "copying an input");
+  }
+  slot.copied.record(device_.copies());
+  check(cudaStreamWaitEvent(device_.stream(), slot.copied.get()), "waiting for inputs");
+}
+
+CudaProgram::Slot& CudaProgram::prepare(std::span<const Tensor> inputs) {
+  check_inputs(*parts_.graph, inputs);
+  device_.use();
+  for (size_t i = 0; i < variables_.size(); ++i) take(variables_[i], parts_.homes[i]);
+  if (generation_ != arena_->generation()) {
+    wait();
+    bind_all();
+  }
+  last_slot_ = size_t(runs_) % slots_.size();
+  Slot& slot = slots_[last_slot_];
+  upload(slot, inputs);
+  return slot;
+}
+
+// --- running ---
+
+void CudaProgram::issue_one(const Slot& slot, size_t index) {
+  const Instruction& instruction = parts_.instructions[index];
+  std::vector<void*> addresses;
+  addresses.reserve(instruction.operands.size());
+  for (int buffer : instruction.operands) addresses.push_back(slot.addresses[size_t(buffer)]);
+  try {
+    instruction.run({device_, device_.stream(), addresses,
+                     has_guard() ? arena_->gate().enabled() : nullptr});
+  } catch (const CudaError& error) {
+    throw CudaError(fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope,
+                                error.what()));
+  }
+}
+
+void CudaProgram::issue_guard(const Slot& slot) {
+  if (!has_guard()) return;
+  Gate& gate = arena_->gate();
+  GuardCall call;
+  call.guard = static_cast<const float*>(slot.addresses[size_t(parts_.guard_buffer)]);
+  call.latch = gate.latch();
+  call.enabled = gate.enabled();
+  call.run = static_cast<int64_t*>(run_number_.data());
+  call.program = id_;
+  call.bad_program = gate.program();
+  call.bad_run = gate.run();
+  run_guard(call, device_.stream());
+}
+
+void CudaProgram::issue(const Slot& slot, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    if (i == parts_.first_update) issue_guard(slot);
+    issue_one(slot, i);
+  }
+  // Without updates the guard still counts.
+  if (end == parts_.instructions.size() && parts_.first_update >= end) issue_guard(slot);
+}
+
+void CudaProgram::capture(Slot& slot) {
+  for (auto [begin, end] : stretches_) {
+    check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal),
+          "capturing a step");
+    cudaGraph_t graph = nullptr;
+    try {
+      issue(slot, begin, end);
+    } catch (...) {
+      cudaStreamEndCapture(device_.stream(), &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      cudaGetLastError();
+      throw;
+    }
+    check(cudaStreamEndCapture(device_.stream(), &graph), "capturing a step");
+    slot.segments.push_back(std::make_unique<CapturedGraph>(graph));
+  }
+}
+
+void CudaProgram::replay(Slot& slot) {
+  bool captured = options_.capture && runs_ > 0;
+  if (captured && slot.segments.empty()) capture(slot);
+  for (size_t i = 0; i < stretches_.size(); ++i) {
+    auto [begin, end] = stretches_[i];
+    if (captured) {
+      if (slot.segments[i]->nodes() > 0) slot.segments[i]->launch(device_.stream());
+      ++counts_.launches;
+    } else {
+      issue(slot, begin, end);
+      counts_.launches += int64_t(end - begin);
+    }
+    if (end < parts_.instructions.size()) {
+      issue_one(slot, end);
+      counts_.synchronisations += 2;
+    }
+  }
+}
+
+RunStatus CudaProgram::run(std::span<const Tensor> inputs) {
+  if (has_guard() && arena_->gate().is_closed()) return RunStatus::skipped_non_finite;
+  Slot& slot = prepare(inputs);
+  replay(slot);
+  slot.used.record(device_.stream());
+  slot.in_use = true;
+  ++runs_;
+  if (!has_guard() || options_.status_lag > 0) return RunStatus::ok;
+  wait();
+  return take_status();
+}
+
+void CudaProgram::wait() const {
+  device_.wait();
+  ++counts_.synchronisations;
+}
+
+// The device is idle. Forgets what it tells.
+RunStatus CudaProgram::take_status() {
+  Gate& gate = arena_->gate();
+  if (!has_guard() || !gate.is_closed()) return RunStatus::ok;
+  gate.open(device_.stream());
+  return RunStatus::skipped_non_finite;
+}
+
+RunStatus CudaProgram::status() {
+  wait();
+  return has_guard() && arena_->gate().is_closed() ? RunStatus::skipped_non_finite : RunStatus::ok;
+}
+
+RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
+                                 std::vector<int64_t>& nanoseconds) {
+  Slot& slot = prepare(inputs);
+  std::vector<Event> events;
+  for (size_t i = 0; i <= parts_.instructions.size(); ++i)
+    events.emplace_back(Event::Timing::on);
+  events[0].record(device_.stream());
+  for (size_t i = 0; i < parts_.instructions.size(); ++i) {
+    if (i == parts_.first_update) issue_guard(slot);
+    issue_one(slot, i);
+    events[i + 1].record(device_.stream());
+  }
+  if (parts_.first_update >= parts_.instructions.size()) issue_guard(slot);
+  slot.used.record(device_.stream());
+  slot.in_use = true;
+  ++runs_;
+  wait();
+  nanoseconds.assign(parts_.instructions.size(), 0);
+  for (size_t i = 0; i < nanoseconds.size(); ++i) {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, events[i].get(), events[i + 1].get()), "timing a kernel");
+    nanoseconds[i] = int64_t(double(ms) * 1e6);
+  }
+  return take_status();
+}
+
+std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> inputs) {
+  Gate& gate = arena_->gate();
+  wait();
+  bool replays = has_guard() && gate.is_closed() && *gate.program() == id_;
+  // The batch that closed the gate still lies in its slot.
+  Slot& slot = replays ? slots_[size_t(*gate.run()) % slots_.size()] : prepare(inputs);
+  gate.open(device_.stream());
+  DeviceBlock flag(pool_, sizeof(int), "a flag");
+  for (size_t i = 0; i < parts_.first_update; ++i) {
+    issue_one(slot, i);
+    for (auto [value, buffer] : parts_.instructions[i].results) {
+      if (value < 0 || !is_floating(parts_.graph->spec(value).dtype)) continue;
+      const TensorSpec& spec = parts_.graph->spec(value);
+      const Node* node = parts_.graph->producer(value);
+      if (node == nullptr) continue;
+      run_find_non_finite(spec.dtype, slot.addresses[size_t(buffer)], spec.shape.elements(),
+                          static_cast<int*>(flag.data()), device_.stream());
+      int bad = 0;
+      check(cudaMemcpyAsync(&bad, flag.data(), sizeof bad, cudaMemcpyDeviceToHost,
+                            device_.stream()),
+            "reading a flag");
+      wait();
+      if (bad != 0) return NonFinite{node->op->name, node->scope, spec};
+    }
+  }
+  return std::nullopt;
+}
+
+size_t CudaProgram::graph_nodes() const {
+  size_t nodes = 0;
+  for (const auto& segment : slots_[last_slot_].segments) nodes += segment->nodes();
+  return nodes;
+}
+
+// --- results ---
+
+const void* CudaProgram::output_data(size_t index) const {
+  if (index >= parts_.output_buffers.size())
+    throw ValueError(fmt::format("output {} of a program with {} does not exist", index,
+                                 parts_.output_buffers.size()));
+  if (runs_ == 0) throw Error("a program has no outputs before its first run");
+  return slots_[last_slot_].addresses[size_t(parts_.output_buffers[index])];
+}
+
+void CudaProgram::read_back(size_t index, void* to, size_t bytes) const {
+  const void* data = output_data(index);
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, data, bytes, cudaMemcpyDeviceToHost, device_.stream()),
+        "reading an output");
+  wait();
+}
+
+Tensor CudaProgram::output(size_t index) const {
+  output_data(index);
+  const TensorSpec& spec = parts_.graph->spec(parts_.graph->outputs()[index].value);
+  Tensor tensor(spec.dtype, spec.shape);
+  read_back(index, tensor.raw_mut(), tensor.bytes());
+  return tensor;
+}
+
+namespace {
+
+template <class T>
+T as(const void* data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+double as_double(const void* data, DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return as<float>(data);
+    case DType::float16:
+      return float(as<Float16>(data));
+    case DType::bfloat16:
+      return float(as<BFloat16>(data));
+    case DType::int8:
+      return as<int8_t>(data);
+    case DType::int16:
+      return as<int16_t>(data);
+    case DType::int32:
+      return as<int32_t>(data);
+    case DType::int64:
+      return double(as<int64_t>(data));
+    case DType::uint8:
+      return as<uint8_t>(data);
+    case DType::bool_:
+      return as<uint8_t>(data) != 0;
+    case DType::bytes:
+      break;
+  }
+  throw ShapeError("a tensor of bytes holds no numbers");
+}
+
+}  // namespace
+
+double CudaProgram::scalar(size_t index) const {
+  output_data(index);
+  const GraphOutput& output = parts_.graph->outputs()[index];
+  const TensorSpec& spec = parts_.graph->spec(output.value);
+  if (spec.shape.elements() != 1)
+    throw ShapeError(
+        fmt::format("output \"{}\" is {}, not a scalar", output.name, to_string(spec)));
+  std::array<std::byte, 8> bytes{};
+  read_back(index, bytes.data(), size_of(spec.dtype));
+  return as_double(bytes.data(), spec.dtype);
+}
+
+// --- memory ---
+
+void CudaProgram::plan() {
+  std::vector<Buffer> planned;
+  std::vector<size_t> which;
+  std::vector<std::pair<int, int>> life(parts_.buffers.size(), {-1, -1});
+  for (size_t i = 0; i < parts_.instructions.size(); ++i)
+    for (int buffer : parts_.instructions[i].operands) {
+      auto& [begin, end] = life[size_t(buffer)];
+      if (begin < 0) begin = int(i);
+      end = int(i);
+    }
+  own_.resize(parts_.buffers.size());
+  for (size_t i = 0; i < parts_.buffers.size(); ++i) {
+    const BufferInfo& info = parts_.buffers[i];
+    if (info.kind == BufferKind::output || info.kind == BufferKind::constant ||
+        info.kind == BufferKind::zeroed)
+      own_[i] = DeviceBlock(pool_, info.bytes, "outputs and constants");
+    if (info.kind == BufferKind::constant && info.bytes > 0) {
+      const Tensor& tensor = parts_.graph->constants()[size_t(info.index)].tensor;
+      check(cudaMemcpyAsync(own_[i].data(), tensor.raw(), tensor.bytes(), cudaMemcpyHostToDevice,
+                            device_.stream()),
+            "copying a constant");
+    }
+    if (info.kind != BufferKind::arena || life[i].first < 0) continue;
+    planned.push_back({info.bytes, life[i].first, life[i].second, info.category});
+    which.push_back(i);
+  }
+  device_.wait();
+  MemoryPlan plan = plan_memory(planned);
+  offsets_.assign(parts_.buffers.size(), 0);
+  for (size_t i = 0; i < which.size(); ++i) offsets_[which[i]] = plan.offsets[i];
+  arena_bytes_ = plan.peak;
+  arena_->reserve(arena_bytes_);
+  report(plan);
+}
+
+void CudaProgram::report(const MemoryPlan& plan) {
+  memory_.arena = plan.peak;
+  size_t live = 0;
+  for (size_t c = 0; c < kMemoryCategories; ++c) {
+    memory_.bytes[c] = plan.at_peak[c];
+    live += plan.at_peak[c];
+  }
+  memory_.bytes[size_t(MemoryCategory::workspace)] += plan.peak - live;
+  memory_.total = plan.peak;
+  auto add = [&](MemoryCategory category, size_t bytes) {
+    memory_.bytes[size_t(category)] += bytes;
+    memory_.total += bytes;
+  };
+  for (const DeviceBlock& block : own_)
+    if (block.bytes() > 0) add(MemoryCategory::activations, block.bytes());
+  for (const Slot& slot : slots_)
+    for (const DeviceBlock& input : slot.inputs) add(MemoryCategory::inputs, input.bytes());
+  for (size_t i = 0; i < parts_.homes.size(); ++i)
+    add(parts_.graph->variables()[i].variable.category(), parts_.homes[i]->bytes());
+}
+
+}  // namespace stoker::cuda

@@ -1,0 +1,99 @@
+// A compiled graph on the GPU. The first run issues its kernels one by one, the second captures
+// them, later ones replay the capture. See engine/backend.h for what its methods promise.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/cuda/instruction.h"
+
+namespace stoker::cuda {
+
+// A captured stretch of a step, ready to be launched.
+class CapturedGraph {
+ public:
+  explicit CapturedGraph(cudaGraph_t graph);
+  ~CapturedGraph();
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(exec_, stream), "a step"); }
+  size_t nodes() const { return nodes_; }
+
+ private:
+  cudaGraphExec_t exec_ = nullptr;
+  size_t nodes_ = 0;
+};
+
+// What a program has asked of the device since it was made.
+struct DeviceCounts {
+  int64_t launches = 0;          // of graphs, or of kernels where nothing is captured
+  int64_t synchronisations = 0;  // times the host waited
+};
+
+class CudaProgram final : public Program {
+ public:
+  CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
+              std::shared_ptr<DevicePool> pool, const CompileOptions& options);
+  ~CudaProgram() override;
+
+  RunStatus run(std::span<const Tensor> inputs) override;
+  RunStatus status() override;
+  Tensor output(size_t index) const override;
+  double scalar(size_t index) const override;
+  const MemoryReport& memory() const override { return memory_; }
+  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) override;
+  std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) override;
+
+  const DeviceCounts& counts() const { return counts_; }
+  size_t graph_nodes() const;  // of a captured step; 0 before
+
+ private:
+  // Where the inputs of one run lie. With several, the next batch is copied while a step runs.
+  struct Slot {
+    std::vector<DeviceBlock> inputs;  // by input
+    std::vector<PinnedBlock> staging;
+    Event copied, used;
+    bool in_use = false;
+    std::vector<void*> addresses;  // by buffer
+    std::vector<std::unique_ptr<CapturedGraph>> segments;
+  };
+
+  void plan();
+  void report(const MemoryPlan& plan);
+  void bind_all();
+  Slot& prepare(std::span<const Tensor> inputs);
+  void upload(Slot& slot, std::span<const Tensor> inputs);
+  void issue(const Slot& slot, size_t begin, size_t end);
+  void issue_one(const Slot& slot, size_t index);
+  void capture(Slot& slot);
+  void replay(Slot& slot);
+  void wait() const;
+  RunStatus take_status();
+  void issue_guard(const Slot& slot);
+  const void* output_data(size_t index) const;
+  void read_back(size_t index, void* to, size_t bytes) const;
+  bool has_guard() const { return parts_.guard_buffer >= 0; }
+
+  ProgramParts parts_;
+  std::vector<Variable> variables_;
+  std::shared_ptr<SharedArena> arena_;
+  std::shared_ptr<DevicePool> pool_;
+  const Device& device_;
+  CompileOptions options_;
+  int64_t generation_ = -1;
+  std::vector<size_t> offsets_;  // by buffer, in the arena
+  size_t arena_bytes_ = 0;
+  std::vector<DeviceBlock> own_;                   // outputs, constants, counters: by buffer
+  std::vector<Slot> slots_;
+  std::vector<std::pair<size_t, size_t>> stretches_;  // instructions between host calls
+  DeviceBlock run_number_;  // of the device: counts guards
+  int64_t id_;              // tells the programs of an arena apart
+  size_t last_slot_ = 0;
+  int64_t runs_ = 0;
+  MemoryReport memory_;
+  std::vector<KernelInfo> kernels_;
+  mutable DeviceCounts counts_;
+};
+
+}  // namespace stoker::cuda

@@ -1,0 +1,19 @@
+// What is linked where the CUDA engine is not built.
+#include <stoker/error.h>
+
+#include "engine/cuda/cuda_backend.h"
+
+namespace stoker {
+
+namespace {
+constexpr const char* kWhy = "this build of Stoker has no GPU engine (configure with STOKER_CUDA=ON)";
+}
+
+Backend& cuda_backend(int) { throw ValueError(std::string("cuda: ") + kWhy); }
+
+bool cuda_is_usable(std::string* why) {
+  if (why != nullptr) *why = kWhy;
+  return false;
+}
+
+}  // namespace stoker
