@@ -117,8 +117,7 @@ MemoryCategory Builder::category_of(int value) const {
   const Node* node = graph().producer(value);
   if (node == nullptr || node->phase != Phase::backward) return MemoryCategory::activations;
   for (const Node& user : graph().nodes())
-    if (user.phase == Phase::update &&
-        std::ranges::find(user.inputs, value) != user.inputs.end())
+    if (user.phase == Phase::update && std::ranges::find(user.inputs, value) != user.inputs.end())
       return MemoryCategory::gradients;
   return MemoryCategory::activations;
 }
@@ -145,16 +144,14 @@ int Builder::input(int value) {
     cast_variables(value);
     return buffer_of_[size_t(value)];
   }
-  BufferKind kind =
-      info.kind == ValueKind::input ? BufferKind::input : BufferKind::constant;
+  BufferKind kind = info.kind == ValueKind::input ? BufferKind::input : BufferKind::constant;
   int buffer = new_buffer({kind, bytes_of(info.spec), MemoryCategory::inputs, info.source});
   attach(value, buffer);
   return buffer;
 }
 
 int Builder::define(int value) {
-  int buffer =
-      new_buffer({BufferKind::arena, bytes_of(spec(value)), category_of(value), -1});
+  int buffer = new_buffer({BufferKind::arena, bytes_of(spec(value)), category_of(value), -1});
   attach(value, buffer);
   return buffer;
 }
@@ -274,8 +271,8 @@ int Builder::kernel_for_cudnn(int wanted, int64_t padded) {
     for (const Node& user : graph().nodes()) {
       if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1])) continue;
       int value = user.inputs[1], from = source_of(value);
-      int64_t channels = conv_padding(spec(value).dtype, shape(value)[2],
-                                      user.attrs.get_or<int64_t>("groups", 1));
+      int64_t channels =
+          conv_padding(spec(value).dtype, shape(value)[2], user.attrs.get_or<int64_t>("groups", 1));
       if (from < 0 || spec(value).dtype != dtype || spec(from).dtype != from_dtype ||
           cudnn_kernels_.contains({value, channels}) || shapes.size() == KernelLayouts::kMost)
         continue;

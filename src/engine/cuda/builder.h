@@ -58,6 +58,9 @@ class Builder {
   int scratch(size_t bytes);  // workspace of the next instruction
   int zeroed(size_t bytes);
 
+  // Buffers that a forward op leaves for its gradient, by the value they go with.
+  std::map<int, int>& attachments() { return attachments_; }
+
   // --- convolution kernels ---
   // [filters, kh, kw, padded channels] of a value [kh, kw, channels, filters].
   int kernel_for_cudnn(int value, int64_t padded);
@@ -109,6 +112,7 @@ class Builder {
   std::vector<int> buffer_value_;
   std::map<std::pair<int, int64_t>, int> cudnn_kernels_;  // (value, padded) → buffer
   std::map<int, FromCudnn> untaken_;                      // gradients still in cuDNN's order
+  std::map<int, int> attachments_;
   std::vector<int> staged_;
 };
 

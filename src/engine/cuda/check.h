@@ -26,7 +26,7 @@ inline void check(cudnnStatus_t status, const char* call) {
   if (status != CUDNN_STATUS_SUCCESS) fail(call, cudnnGetErrorString(status));
 }
 inline void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail(call, cublasGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS) fail(call, cublasLtGetStatusString(status));
 }
 
 // After a kernel launch: configuration errors show here, others at the next synchronisation.

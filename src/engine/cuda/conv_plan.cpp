@@ -72,8 +72,7 @@ Descriptor tensor(int64_t id, cudnnDataType_t type, int64_t n, int64_t c, int64_
 Descriptor convolution(const ConvShape& s) {
   Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-  made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
-           CUDNN_CROSS_CORRELATION);
+  made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
   made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, int64_t(2));
   made.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {s.dilation_y, s.dilation_x});
   made.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {s.stride_y, s.stride_x});
@@ -147,9 +146,10 @@ std::optional<Operations> describe(const ConvKey& key, cudnnHandle_t handle) {
   Operations all;
   Descriptor x = tensor(kX, type, s.batch, s.channels, s.height, s.width);
   Descriptor w = tensor(kW, type, s.filters, s.channels / s.groups, s.kernel_y, s.kernel_x);
-  Descriptor y = tensor(kY, type, s.batch, s.filters, s.out_height, s.out_width);
-  Descriptor convolved = tensor(kConvolved, CUDNN_DATA_FLOAT, s.batch, s.filters, s.out_height,
-                                s.out_width, true);
+  Descriptor y =
+      tensor(kY, key.wide ? CUDNN_DATA_FLOAT : type, s.batch, s.filters, s.out_height, s.out_width);
+  Descriptor convolved =
+      tensor(kConvolved, CUDNN_DATA_FLOAT, s.batch, s.filters, s.out_height, s.out_width, true);
   Descriptor how = convolution(s);
   OperationNames names = names_of(key.kind);
   Descriptor operation(names.type);
@@ -163,8 +163,8 @@ std::optional<Operations> describe(const ConvKey& key, cudnnHandle_t handle) {
   std::vector<cudnnBackendDescriptor_t> steps = {operation.get()};
   if (key.bias) {
     Descriptor bias = tensor(kBias, type, 1, s.filters, 1, 1);
-    Descriptor biased = tensor(kBiased, CUDNN_DATA_FLOAT, s.batch, s.filters, s.out_height,
-                               s.out_width, true);
+    Descriptor biased =
+        tensor(kBiased, CUDNN_DATA_FLOAT, s.batch, s.filters, s.out_height, s.out_width, true);
     auto add = pointwise(CUDNN_POINTWISE_ADD, convolved, &bias, key.relu ? biased : y);
     if (!add) return std::nullopt;
     steps.push_back(add->get());
@@ -181,8 +181,8 @@ std::optional<Operations> describe(const ConvKey& key, cudnnHandle_t handle) {
   }
   all.graph = Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   all.graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
-  all.graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                int64_t(steps.size()), steps.data());
+  all.graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(steps.size()),
+                steps.data());
   if (!all.graph.finalize()) return std::nullopt;
   for (Descriptor* part : {&x, &w, &y, &convolved, &how, &operation})
     all.parts.push_back(std::move(*part));
@@ -314,13 +314,19 @@ double flops(const ConvShape& s) {
 struct Trial {
   DeviceBlock x, w, y, bias, workspace;
   Trial(const ConvKey& key, const std::shared_ptr<DevicePool>& pool, size_t workspace_bytes)
-      : x(pool, elements(key.shape.batch, key.shape.height, key.shape.width, key.shape.channels) *
-                    size_of(key.dtype), "a trial"),
-        w(pool, elements(key.shape.kernel_y, key.shape.kernel_x,
-                         key.shape.channels / key.shape.groups, key.shape.filters) *
-                    size_of(key.dtype), "a trial"),
-        y(pool, elements(key.shape.batch, key.shape.out_height, key.shape.out_width,
-                         key.shape.filters) * size_of(key.dtype), "a trial"),
+      : x(pool,
+          elements(key.shape.batch, key.shape.height, key.shape.width, key.shape.channels) *
+              size_of(key.dtype),
+          "a trial"),
+        w(pool,
+          elements(key.shape.kernel_y, key.shape.kernel_x, key.shape.channels / key.shape.groups,
+                   key.shape.filters) *
+              size_of(key.dtype),
+          "a trial"),
+        y(pool,
+          elements(key.shape.batch, key.shape.out_height, key.shape.out_width, key.shape.filters) *
+              sizeof(float),
+          "a trial"),
         bias(pool, size_t(key.shape.filters) * size_of(key.dtype), "a trial"),
         workspace(pool, workspace_bytes, "a trial") {}
 
@@ -383,15 +389,15 @@ std::shared_ptr<const ConvPlan> choose(const ConvKey& key,
 
 std::string ConvKey::text() const {
   const ConvShape& s = shape;
-  return fmt::format("{} {} x {}x{}x{}x{} y {}x{}x{} k {}x{} s {}x{} p {},{},{},{} d {}x{} g {}{}{}{}{}",
-                     kind == ConvKind::forward      ? "fwd"
-                     : kind == ConvKind::input_grad ? "dgrad"
-                                                    : "wgrad",
-                     stoker::name(dtype), s.batch, s.height, s.width, s.channels, s.out_height,
-                     s.out_width, s.filters, s.kernel_y, s.kernel_x, s.stride_y, s.stride_x, s.top,
-                     s.bottom, s.left, s.right, s.dilation_y, s.dilation_x, s.groups,
-                     bias ? " bias" : "", relu ? " relu" : "", tf32 ? " tf32" : "",
-                     deterministic ? "" : " any");
+  return fmt::format(
+      "{} {} x {}x{}x{}x{} y {}x{}x{} k {}x{} s {}x{} p {},{},{},{} d {}x{} g {}{}{}{}{}{}",
+      kind == ConvKind::forward      ? "fwd"
+      : kind == ConvKind::input_grad ? "dgrad"
+                                     : "wgrad",
+      stoker::name(dtype), s.batch, s.height, s.width, s.channels, s.out_height, s.out_width,
+      s.filters, s.kernel_y, s.kernel_x, s.stride_y, s.stride_x, s.top, s.bottom, s.left, s.right,
+      s.dilation_y, s.dilation_x, s.groups, bias ? " bias" : "", relu ? " relu" : "",
+      wide ? " wide" : "", tf32 ? " tf32" : "", deterministic ? "" : " any");
 }
 
 int64_t conv_padding(DType dtype, int64_t channels, int64_t groups) {

@@ -24,6 +24,7 @@ struct ConvKey {
   ConvShape shape;
   DType dtype = DType::float32;
   bool bias = false, relu = false;  // forward only
+  bool wide = false;                // forward only: y in float32
   bool tf32 = false;                // float32 only: products of ten-bit mantissas
   bool deterministic = true;
   std::string text() const;  // tells keys apart, and is read by people

@@ -42,8 +42,7 @@ class CudaBackend final : public Backend {
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>(shared_.pool);
     ProgramParts parts = Builder(std::move(copy), shared_, options).build();
-    return std::make_unique<CudaProgram>(std::move(parts), std::move(arena), shared_.pool,
-                                         options);
+    return std::make_unique<CudaProgram>(std::move(parts), std::move(arena), shared_.pool, options);
   }
 
   std::shared_ptr<Arena> make_arena() override {

@@ -137,7 +137,7 @@ class Finder {
     for (const Node& node : graph_.nodes())
       if (std::ranges::find(node.inputs, value) != node.inputs.end())
         return node.op->name == "unary" && node.attrs.get<std::string>("fn") == "relu" ? &node
-                                                                                      : nullptr;
+                                                                                       : nullptr;
     return nullptr;
   }
 

@@ -19,8 +19,8 @@ struct Fusion {
   std::vector<int> into;
   // By node: a batch_norm whose result this node's kernel makes, with what is added to it.
   struct NormTail {
-    int norm;       // node
-    int residual;   // value, or -1
+    int norm;      // node
+    int residual;  // value, or -1
     bool relu;
   };
   std::vector<std::optional<NormTail>> tails;

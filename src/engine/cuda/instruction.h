@@ -45,7 +45,7 @@ using Kernel = std::function<void(const Launch&)>;
 
 struct Instruction {
   Kernel run;
-  std::vector<int> operands;  // buffers
+  std::vector<int> operands;                 // buffers
   std::vector<std::pair<int, int>> results;  // (value, buffer) that it makes
   KernelInfo info;
   bool on_host = false;  // synchronises and splits the captured graph

@@ -7,9 +7,7 @@ namespace stoker::cuda {
 namespace {
 
 cudaDataType_t data_type(DType dtype) {
-  return dtype == DType::float32   ? CUDA_R_32F
-         : dtype == DType::float16 ? CUDA_R_16F
-                                   : CUDA_R_16BF;
+  return dtype == DType::float32 ? CUDA_R_32F : dtype == DType::float16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
 class Operation {
@@ -58,8 +56,13 @@ class Preference {
  public:
   explicit Preference(size_t workspace) {
     check(cublasLtMatmulPreferenceCreate(&handle_), "a preference");
-    check(cublasLtMatmulPreferenceSetAttribute(
-              handle_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
+    check(cublasLtMatmulPreferenceSetAttribute(handle_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &workspace, sizeof workspace),
+          "a preference");
+    // Parts of a long sum are added in float32, not in the sixteen bits of the result.
+    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    check(cublasLtMatmulPreferenceSetAttribute(handle_, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                               &schemes, sizeof schemes),
           "a preference");
   }
   ~Preference() { cublasLtMatmulPreferenceDestroy(handle_); }
@@ -88,7 +91,8 @@ class LtPlan final : public MatmulPlan {
            key.transpose_a ? key.rows : key.inner, key.batch, key.stride_a),
         b_(data_type(key.dtype), key.transpose_b ? key.columns : key.inner,
            key.transpose_b ? key.inner : key.columns, key.batch, key.stride_b),
-        y_(data_type(key.dtype), key.rows, key.columns, key.batch, key.rows * key.columns) {
+        y_(data_type(key.wide ? DType::float32 : key.dtype), key.rows, key.columns, key.batch,
+           key.rows * key.columns) {
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key));
@@ -126,9 +130,10 @@ class LtPlan final : public MatmulPlan {
 }  // namespace
 
 std::string MatmulKey::text() const {
-  return fmt::format("{} {} of {}x{}x{} strides {} {}{}{}{}{}{}", name(dtype), batch, rows, columns,
-                     inner, stride_a, stride_b, transpose_a ? " ta" : "", transpose_b ? " tb" : "",
-                     bias ? " bias" : "", relu ? " relu" : "", tf32 ? " tf32" : "");
+  return fmt::format("{} {} of {}x{}x{} strides {} {}{}{}{}{}{}{}", name(dtype), batch, rows,
+                     columns, inner, stride_a, stride_b, transpose_a ? " ta" : "",
+                     transpose_b ? " tb" : "", bias ? " bias" : "", relu ? " relu" : "",
+                     tf32 ? " tf32" : "", wide ? " wide" : "");
 }
 
 std::shared_ptr<const MatmulPlan> MatmulPlans::find(const MatmulKey& key, const Device& device) {

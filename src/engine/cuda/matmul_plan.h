@@ -18,6 +18,7 @@ struct MatmulKey {
   int64_t batch = 1, rows = 0, columns = 0, inner = 0;
   int64_t stride_a = 0, stride_b = 0;  // between the matrices of a batch; 0: one for all
   bool transpose_a = false, transpose_b = false, bias = false, relu = false, tf32 = false;
+  bool wide = false;  // y in float32, whatever the dtype of a and b
   std::string text() const;
 };
 

@@ -24,8 +24,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   void give_back(void* data) noexcept;
   void set_limit(size_t bytes);  // 0: none
   size_t in_use() const;
-  size_t held() const;           // in use and kept
-  int64_t allocations() const;   // calls of cudaMalloc so far
+  size_t held() const;          // in use and kept
+  int64_t allocations() const;  // calls of cudaMalloc so far
   const Device& device() const { return *device_; }
 
  private:

@@ -38,8 +38,7 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
       run_number_(pool_, sizeof(int64_t), "a counter"),
       id_(next_id()) {
   options_.arena.reset();
-  for (const Instruction& instruction : parts_.instructions)
-    kernels_.push_back(instruction.info);
+  for (const Instruction& instruction : parts_.instructions) kernels_.push_back(instruction.info);
   slots_ = std::vector<Slot>(size_t(std::max(options.status_lag, 0)) + 1);
   for (Slot& slot : slots_)
     for (const GraphInput& input : parts_.graph->inputs()) {
@@ -137,11 +136,11 @@ void CudaProgram::issue_one(const Slot& slot, size_t index) {
   addresses.reserve(instruction.operands.size());
   for (int buffer : instruction.operands) addresses.push_back(slot.addresses[size_t(buffer)]);
   try {
-    instruction.run({device_, device_.stream(), addresses,
-                     has_guard() ? arena_->gate().enabled() : nullptr});
+    instruction.run(
+        {device_, device_.stream(), addresses, has_guard() ? arena_->gate().enabled() : nullptr});
   } catch (const CudaError& error) {
-    throw CudaError(fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope,
-                                error.what()));
+    throw CudaError(
+        fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope, error.what()));
   }
 }
 
@@ -239,8 +238,7 @@ RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
                                  std::vector<int64_t>& nanoseconds) {
   Slot& slot = prepare(inputs);
   std::vector<Event> events;
-  for (size_t i = 0; i <= parts_.instructions.size(); ++i)
-    events.emplace_back(Event::Timing::on);
+  for (size_t i = 0; i <= parts_.instructions.size(); ++i) events.emplace_back(Event::Timing::on);
   events[0].record(device_.stream());
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
     if (i == parts_.first_update) issue_guard(slot);
@@ -279,9 +277,9 @@ std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> in
       run_find_non_finite(spec.dtype, slot.addresses[size_t(buffer)], spec.shape.elements(),
                           static_cast<int*>(flag.data()), device_.stream());
       int bad = 0;
-      check(cudaMemcpyAsync(&bad, flag.data(), sizeof bad, cudaMemcpyDeviceToHost,
-                            device_.stream()),
-            "reading a flag");
+      check(
+          cudaMemcpyAsync(&bad, flag.data(), sizeof bad, cudaMemcpyDeviceToHost, device_.stream()),
+          "reading a flag");
       wait();
       if (bad != 0) return NonFinite{node->op->name, node->scope, spec};
     }
@@ -372,6 +370,17 @@ double CudaProgram::scalar(size_t index) const {
 
 // --- memory ---
 
+namespace {
+
+// What cuBLASLt and the bulk copies of Hopper's kernels ask of addresses. Where every size is a
+// multiple, every offset is.
+size_t aligned(size_t bytes) {
+  constexpr size_t kAlignment = 256;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
 void CudaProgram::plan() {
   std::vector<Buffer> planned;
   std::vector<size_t> which;
@@ -395,7 +404,7 @@ void CudaProgram::plan() {
             "copying a constant");
     }
     if (info.kind != BufferKind::arena || life[i].first < 0) continue;
-    planned.push_back({info.bytes, life[i].first, life[i].second, info.category});
+    planned.push_back({aligned(info.bytes), life[i].first, life[i].second, info.category});
     which.push_back(i);
   }
   device_.wait();

@@ -84,11 +84,11 @@ class CudaProgram final : public Program {
   int64_t generation_ = -1;
   std::vector<size_t> offsets_;  // by buffer, in the arena
   size_t arena_bytes_ = 0;
-  std::vector<DeviceBlock> own_;                   // outputs, constants, counters: by buffer
+  std::vector<DeviceBlock> own_;  // outputs, constants, counters: by buffer
   std::vector<Slot> slots_;
   std::vector<std::pair<size_t, size_t>> stretches_;  // instructions between host calls
-  DeviceBlock run_number_;  // of the device: counts guards
-  int64_t id_;              // tells the programs of an arena apart
+  DeviceBlock run_number_;                            // of the device: counts guards
+  int64_t id_;                                        // tells the programs of an arena apart
   size_t last_slot_ = 0;
   int64_t runs_ = 0;
   MemoryReport memory_;

@@ -6,7 +6,8 @@
 namespace stoker {
 
 namespace {
-constexpr const char* kWhy = "this build of Stoker has no GPU engine (configure with STOKER_CUDA=ON)";
+constexpr const char* kWhy =
+    "this build of Stoker has no GPU engine (configure with STOKER_CUDA=ON)";
 }
 
 Backend& cuda_backend(int) { throw ValueError(std::string("cuda: ") + kWhy); }

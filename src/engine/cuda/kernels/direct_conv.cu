@@ -27,16 +27,152 @@ __global__ void __launch_bounds__(kBlock) conv(const __grid_constant__ DirectCon
       for (int kx = 0; kx < s.kernel_x; ++kx) {
         int in_column = column * s.stride_x - s.left + kx * s.dilation_x;
         if (in_column < 0 || in_column >= s.width) continue;
-        const T* from = x + ((int64_t(b) * s.height + in_row) * s.width + in_column) * s.channels +
-                        channel0;
+        const T* from =
+            x + ((int64_t(b) * s.height + in_row) * s.width + in_column) * s.channels + channel0;
         const T* weight = w + int64_t(ky * s.kernel_x + kx) * group_channels * s.filters + filter;
         for (int channel = 0; channel < group_channels; ++channel)
           sum += to_float(from[channel]) * to_float(weight[int64_t(channel) * s.filters]);
       }
     }
     if (c.bias != nullptr) sum += to_float(static_cast<const T*>(c.bias)[filter]);
-    static_cast<T*>(c.out)[item] = from_float<T>(c.relu && sum < 0 ? 0 : sum);
+    if (c.relu && sum < 0) sum = 0;
+    if (c.wide)
+      static_cast<float*>(c.out)[item] = sum;
+    else
+      static_cast<T*>(c.out)[item] = from_float<T>(sum);
   }
+}
+
+// --- stems: one channel, 3×3 ---
+
+constexpr int kTaps = 9, kFilters = 8;  // filters of a thread
+
+// The nine pixels under the kernel at an output pixel; padding is zero.
+template <class T>
+__device__ inline void load_window(const ConvShape& s, const T* x, int64_t pixel, float* window) {
+  int column = int(pixel % s.out_width), row = int(pixel / s.out_width % s.out_height);
+  const T* image = x + pixel / s.out_width / s.out_height * s.height * s.width;
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap) {
+    int in_row = row * s.stride_y - s.top + tap / 3 * s.dilation_y;
+    int in_column = column * s.stride_x - s.left + tap % 3 * s.dilation_x;
+    bool inside = in_row >= 0 && in_row < s.height && in_column >= 0 && in_column < s.width;
+    window[tap] = inside ? to_float(image[in_row * s.width + in_column]) : 0;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectConv c) {
+  const ConvShape& s = c.shape;
+  int groups = s.filters / kFilters;
+  int64_t thread = int64_t(blockIdx.x) * kBlock + threadIdx.x,
+          threads = int64_t(gridDim.x) * kBlock;
+  int filter = int(thread % groups) * kFilters;
+  if (thread >= threads / groups * groups) return;  // a whole number of pixels at a time
+  float taps[kTaps][kFilters], bias[kFilters] = {};
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f)
+      taps[tap][f] = to_float(static_cast<const T*>(c.w)[tap * s.filters + filter + f]);
+  if (c.bias != nullptr)
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f)
+      bias[f] = to_float(static_cast<const T*>(c.bias)[filter + f]);
+  int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
+  for (int64_t pixel = thread / groups; pixel < pixels; pixel += threads / groups) {
+    float window[kTaps], sums[kFilters];
+    load_window(s, static_cast<const T*>(c.x), pixel, window);
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) {
+      sums[f] = bias[f];
+#pragma unroll
+      for (int tap = 0; tap < kTaps; ++tap) sums[f] += window[tap] * taps[tap][f];
+      if (c.relu && sums[f] < 0) sums[f] = 0;
+    }
+    int64_t at = pixel * s.filters + filter;
+    if (c.wide)
+#pragma unroll
+      for (int f = 0; f < kFilters; ++f) static_cast<float*>(c.out)[at + f] = sums[f];
+    else if constexpr (sizeof(T) == 2)
+      store_floats<kFilters>(sums, static_cast<T*>(c.out) + at);
+    else
+#pragma unroll
+      for (int f = 0; f < kFilters; f += 4)
+        store_floats<4>(sums + f, static_cast<T*>(c.out) + at + f);
+  }
+}
+
+// Filters of a block come in slabs of 64: eight threads side by side, 32 pixels at a time. Partials
+// of a block: [ten, filters], the tenth the sum of dy.
+template <class T>
+__global__ void __launch_bounds__(kBlock) stem_weight_grad(const __grid_constant__ DirectConv c) {
+  constexpr int kAcross = 8, kRows = kBlock / kAcross, kSums = kTaps + 1;
+  const ConvShape& s = c.shape;
+  int filter = (int(blockIdx.y) * kAcross + int(threadIdx.x) % kAcross) * kFilters;
+  bool active = filter < s.filters;
+  float sums[kSums][kFilters] = {};
+  int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
+  if (active)
+    for (int64_t pixel = int64_t(blockIdx.x) * kRows + threadIdx.x / kAcross; pixel < pixels;
+         pixel += int64_t(gridDim.x) * kRows) {
+      float window[kTaps], slopes[kFilters];
+      const T* dy = static_cast<const T*>(c.dy) + pixel * s.filters + filter;
+      if constexpr (sizeof(T) == 2)
+        load_floats<kFilters>(dy, slopes);
+      else
+#pragma unroll
+        for (int f = 0; f < kFilters; f += 4) load_floats<4>(dy + f, slopes + f);
+      load_window(s, static_cast<const T*>(c.x), pixel, window);
+#pragma unroll
+      for (int f = 0; f < kFilters; ++f) {
+#pragma unroll
+        for (int tap = 0; tap < kTaps; ++tap) sums[tap][f] += window[tap] * slopes[f];
+        sums[kTaps][f] += slopes[f];
+      }
+    }
+  __shared__ float parts[kBlock / 32][kAcross * kFilters];
+  int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+#pragma unroll
+  for (int k = 0; k < kSums; ++k) {
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) {
+      float value = sums[k][f];
+      value += __shfl_xor_sync(~0U, value, 16);
+      value += __shfl_xor_sync(~0U, value, 8);
+      if (lane < kAcross) parts[warp][lane * kFilters + f] = value;
+    }
+    __syncthreads();
+    int item = int(threadIdx.x), to = int(blockIdx.y) * kAcross * kFilters + item;
+    if (item < kAcross * kFilters && to < s.filters) {
+      float total = 0;
+#pragma unroll
+      for (int w = 0; w < kBlock / 32; ++w) total += parts[w][item];
+      c.partials[(int64_t(blockIdx.x) * kSums + k) * s.filters + to] = total;
+    }
+    __syncthreads();
+  }
+}
+
+// A warp an output.
+template <class T>
+__global__ void add_stem_partials(const __grid_constant__ DirectConv c, int blocks) {
+  int filters = c.shape.filters, at = int(blockIdx.x) * (kBlock / 32) + int(threadIdx.x) / 32;
+  if (at >= (kTaps + 1) * filters) return;
+  float total = 0;
+  for (int block = int(threadIdx.x) % 32; block < blocks; block += 32)
+    total += c.partials[int64_t(block) * (kTaps + 1) * filters + at];
+  for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(~0U, total, offset);
+  if (threadIdx.x % 32 != 0) return;
+  if (at < kTaps * filters)
+    static_cast<T*>(c.out)[at] = from_float<T>(total);
+  else if (c.bias_out != nullptr)
+    static_cast<T*>(c.bias_out)[at - kTaps * filters] = from_float<T>(total);
+}
+
+int stem_blocks(const ConvShape& s) {
+  int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
+  return int(std::clamp<int64_t>(pixels / (kBlock / 8 * 4), 1, 264));
 }
 
 template <class T>
@@ -59,10 +195,16 @@ __global__ void __launch_bounds__(kBlock) conv_input_grad(const __grid_constant_
       for (int kx = 0; kx < s.kernel_x; ++kx) {
         int before = column + s.left - kx * s.dilation_x;
         if (before < 0 || before % s.stride_x != 0 || before / s.stride_x >= s.out_width) continue;
-        const T* from = dy + ((int64_t(b) * s.out_height + above / s.stride_y) * s.out_width +
-                              before / s.stride_x) * s.filters + filter0;
-        const T* weight = w + (int64_t(ky * s.kernel_x + kx) * group_channels +
-                               channel % group_channels) * s.filters + filter0;
+        const T* from =
+            dy +
+            ((int64_t(b) * s.out_height + above / s.stride_y) * s.out_width + before / s.stride_x) *
+                s.filters +
+            filter0;
+        const T* weight =
+            w +
+            (int64_t(ky * s.kernel_x + kx) * group_channels + channel % group_channels) *
+                s.filters +
+            filter0;
         for (int filter = 0; filter < group_filters; ++filter)
           sum += to_float(from[filter]) * to_float(weight[filter]);
       }
@@ -122,6 +264,13 @@ void run_direct_conv(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
   int64_t total = int64_t(s.batch) * s.out_height * s.out_width * s.filters;
   if (total == 0) return;
+  if (is_stem(s, call.dtype)) {
+    int64_t threads = total / kFilters;
+    visit_float(call.dtype, [&]<class T>(T) {
+      stem<T><<<blocks_for(threads, kBlock * 2, 132 * 8), kBlock, 0, stream>>>(call);
+    });
+    return check_launch("stem");
+  }
   visit_float(call.dtype, [&]<class T>(T) {
     conv<T><<<blocks_for(total, kBlock, 1 << 20), kBlock, 0, stream>>>(call);
   });
@@ -138,6 +287,8 @@ void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream) {
   check_launch("direct conv2d_input_grad");
 }
 
+namespace {
+
 int direct_conv_splits(const ConvShape& s) {
   int64_t blocks =
       int64_t(s.kernel_y) * s.kernel_x * (s.channels / s.groups) * ((s.filters + 31) / 32);
@@ -145,15 +296,40 @@ int direct_conv_splits(const ConvShape& s) {
   return int(std::clamp<int64_t>(std::min(1056 / blocks, pixels / 128), 1, 256));
 }
 
+}  // namespace
+
+bool is_stem(const ConvShape& s, DType) {
+  return s.channels == 1 && s.groups == 1 && s.kernel_y == 3 && s.kernel_x == 3 &&
+         s.filters % kFilters == 0 && s.filters / kFilters <= kBlock;
+}
+
+size_t direct_conv_partial_bytes(const ConvShape& s, DType dtype) {
+  if (is_stem(s, dtype))
+    return size_t(stem_blocks(s)) * (kTaps + 1) * size_t(s.filters) * sizeof(float);
+  size_t weights =
+      size_t(s.kernel_y) * size_t(s.kernel_x) * size_t(s.channels / s.groups) * size_t(s.filters);
+  return size_t(direct_conv_splits(s)) * weights * sizeof(float);
+}
+
 void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
+  if (is_stem(s, call.dtype)) {
+    int blocks = stem_blocks(s);
+    visit_float(call.dtype, [&]<class T>(T) {
+      stem_weight_grad<T>
+          <<<dim3(unsigned(blocks), blocks_for(s.filters, 64)), kBlock, 0, stream>>>(call);
+      add_stem_partials<T>
+          <<<blocks_for((kTaps + 1) * s.filters, kBlock / 32), kBlock, 0, stream>>>(call, blocks);
+    });
+    return check_launch("stem_weight_grad");
+  }
   int places = s.kernel_y * s.kernel_x * (s.channels / s.groups), splits = direct_conv_splits(s);
   dim3 grid(unsigned(places), blocks_for(s.filters, 32), unsigned(splits));
   int64_t weights = int64_t(places) * s.filters;
   visit_float(call.dtype, [&]<class T>(T) {
     conv_weight_grad<T><<<grid, kBlock, 0, stream>>>(call);
     add_partials<<<blocks_for(weights, kBlock), kBlock, 0, stream>>>(call.partials, weights, splits,
-                                                                    static_cast<T*>(call.out));
+                                                                     static_cast<T*>(call.out));
   });
   check_launch("direct conv2d_weight_grad");
 }

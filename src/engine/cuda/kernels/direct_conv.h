@@ -23,13 +23,19 @@ struct DirectConv {
   ConvShape shape;
   const void *x = nullptr, *w = nullptr, *dy = nullptr, *bias = nullptr;
   bool relu = false;  // forward only
+  bool wide = false;  // forward only: out is float32
   void* out = nullptr;
-  float* partials = nullptr;  // weight gradient: direct_conv_splits · elements of w
+  void* bias_out = nullptr;   // weight gradient of a stem: also the sum of dy, if not null
+  float* partials = nullptr;  // weight gradient
 };
+
+// One channel, 3×3, filters in multiples of eight: a thread keeps the taps of eight filters in
+// registers.
+bool is_stem(const ConvShape& shape, DType dtype);
 
 void run_direct_conv(const DirectConv& call, cudaStream_t stream);
 void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream);
-int direct_conv_splits(const ConvShape& shape);
+size_t direct_conv_partial_bytes(const ConvShape& shape, DType dtype);
 void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream);
 
 }  // namespace stoker::cuda

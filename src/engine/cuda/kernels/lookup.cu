@@ -129,8 +129,7 @@ void run_gather_grad(const GatherCall& call, cudaStream_t stream) {
   });
   if (call.count * call.width == 0) return;
   auto* keys = static_cast<uint32_t*>(call.scratch);
-  uint32_t *places = keys + call.count, *sorted = places + call.count,
-           *order = sorted + call.count;
+  uint32_t *places = keys + call.count, *sorted = places + call.count, *order = sorted + call.count;
   size_t lists = (size_t(call.count) * 4 * sizeof(uint32_t) + 255) / 256 * 256;
   size_t bytes = call.scratch_bytes - lists;
   list_rows<<<blocks_for(call.count, kBlock), kBlock, 0, stream>>>(call, keys, places);

@@ -12,8 +12,8 @@ namespace stoker::cuda {
 // table: [rows, width], indices: [count] → [count, width]; an index outside reads the nearest row.
 struct GatherCall {
   DType index_dtype = DType::int32;
-  int element = 4;                  // bytes of a table element (gather)
-  DType dtype = DType::float32;     // of dy (gradient)
+  int element = 4;               // bytes of a table element (gather)
+  DType dtype = DType::float32;  // of dy (gradient)
   int64_t rows = 0, width = 0, count = 0;
   const void *table = nullptr, *indices = nullptr;
   void* out = nullptr;

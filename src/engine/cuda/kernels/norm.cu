@@ -6,15 +6,27 @@ namespace stoker::cuda {
 
 namespace {
 
+constexpr int kSumThreads = 512;  // of column_sums: one block a multiprocessor
+constexpr int kSumWarps = kSumThreads / 32;
 constexpr int kUnroll = 4;  // rows in flight a thread
 constexpr int kWarps = kBlock / 32;
 
+// Loads stay packed until they are used: sixteen bytes are four registers, eight floats are eight.
+template <class T, int N>
+__device__ inline Pack<T, N> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, N>*>(from);
+}
+
 // --- sums over rows ---
 
-template <ColumnSums What, class T, int N>
-__global__ void __launch_bounds__(kBlock) column_sums(const __grid_constant__ ColumnCall c) {
+// Masked: gradients count only where y > 0.
+template <ColumnSums What, bool Masked, class T, int N>
+__global__ void __launch_bounds__(kSumThreads, 1)
+    column_sums(const __grid_constant__ ColumnCall c) {
   constexpr int kSums = What == ColumnSums::sum ? 1 : 2;
-  const int columns = c.plan.columns, height = kBlock / columns;
+  constexpr bool kGradients = What == ColumnSums::gradients;
+  constexpr int kRows = kGradients ? 4 : 8;  // in flight
+  const int columns = c.plan.columns, height = kSumThreads / columns;
   const int column = int(threadIdx.x) % columns, lane = int(threadIdx.x) % 32,
             warp = int(threadIdx.x) / 32;
   const int64_t channel = (int64_t(blockIdx.x) * columns + column) * N;
@@ -24,50 +36,60 @@ __global__ void __launch_bounds__(kBlock) column_sums(const __grid_constant__ Co
 
   float sums[kSums][N] = {}, shift[N] = {}, rstd[N] = {};
   if (active && What == ColumnSums::statistics) load_floats<N>(x + channel, shift);
-  if (active && What == ColumnSums::gradients)
+  if (active && kGradients)
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       shift[i] = c.mean[channel + i];
-      rstd[i] = (1 / sqrtf(c.variance[channel + i] + c.epsilon));
+      rstd[i] = 1 / sqrtf(c.variance[channel + i] + c.epsilon);
     }
   const int64_t step = int64_t(gridDim.y) * height;
-  if (active)
-    for (int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns; row < c.rows;
-         row += step * kUnroll) {
-      float values[kUnroll][N], slopes[kUnroll][N], outputs[kUnroll][N];
+  auto add = [&](const Pack<T, N>& value, const Pack<T, N>& slope_pack, const Pack<T, N>& output) {
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        int64_t at = (row + u * step) * c.channels + channel;
-        if (row + u * step >= c.rows) continue;
-        load_floats<N>(x + at, values[u]);
-        if constexpr (What == ColumnSums::gradients) {
-          load_floats<N>(dy + at, slopes[u]);
-          if (y != nullptr) load_floats<N>(y + at, outputs[u]);
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        if (row + u * step >= c.rows) continue;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-          if constexpr (What == ColumnSums::sum) {
-            sums[0][i] += values[u][i];
-          } else if constexpr (What == ColumnSums::statistics) {
-            float moved = values[u][i] - shift[i];
-            sums[0][i] += moved;
-            sums[1][i] += moved * moved;
-          } else {
-            float slope = y != nullptr && !(outputs[u][i] > 0) ? 0 : slopes[u][i];
-            sums[0][i] += slope;
-            sums[1][i] += slope * ((values[u][i] - shift[i]) * rstd[i]);
-          }
-        }
+    for (int i = 0; i < N; ++i) {
+      float v = to_float(value.at[i]);
+      if constexpr (What == ColumnSums::sum) {
+        sums[0][i] += v;
+      } else if constexpr (What == ColumnSums::statistics) {
+        v -= shift[i];
+        sums[0][i] += v;
+        sums[1][i] += v * v;
+      } else {
+        float slope = to_float(slope_pack.at[i]);
+        if (Masked && !(to_float(output.at[i]) > 0)) slope = 0;
+        sums[0][i] += slope;
+        sums[1][i] += slope * ((v - shift[i]) * rstd[i]);
       }
     }
+  };
+  if (active) {
+    int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns;
+    for (; row + (kRows - 1) * step < c.rows; row += step * kRows) {
+      Pack<T, N> values[kRows], slopes[kRows], outputs[kRows];
+#pragma unroll
+      for (int u = 0; u < kRows; ++u) {
+        int64_t at = (row + u * step) * c.channels + channel;
+        values[u] = load_pack<T, N>(x + at);
+        if constexpr (kGradients) slopes[u] = load_pack<T, N>(dy + at);
+        if constexpr (Masked) outputs[u] = load_pack<T, N>(y + at);
+      }
+#pragma unroll
+      for (int u = 0; u < kRows; ++u) add(values[u], slopes[u], outputs[u]);
+    }
+    for (; row < c.rows; row += step) {
+      int64_t at = row * c.channels + channel;
+      Pack<T, N> value = load_pack<T, N>(x + at), slope{}, output{};
+      if constexpr (kGradients) slope = load_pack<T, N>(dy + at);
+      if constexpr (Masked) output = load_pack<T, N>(y + at);
+      add(value, slope, output);
+    }
+  }
 
   // Over the block: lanes of a warp that share a column, then the warps.
-  __shared__ float parts[kWarps][kSums][32 * N];
+  constexpr int kMostWidth = N == 1 ? 32 : 8 * N;
+  __shared__ float parts[kSumWarps][kSums * kMostWidth];
+  __shared__ double totals[kSumThreads];
   __shared__ bool last;
+  const int width = columns * N, items = kSums * width;  // channels and sums of a block
 #pragma unroll
   for (int s = 0; s < kSums; ++s)
 #pragma unroll
@@ -75,17 +97,15 @@ __global__ void __launch_bounds__(kBlock) column_sums(const __grid_constant__ Co
       float value = sums[s][i];
       for (int offset = 16; offset >= columns; offset /= 2)
         value += __shfl_xor_sync(~0U, value, offset);
-      if (lane < columns) parts[warp][s][lane * N + i] = value;
+      if (lane < columns) parts[warp][s * width + lane * N + i] = value;
     }
   __syncthreads();
-  const int width = columns * N;  // channels of a block
-  float* partials =
-      static_cast<float*>(c.partials) + size_t(blockIdx.x) * gridDim.y * kSums * width;
-  for (int item = int(threadIdx.x); item < kSums * width; item += kBlock) {
+  float* partials = static_cast<float*>(c.partials) + size_t(blockIdx.x) * gridDim.y * items;
+  for (int item = int(threadIdx.x); item < items; item += kSumThreads) {
     float total = 0;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) total += parts[w][item / width][item % width];
-    partials[size_t(blockIdx.y) * kSums * width + item] = total;
+    for (int w = 0; w < kSumWarps; ++w) total += parts[w][item];
+    partials[size_t(blockIdx.y) * items + item] = total;
   }
 
   __threadfence();
@@ -97,23 +117,32 @@ __global__ void __launch_bounds__(kBlock) column_sums(const __grid_constant__ Co
   __syncthreads();
   if (!last) return;
   __threadfence();
-  for (int item = int(threadIdx.x); item < width; item += kBlock) {
-    int64_t at = int64_t(blockIdx.x) * width + item;
+  // Groups of threads add every so many-th partial; then one thread an item adds the groups.
+  const int groups = kSumThreads / items;
+  int item = int(threadIdx.x) % items, group = int(threadIdx.x) / items;
+  double total = 0;
+  if (group < groups)
+#pragma unroll 4
+    for (unsigned split = unsigned(group); split < gridDim.y; split += unsigned(groups))
+      total += double(__ldcg(partials + size_t(split) * items + item));
+  totals[threadIdx.x] = total;
+  __syncthreads();
+  for (int channel_of = int(threadIdx.x); channel_of < width; channel_of += kSumThreads) {
+    int64_t at = int64_t(blockIdx.x) * width + channel_of;
     if (at >= c.channels) continue;
-    double totals[kSums] = {};
-    for (unsigned split = 0; split < gridDim.y; ++split)
+    double found[kSums] = {};
 #pragma unroll
-      for (int s = 0; s < kSums; ++s)
-        totals[s] += double(__ldcg(partials + size_t(split * kSums + s) * width + item));
+    for (int s = 0; s < kSums; ++s)
+      for (int g = 0; g < groups; ++g) found[s] += totals[g * items + s * width + channel_of];
     if constexpr (What == ColumnSums::sum) {
-      static_cast<T*>(c.out)[at] = from_float<T>(float(totals[0]));
+      static_cast<T*>(c.out)[at] = from_float<T>(float(found[0]));
     } else if constexpr (What == ColumnSums::statistics) {
-      double mean = totals[0] / double(c.rows);
+      double mean = found[0] / double(c.rows);
       static_cast<float*>(c.out)[at] = float(double(to_float(x[at])) + mean);
-      c.second_out[at] = float(fmax(totals[1] / double(c.rows) - mean * mean, 0.0));
+      c.second_out[at] = float(fmax(found[1] / double(c.rows) - mean * mean, 0.0));
     } else {
-      static_cast<float*>(c.out)[at] = float(totals[0]);
-      c.second_out[at] = float(totals[1]);
+      static_cast<float*>(c.out)[at] = float(found[0]);
+      c.second_out[at] = float(found[1]);
     }
   }
 }
@@ -123,13 +152,16 @@ void launch_sums(const ColumnCall& call, cudaStream_t stream) {
   dim3 grid(call.plan.slabs, call.plan.splits);
   switch (call.what) {
     case ColumnSums::statistics:
-      column_sums<ColumnSums::statistics, T, N><<<grid, kBlock, 0, stream>>>(call);
+      column_sums<ColumnSums::statistics, false, T, N><<<grid, kSumThreads, 0, stream>>>(call);
       break;
     case ColumnSums::gradients:
-      column_sums<ColumnSums::gradients, T, N><<<grid, kBlock, 0, stream>>>(call);
+      if (call.y != nullptr)
+        column_sums<ColumnSums::gradients, true, T, N><<<grid, kSumThreads, 0, stream>>>(call);
+      else
+        column_sums<ColumnSums::gradients, false, T, N><<<grid, kSumThreads, 0, stream>>>(call);
       break;
     case ColumnSums::sum:
-      column_sums<ColumnSums::sum, T, N><<<grid, kBlock, 0, stream>>>(call);
+      column_sums<ColumnSums::sum, false, T, N><<<grid, kSumThreads, 0, stream>>>(call);
       break;
   }
   check_launch("column_sums");
@@ -151,7 +183,26 @@ Tiling tile(int64_t rows, int64_t channels, int lanes) {
   return {columns, dim3(slabs, blocks_for(rows, height, std::max(1U, 132 * 8 / slabs)))};
 }
 
-template <class T, int N>
+// Runs body(row) for the rows of a thread, kUnroll at a time through load and use. The last rows
+// come first: they are what the kernel before left in the cache.
+template <class Load, class Use>
+__device__ inline void for_rows(int64_t rows, int columns, Load load, Use use) {
+  const int height = kBlock / columns;
+  const int64_t step = int64_t(gridDim.y) * height;
+  int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns;
+  for (; row + (kUnroll - 1) * step < rows; row += step * kUnroll) {
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) load(u, rows - 1 - (row + u * step));
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) use(u, rows - 1 - (row + u * step));
+  }
+  for (; row < rows; row += step) {
+    load(0, rows - 1 - row);
+    use(0, rows - 1 - row);
+  }
+}
+
+template <class T, int N, bool Residual>
 __global__ void __launch_bounds__(kBlock)
     norm_apply(const __grid_constant__ NormApply c, int columns) {
   const int64_t channel = (int64_t(blockIdx.x) * columns + threadIdx.x % columns) * N;
@@ -165,72 +216,61 @@ __global__ void __launch_bounds__(kBlock)
     scale[i] = c.gamma[channel + i] * (1 / sqrtf(c.variance[channel + i] + c.epsilon));
     beta[i] = c.beta[channel + i];
   }
-  const int height = kBlock / columns;
-  const int64_t step = int64_t(gridDim.y) * height;
-  for (int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns; row < c.rows;
-       row += step * kUnroll) {
-    float values[kUnroll][N], others[kUnroll][N];
+  Pack<T, N> values[kUnroll], others[kUnroll];
+  for_rows(
+      c.rows, columns,
+      [&](int u, int64_t row) {
+        values[u] = load_pack<T, N>(x + row * c.channels + channel);
+        if constexpr (Residual) others[u] = load_pack<T, N>(residual + row * c.channels + channel);
+      },
+      [&](int u, int64_t row) {
+        float results[N];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (row + u * step >= c.rows) continue;
-      int64_t at = (row + u * step) * c.channels + channel;
-      load_floats<N>(x + at, values[u]);
-      if (residual != nullptr) load_floats<N>(residual + at, others[u]);
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (row + u * step >= c.rows) continue;
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        float value = (values[u][i] - mean[i]) * scale[i] + beta[i];
-        if (residual != nullptr) value += others[u][i];
-        values[u][i] = c.relu && value < 0 ? 0 : value;
-      }
-      store_floats<N>(values[u], y + (row + u * step) * c.channels + channel);
-    }
-  }
+        for (int i = 0; i < N; ++i) {
+          float value = (to_float(values[u].at[i]) - mean[i]) * scale[i] + beta[i];
+          if constexpr (Residual) value += to_float(others[u].at[i]);
+          results[i] = c.relu && value < 0 ? 0 : value;
+        }
+        store_floats<N>(results, y + row * c.channels + channel);
+      });
 }
 
-template <class T, int N>
+template <class T, int N, bool Masked>
 __global__ void __launch_bounds__(kBlock)
     norm_input_grad(const __grid_constant__ NormInputGrad c, int columns) {
   const int64_t channel = (int64_t(blockIdx.x) * columns + threadIdx.x % columns) * N;
   if (channel >= c.channels) return;
   const T *x = static_cast<const T*>(c.x), *dy = static_cast<const T*>(c.dy),
           *y = static_cast<const T*>(c.y);
+  T* dx = static_cast<T*>(c.dx);
   float mean[N], scale[N], sum[N], product[N];
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    float rstd = (1 / sqrtf(c.variance[channel + i] + c.epsilon));
+    float rstd = 1 / sqrtf(c.variance[channel + i] + c.epsilon);
     mean[i] = c.mean[channel + i];
     scale[i] = c.gamma[channel + i] * rstd;
     sum[i] = c.dbeta[channel + i] / float(c.rows);
     product[i] = c.dgamma[channel + i] * rstd / float(c.rows);
   }
-  const int height = kBlock / columns;
-  const int64_t step = int64_t(gridDim.y) * height;
-  for (int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns; row < c.rows;
-       row += step * kUnroll) {
-    float values[kUnroll][N], slopes[kUnroll][N], outputs[kUnroll][N];
+  Pack<T, N> values[kUnroll], slopes[kUnroll], outputs[kUnroll];
+  for_rows(
+      c.rows, columns,
+      [&](int u, int64_t row) {
+        values[u] = load_pack<T, N>(x + row * c.channels + channel);
+        slopes[u] = load_pack<T, N>(dy + row * c.channels + channel);
+        if constexpr (Masked) outputs[u] = load_pack<T, N>(y + row * c.channels + channel);
+      },
+      [&](int u, int64_t row) {
+        float results[N];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (row + u * step >= c.rows) continue;
-      int64_t at = (row + u * step) * c.channels + channel;
-      load_floats<N>(x + at, values[u]);
-      load_floats<N>(dy + at, slopes[u]);
-      if (y != nullptr) load_floats<N>(y + at, outputs[u]);
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (row + u * step >= c.rows) continue;
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        float slope = y != nullptr && !(outputs[u][i] > 0) ? 0 : slopes[u][i];
-        values[u][i] = scale[i] * (slope - (sum[i] + (values[u][i] - mean[i]) * product[i]));
-      }
-      store_floats<N>(values[u], static_cast<T*>(c.dx) + (row + u * step) * c.channels + channel);
-    }
-  }
+        for (int i = 0; i < N; ++i) {
+          float slope = to_float(slopes[u].at[i]);
+          if (Masked && !(to_float(outputs[u].at[i]) > 0)) slope = 0;
+          float moved = to_float(values[u].at[i]) - mean[i];
+          results[i] = scale[i] * (slope - (sum[i] + moved * product[i]));
+        }
+        store_floats<N>(results, dx + row * c.channels + channel);
+      });
 }
 
 // --- layer norm: a block a row ---
@@ -306,7 +346,9 @@ __global__ void finish_layer_norm_weight_grad(const __grid_constant__ LayerNorm 
   (at < c.features ? c.dbeta[at] : c.dgamma[at - c.features]) = total;
 }
 
-unsigned row_threads(int64_t features) { return features <= 128 ? 32 : features <= 1024 ? 128 : 512; }
+unsigned row_threads(int64_t features) {
+  return features <= 128 ? 32 : features <= 1024 ? 128 : 512;
+}
 
 int lanes_for(DType dtype, int64_t channels) {
   int lanes = dtype == DType::float32 ? 4 : 8;
@@ -332,25 +374,27 @@ ColumnPlan plan_columns(DType dtype, int64_t rows, int64_t channels) {
   int most = plan.lanes == 1 ? 32 : 8;
   while (plan.columns < most && plan.columns * plan.lanes < channels) plan.columns *= 2;
   plan.slabs = blocks_for(channels, int64_t(plan.columns) * plan.lanes);
-  // Two blocks a multiprocessor, each thread with at least two rounds of unrolled rows.
-  int64_t rounds = int64_t(kBlock / plan.columns) * kUnroll * 2;
-  plan.splits = blocks_for(rows, rounds, std::max(1U, 132 * 4 / plan.slabs));
-  plan.partial_bytes = size_t(plan.slabs) * plan.splits * 2 * size_t(plan.columns * plan.lanes) *
-                       sizeof(float);
+  // One block a multiprocessor, each thread with at least four rows.
+  int64_t rounds = int64_t(kSumThreads / plan.columns) * 4;
+  plan.splits = blocks_for(rows, rounds, std::max(1U, 132 / plan.slabs));
+  plan.partial_bytes =
+      size_t(plan.slabs) * plan.splits * 2 * size_t(plan.columns * plan.lanes) * sizeof(float);
   plan.counter_bytes = plan.slabs * sizeof(unsigned);
   return plan;
 }
 
 void run_column_sums(const ColumnCall& call, cudaStream_t stream) {
-  with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
-    launch_sums<T, N::value>(call, stream);
-  });
+  with_lanes(call.dtype, call.channels,
+             [&]<class T, class N>(T, N) { launch_sums<T, N::value>(call, stream); });
 }
 
 void run_norm_apply(const NormApply& call, cudaStream_t stream) {
   with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
     Tiling at = tile(call.rows, call.channels, N::value);
-    norm_apply<T, N::value><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+    if (call.residual != nullptr)
+      norm_apply<T, N::value, true><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+    else
+      norm_apply<T, N::value, false><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
   });
   check_launch("norm_apply");
 }
@@ -358,7 +402,10 @@ void run_norm_apply(const NormApply& call, cudaStream_t stream) {
 void run_norm_input_grad(const NormInputGrad& call, cudaStream_t stream) {
   with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
     Tiling at = tile(call.rows, call.channels, N::value);
-    norm_input_grad<T, N::value><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+    if (call.y != nullptr)
+      norm_input_grad<T, N::value, true><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+    else
+      norm_input_grad<T, N::value, false><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
   });
   check_launch("norm_input_grad");
 }

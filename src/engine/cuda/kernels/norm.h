@@ -71,10 +71,10 @@ struct LayerNorm {
   const void *x = nullptr, *dy = nullptr;
   const float *gamma = nullptr, *beta = nullptr;
   float epsilon = 0;
-  float *mean = nullptr, *rstd = nullptr;      // results of the forward, operands of the backward
-  void* y = nullptr;                           // or dx
+  float *mean = nullptr, *rstd = nullptr;  // results of the forward, operands of the backward
+  void* y = nullptr;                       // or dx
   float *dgamma = nullptr, *dbeta = nullptr;
-  float* partials = nullptr;                   // layer_norm_splits · 2 · features
+  float* partials = nullptr;  // layer_norm_splits · 2 · features
 };
 int layer_norm_splits(int64_t rows, int64_t features);
 void run_layer_norm(const LayerNorm& call, cudaStream_t stream);

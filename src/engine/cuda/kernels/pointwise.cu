@@ -166,11 +166,11 @@ __device__ __noinline__ float cross_entropy(float x, float target) {
 // The frequent functions inline, the rest through calls: the switch is the same for all threads.
 template <class A, int N>
 __device__ void apply_binary(BinaryFn fn, const A* x, const A* y, A* to) {
-#define STOKER_EACH(expression)         \
+#define STOKER_EACH(expression)                   \
   _Pragma("unroll") for (int i = 0; i < N; ++i) { \
-    A a = x[i], b = y[i];               \
-    to[i] = (expression);               \
-  }                                     \
+    A a = x[i], b = y[i];                         \
+    to[i] = (expression);                         \
+  }                                               \
   return
   if constexpr (std::is_same_v<A, float>) {
     switch (fn) {

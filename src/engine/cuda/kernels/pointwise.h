@@ -54,8 +54,8 @@ struct PointwiseProgram {
   int64_t elements = 0;
   void* out = nullptr;
   DType out_dtype = DType::float32;
-  bool integers = false;            // compute in int64 instead of float
-  const int* enabled = nullptr;     // if not null and 0 there: leave `out` alone
+  bool integers = false;         // compute in int64 instead of float
+  const int* enabled = nullptr;  // if not null and 0 there: leave `out` alone
 };
 
 void run_pointwise(const PointwiseProgram& program, cudaStream_t stream);

@@ -26,7 +26,7 @@ __device__ inline Range windows_of(int at, int stride, int pad, int window, int 
 
 template <class T, int N>
 __device__ void pool_forward(const PoolCall& c, Pool what, int b, int row, int column, int channel,
-                             float* result) {
+                             float* result, uint8_t* places) {
   const T* x = static_cast<const T*>(c.x);
   Range rows = inside_image(row, c.stride_y, c.top, c.window_y, c.height);
   Range columns = inside_image(column, c.stride_x, c.left, c.window_x, c.width);
@@ -36,12 +36,16 @@ __device__ void pool_forward(const PoolCall& c, Pool what, int b, int row, int c
   for (int r = rows.begin; r < rows.end; ++r)
     for (int q = columns.begin; q < columns.end; ++q) {
       float values[N];
-      load_floats<N>(x + ((int64_t(b) * c.height + r) * c.width + q) * c.channels + channel, values);
+      load_floats<N>(x + ((int64_t(b) * c.height + r) * c.width + q) * c.channels + channel,
+                     values);
+      int place =
+          (r - (row * c.stride_y - c.top)) * c.window_x + q - (column * c.stride_x - c.left);
 #pragma unroll
-      for (int i = 0; i < N; ++i)
-        result[i] = !is_max                           ? result[i] + values[i]
-                    : first || values[i] > result[i] ? values[i]
-                                                      : result[i];
+      for (int i = 0; i < N; ++i) {
+        bool wins = first || values[i] > result[i];
+        if (is_max && wins) places[i] = uint8_t(place);
+        result[i] = !is_max ? result[i] + values[i] : wins ? values[i] : result[i];
+      }
       first = false;
     }
   int count = max(rows.end - rows.begin, 0) * max(columns.end - columns.begin, 0);
@@ -63,11 +67,11 @@ __device__ bool is_first(const PoolCall& c, Range rows, Range columns, int b, in
 }
 
 template <class T, int N>
-__device__ void pool_backward(const PoolCall& c, Pool what, int b, int row, int column,
-                              int channel, float* result) {
+__device__ void pool_backward(const PoolCall& c, Pool what, int b, int row, int column, int channel,
+                              float* result) {
   float mine[N] = {};
   bool is_max = what == Pool::max_grad;
-  if (is_max)
+  if (is_max && c.places == nullptr)
     load_floats<N>(static_cast<const T*>(c.x) +
                        ((int64_t(b) * c.height + row) * c.width + column) * c.channels + channel,
                    mine);
@@ -77,8 +81,8 @@ __device__ void pool_backward(const PoolCall& c, Pool what, int b, int row, int 
   Range out_columns = windows_of(column, c.stride_x, c.left, c.window_x, c.out_width);
   for (int out_row = out_rows.begin; out_row < out_rows.end; ++out_row)
     for (int out_column = out_columns.begin; out_column < out_columns.end; ++out_column) {
-      int64_t at = ((int64_t(b) * c.out_height + out_row) * c.out_width + out_column) *
-                       c.channels + channel;
+      int64_t at =
+          ((int64_t(b) * c.out_height + out_row) * c.out_width + out_column) * c.channels + channel;
       Range rows = inside_image(out_row, c.stride_y, c.top, c.window_y, c.height);
       Range columns = inside_image(out_column, c.stride_x, c.left, c.window_x, c.width);
       float slopes[N], most[N];
@@ -87,6 +91,17 @@ __device__ void pool_backward(const PoolCall& c, Pool what, int b, int row, int 
         float count = float((rows.end - rows.begin) * (columns.end - columns.begin));
 #pragma unroll
         for (int i = 0; i < N; ++i) result[i] += slopes[i] / count;
+        continue;
+      }
+      if (c.places != nullptr) {
+        Pack<uint8_t, N> places = *reinterpret_cast<const Pack<uint8_t, N>*>(c.places + at);
+        int mine_in_it = (row - (out_row * c.stride_y - c.top)) * c.window_x + column -
+                         (out_column * c.stride_x - c.left);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          int place = c.relu ? places.at[i] : places.at[i] & (PoolCall::kNotPositive - 1);
+          if (place == mine_in_it) result[i] += slopes[i];
+        }
         continue;
       }
       load_floats<N>(static_cast<const T*>(c.y) + at, most);
@@ -113,9 +128,16 @@ __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolCall 
     int column = int(pixel % width), row = int(pixel / width % height);
     int b = int(pixel / width / height);
     float result[N];
-    if constexpr (kForward)
-      pool_forward<T, N>(c, What, b, row, column, channel, result);
-    else
+    if constexpr (kForward) {
+      Pack<uint8_t, N> places{};
+      pool_forward<T, N>(c, What, b, row, column, channel, result, places.at);
+      if (c.places != nullptr) {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+          if (!(result[i] > 0)) places.at[i] |= PoolCall::kNotPositive;
+        *reinterpret_cast<Pack<uint8_t, N>*>(c.places + item * N) = places;
+      }
+    } else
       pool_backward<T, N>(c, What, b, row, column, channel, result);
     store_floats<N>(result, static_cast<T*>(c.out) + item * N);
   }
@@ -126,8 +148,8 @@ void launch(const PoolCall& call, int64_t pixels, cudaStream_t stream) {
   if (pixels * call.channels == 0) return;
   visit_float(call.dtype, [&]<class T>(T) {
     if (call.channels % kLanes<T> == 0)
-      pool<T, kLanes<T>, What><<<blocks_for(pixels * call.channels / kLanes<T>, kBlock), kBlock, 0,
-                                 stream>>>(call);
+      pool<T, kLanes<T>, What>
+          <<<blocks_for(pixels * call.channels / kLanes<T>, kBlock), kBlock, 0, stream>>>(call);
     else
       pool<T, 1, What><<<blocks_for(pixels * call.channels, kBlock), kBlock, 0, stream>>>(call);
   });

@@ -17,6 +17,11 @@ struct PoolCall {
   bool relu = false;  // max gradient: also zero where x ≤ 0
   const void *x = nullptr, *y = nullptr, *dy = nullptr;
   void* out = nullptr;
+  // Which pixel of its window each maximum came from, row by row; kNotPositive is added where it is
+  // not above zero. Written by run_max_pool if not null; with it the gradient needs neither x nor
+  // y.
+  static constexpr int kNotPositive = 128;
+  uint8_t* places = nullptr;
 };
 
 void run_max_pool(const PoolCall& call, cudaStream_t stream);

@@ -58,8 +58,7 @@ __device__ void finish(const ReduceCall& c, int64_t output, S total) {
 
 // A block is `width` outputs by kBlock / width parts of each sum; blockIdx.y is one of `splits`.
 template <class T, class Y>
-__global__ void __launch_bounds__(kBlock)
-    reduce(const __grid_constant__ ReduceCall c, int width) {
+__global__ void __launch_bounds__(kBlock) reduce(const __grid_constant__ ReduceCall c, int width) {
   using S = Sum<T>;
   __shared__ S parts[kBlock];
   int column = int(threadIdx.x) % width, part = int(threadIdx.x) / width, height = kBlock / width;
@@ -78,8 +77,8 @@ __global__ void __launch_bounds__(kBlock)
   __syncthreads();
   for (int half = height / 2; half > 0; half /= 2) {
     if (part < half)
-      parts[part * width + column] = combine(c.fn, parts[part * width + column],
-                                             parts[(part + half) * width + column]);
+      parts[part * width + column] =
+          combine(c.fn, parts[part * width + column], parts[(part + half) * width + column]);
     __syncthreads();
   }
   if (part != 0 || output >= c.shape.outputs) return;
@@ -115,8 +114,7 @@ void launch(const ReduceCall& call, cudaStream_t stream) {
   reduce<T, Y><<<grid, kBlock, 0, stream>>>(call, width);
   check_launch("reduce");
   if (call.splits == 1) return;
-  finish_reduce<Sum<T>, Y>
-      <<<blocks_for(call.shape.outputs, kBlock), kBlock, 0, stream>>>(call);
+  finish_reduce<Sum<T>, Y><<<blocks_for(call.shape.outputs, kBlock), kBlock, 0, stream>>>(call);
   check_launch("finish_reduce");
 }
 

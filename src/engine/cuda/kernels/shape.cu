@@ -48,8 +48,7 @@ int tiles(int64_t extent) { return int((extent + kTile - 1) / kTile); }
 
 // A block moves one tile of 32 · 32; the graph's rows are (pixel, channel), cuDNN's are filters.
 template <class From, class To, KernelLayouts::Way Way>
-__global__ void __launch_bounds__(kBlock)
-    kernel_layouts(const __grid_constant__ KernelLayouts c) {
+__global__ void __launch_bounds__(kBlock) kernel_layouts(const __grid_constant__ KernelLayouts c) {
   __shared__ float tile[kTile][kTile + 1];
   int which = 0, above = c.count;
   while (above - which > 1) {  // the last one that starts at or before this block
@@ -172,9 +171,8 @@ void run_pad_channels(DType dtype, const void* from, void* to, int64_t pixels, i
 void run_unpad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
                         int padded, cudaStream_t stream) {
   visit_float(dtype, [&]<class T>(T) {
-    pad_channels<T, false>
-        <<<blocks_for(pixels * channels, kBlock, 132 * 32), kBlock, 0, stream>>>(
-            static_cast<const T*>(from), static_cast<T*>(to), pixels, channels, padded);
+    pad_channels<T, false><<<blocks_for(pixels * channels, kBlock, 132 * 32), kBlock, 0, stream>>>(
+        static_cast<const T*>(from), static_cast<T*>(to), pixels, channels, padded);
   });
   check_launch("unpad_channels");
 }

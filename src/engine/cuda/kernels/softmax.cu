@@ -91,9 +91,8 @@ __global__ void softmax(const __grid_constant__ SoftmaxCall c) {
     case SoftmaxOp::loss_grad: {
       Normalizer n = normalizer(x, c.classes);
       float slope = c.third[row], sum = sum_of(second);
-      return each([&](int64_t i) {
-        return slope * (sum * expf(at(i) - n.most - n.log_sum) - second(i));
-      });
+      return each(
+          [&](int64_t i) { return slope * (sum * expf(at(i) - n.most - n.log_sum) - second(i)); });
     }
   }
 }
@@ -103,9 +102,8 @@ __global__ void softmax(const __grid_constant__ SoftmaxCall c) {
 void run_softmax(const SoftmaxCall& call, cudaStream_t stream) {
   if (call.rows == 0) return;
   unsigned threads = call.classes <= 64 ? 32 : call.classes <= 1024 ? 128 : 512;
-  visit_float(call.dtype, [&]<class T>(T) {
-    softmax<T><<<unsigned(call.rows), threads, 0, stream>>>(call);
-  });
+  visit_float(call.dtype,
+              [&]<class T>(T) { softmax<T><<<unsigned(call.rows), threads, 0, stream>>>(call); });
   check_launch("softmax");
 }
 

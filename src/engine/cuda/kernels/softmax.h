@@ -10,7 +10,7 @@ namespace stoker::cuda {
 
 enum class SoftmaxOp : uint8_t {
   softmax,
-  softmax_grad,      // x: y, second: dy
+  softmax_grad,  // x: y, second: dy
   log_softmax,
   log_softmax_grad,  // x: y, second: dy
   sparse_loss,       // second: labels → out: [rows]

@@ -119,8 +119,7 @@ __global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ Update
 __global__ void clip_scales(const __grid_constant__ ClipCall c) {
   __shared__ double norm;
   double all = 0;
-  for (int i = int(threadIdx.x); i < c.first_block[c.count]; i += int(blockDim.x))
-    all += c.sums[i];
+  for (int i = int(threadIdx.x); i < c.first_block[c.count]; i += int(blockDim.x)) all += c.sums[i];
   all = block_reduce(all, 0.0, Plus());
   if (threadIdx.x == 0) {
     norm = sqrt(all);
@@ -234,9 +233,8 @@ void run_copies(const CopyList& list, cudaStream_t stream) {
     copy_bytes<<<grid, kBlock, 0, stream>>>(list);
   else
     visit_float(list.from_dtype, [&]<class From>(From) {
-      visit_float(list.to_dtype, [&]<class To>(To) {
-        copy_floats<From, To><<<grid, kBlock, 0, stream>>>(list);
-      });
+      visit_float(list.to_dtype,
+                  [&]<class To>(To) { copy_floats<From, To><<<grid, kBlock, 0, stream>>>(list); });
     });
   check_launch("copies");
 }

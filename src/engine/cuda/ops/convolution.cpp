@@ -70,8 +70,7 @@ StridedCopy frame_copy(const ConvShape& own, const ConvShape& framed, DType dtyp
 }
 
 size_t image_bytes(const ConvShape& s, DType dtype) {
-  return size_t(s.batch) * size_t(s.height) * size_t(s.width) * size_t(s.channels) *
-         size_of(dtype);
+  return size_t(s.batch) * size_t(s.height) * size_t(s.width) * size_t(s.channels) * size_of(dtype);
 }
 
 bool is_framed(const ConvShape& own, const ConvShape& framed) {
@@ -103,9 +102,9 @@ int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& frame
   return to;
 }
 
-std::shared_ptr<const ConvPlan> find_plan(Builder& b, ConvKind kind, const ConvShape& shape,
-                                          DType dtype, bool bias = false, bool relu = false) {
-  ConvKey key{kind, shape, dtype, bias, relu, b.options().tf32, b.options().deterministic};
+std::shared_ptr<const ConvPlan> find_plan(Builder& b, ConvKey key) {
+  key.tf32 = b.options().tf32;
+  key.deterministic = b.options().deterministic;
   return b.shared().conv_plans.find(key, b.shared().pool);
 }
 
@@ -124,71 +123,86 @@ void emit_direct(Builder& b, const Node& node, const ConvShape& shape, int y) {
   auto activation = node.attrs.get_or<std::string>("activation", "");
   bool has_bias = node.inputs.size() > 2, simple = activation.empty() || activation == "relu";
   call.relu = activation == "relu";
+  call.wide = !simple;
   std::vector<int> reads = {b.input(node.inputs[0]), b.input(node.inputs[1])};
-  bool inside = has_bias && simple;
-  if (inside) reads.push_back(b.input(node.inputs[2]));
-  b.emit({"own:conv", reads, {y}}, [call, inside](const Launch& at) {
+  if (has_bias) reads.push_back(b.input(node.inputs[2]));
+  int out = simple ? y : b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float));
+  b.emit({"own:conv", reads, {out}}, [call, has_bias](const Launch& at) {
     DirectConv bound = call;
     bound.x = at.get(0);
     bound.w = at.get(1);
-    bound.bias = inside ? at.get(2) : nullptr;
-    bound.out = at.get(inside ? 3 : 2);
+    bound.bias = has_bias ? at.get(2) : nullptr;
+    bound.out = at.get(has_bias ? 3 : 2);
     run_direct_conv(bound, at.stream);
   });
-  if (!simple)
-    emit_epilogue(b, node, y, node.outputs[0], has_bias ? b.input(node.inputs[2]) : -1);
+  if (!simple) emit_epilogue(b, node, {out, DType::float32, -1, y});
+}
+
+// How much of bias and activation the plan itself does.
+struct ForwardPlan {
+  std::shared_ptr<const ConvPlan> plan;
+  bool bias = false, done = false;  // done: nothing is left for an epilogue
+  bool wide = false;
+};
+
+ForwardPlan find_forward(Builder& b, const Node& node, const ConvShape& shape) {
+  ConvKey key{.kind = ConvKind::forward, .shape = shape, .dtype = b.spec(node.inputs[0]).dtype};
+  auto activation = node.attrs.get_or<std::string>("activation", "");
+  bool has_bias = node.inputs.size() > 2, relu = activation == "relu";
+  bool plain = !has_bias && activation.empty();
+  // Fused plans compute with tensor cores: not for full float32, where an epilogue rounds nothing.
+  if (plain || (key.dtype == DType::float32 && !b.options().tf32))
+    return {find_plan(b, key), false, plain, false};
+  key.bias = has_bias;
+  key.relu = relu;
+  key.wide = !activation.empty() && !relu && key.dtype != DType::float32;
+  if (auto plan = find_plan(b, key))
+    return {plan, has_bias, !key.wide && (activation.empty() || relu), key.wide};
+  key.bias = key.relu = false;
+  key.wide = key.dtype != DType::float32;
+  return {find_plan(b, key), false, false, key.wide};
 }
 
 void build_conv2d(Builder& b, const Node& node) {
   DType dtype = b.spec(node.inputs[0]).dtype;
-  ConvShape own = shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]),
-                           b.shape(node.outputs[0]));
-  if (b.shape(node.outputs[0]).elements() == 0) {
-    b.define(node.outputs[0]);
-    return;
-  }
+  ConvShape own =
+      shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]), b.shape(node.outputs[0]));
+  int y = b.define(node.outputs[0]);
+  if (b.shape(node.outputs[0]).elements() == 0) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
-  auto activation = node.attrs.get_or<std::string>("activation", "");
-  bool has_bias = node.inputs.size() > 2, relu = activation == "relu";
-  std::shared_ptr<const ConvPlan> plan;
-  bool fused = false;
-  if (!prefers_direct(own, ConvKind::forward)) {
-    // Fused plans compute with tensor cores: not for full float32.
-    bool may_fuse = (has_bias || relu) && (activation.empty() || relu) &&
-                    (dtype != DType::float32 || b.options().tf32);
-    if (may_fuse) plan = find_plan(b, ConvKind::forward, framed, dtype, has_bias, relu);
-    fused = plan != nullptr;
-    if (!fused) plan = find_plan(b, ConvKind::forward, framed, dtype);
-  }
-  if (plan == nullptr) return emit_direct(b, node, own, b.define(node.outputs[0]));
+  ForwardPlan found;
+  if (!prefers_direct(own, ConvKind::forward)) found = find_forward(b, node, framed);
+  if (found.plan == nullptr) return emit_direct(b, node, own, y);
   int x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
   int w = b.kernel_for_cudnn(node.inputs[1],
                              conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
-  int bias = has_bias ? b.input(node.inputs[2]) : -1;
-  int workspace = b.scratch(plan->workspace()), y = b.define(node.outputs[0]);
+  int bias = node.inputs.size() > 2 ? b.input(node.inputs[2]) : -1;
+  int workspace = b.scratch(found.plan->workspace());
+  int out = found.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
   std::vector<int> reads = {x, w};
-  bool with_bias = fused && has_bias;
-  if (with_bias) reads.push_back(bias);
-  b.emit({plan->name(), reads, {y, workspace}}, [plan, with_bias](const Launch& at) {
-    size_t next = with_bias ? 3 : 2;
-    plan->run(at.device, at.get(0), at.get(1), at.get(next), with_bias ? at.get(2) : nullptr,
-              at.get(next + 1));
-  });
-  if (!fused) emit_epilogue(b, node, y, node.outputs[0], bias);
+  if (found.bias) reads.push_back(bias);
+  b.emit({found.plan->name(), reads, {out, workspace}},
+         [plan = found.plan, with_bias = found.bias](const Launch& at) {
+           size_t next = with_bias ? 3 : 2;
+           plan->run(at.device, at.get(0), at.get(1), at.get(next), with_bias ? at.get(2) : nullptr,
+                     at.get(next + 1));
+         });
+  if (!found.done)
+    emit_epilogue(b, node, {out, found.wide ? DType::float32 : dtype, found.bias ? -1 : bias, y});
 }
 
 // --- backward ---
 
 void build_input_grad(Builder& b, const Node& node) {
   DType dtype = b.spec(node.inputs[0]).dtype;
-  ConvShape own = shape_of(node, b.shape(node.outputs[0]), b.shape(node.inputs[1]),
-                           b.shape(node.inputs[0]));
+  ConvShape own =
+      shape_of(node, b.shape(node.outputs[0]), b.shape(node.inputs[1]), b.shape(node.inputs[0]));
   if (b.shape(node.outputs[0]).elements() == 0) {
     b.define(node.outputs[0]);
     return;
   }
   ConvShape framed = shape_for_cudnn(own, dtype);
-  auto plan = find_plan(b, ConvKind::input_grad, framed, dtype);
+  auto plan = find_plan(b, {.kind = ConvKind::input_grad, .shape = framed, .dtype = dtype});
   int dy = b.input(node.inputs[0]);
   if (plan == nullptr) {
     int w = b.input(node.inputs[1]), dx = b.define(node.outputs[0]);
@@ -241,33 +255,38 @@ void emit_bias_grad(Builder& b, int dy, const Shape& y, int value) {
   });
 }
 
+// x, dy → dw [, db] by own kernels; small images' stems make db on the way.
+void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shape, int x, int dy) {
+  DType dtype = b.spec(node.inputs[0]).dtype;
+  bool has_bias = node.outputs.size() > 1, both = has_bias && is_stem(shape, dtype);
+  if (has_bias && !both) emit_bias_grad(b, dy, b.shape(node.inputs[1]), node.outputs[1]);
+  int partials = b.scratch(direct_conv_partial_bytes(shape, dtype));
+  std::vector<int> writes = {b.define(node.outputs[0]), partials};
+  if (both) writes.push_back(b.define(node.outputs[1]));
+  b.emit({"own:conv", {x, dy}, writes}, [shape, dtype, both](const Launch& at) {
+    DirectConv call;
+    call.dtype = dtype;
+    call.shape = shape;
+    call.x = at.get(0);
+    call.dy = at.get(1);
+    call.out = at.get(2);
+    call.partials = at.get<float>(3);
+    call.bias_out = both ? at.get(4) : nullptr;
+    run_direct_conv_weight_grad(call, at.stream);
+  });
+}
+
 void build_weight_grad(Builder& b, const Node& node) {
   DType dtype = b.spec(node.inputs[0]).dtype;
-  const Shape &x_shape = b.shape(node.inputs[0]), &y_shape = b.shape(node.inputs[1]),
-              &w_shape = b.shape(node.outputs[0]);
-  ConvShape own = shape_of(node, x_shape, w_shape, y_shape);
+  const Shape& y_shape = b.shape(node.inputs[1]);
+  ConvShape own = shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]), y_shape);
   ConvShape framed = shape_for_cudnn(own, dtype);
   int x = b.input(node.inputs[0]), dy = b.input(node.inputs[1]);
-  if (node.outputs.size() > 1) emit_bias_grad(b, dy, y_shape, node.outputs[1]);
   std::shared_ptr<const ConvPlan> plan;
   if (!prefers_direct(own, ConvKind::weight_grad))
-    plan = find_plan(b, ConvKind::weight_grad, framed, dtype);
-  if (plan == nullptr) {
-    int partials = b.scratch(size_t(direct_conv_splits(own)) * size_t(w_shape.elements()) *
-                             sizeof(float));
-    int dw = b.define(node.outputs[0]);
-    b.emit({"own:conv", {x, dy}, {dw, partials}}, [own, dtype](const Launch& at) {
-      DirectConv call;
-      call.dtype = dtype;
-      call.shape = own;
-      call.x = at.get(0);
-      call.dy = at.get(1);
-      call.out = at.get(2);
-      call.partials = at.get<float>(3);
-      run_direct_conv_weight_grad(call, at.stream);
-    });
-    return;
-  }
+    plan = find_plan(b, {.kind = ConvKind::weight_grad, .shape = framed, .dtype = dtype});
+  if (plan == nullptr) return emit_direct_weight_grad(b, node, own, x, dy);
+  if (node.outputs.size() > 1) emit_bias_grad(b, dy, y_shape, node.outputs[1]);
   x = framed_image(b, x, own, framed, dtype);
   int dw = b.define_from_cudnn(node.outputs[0], framed.channels / framed.groups);
   int workspace = b.scratch(plan->workspace());

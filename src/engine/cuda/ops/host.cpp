@@ -24,8 +24,8 @@ void build_host_call(Builder& b, const Node& node) {
     std::vector<Tensor> given, made;
     for (size_t i = 0; i < inputs.size(); ++i) {
       given.emplace_back(inputs[i].dtype, inputs[i].shape);
-      check(cudaMemcpyAsync(given[i].raw_mut(), at.get(i), given[i].bytes(),
-                            cudaMemcpyDeviceToHost, at.stream),
+      check(cudaMemcpyAsync(given[i].raw_mut(), at.get(i), given[i].bytes(), cudaMemcpyDeviceToHost,
+                            at.stream),
             "copying to a host layer");
     }
     check(cudaStreamSynchronize(at.stream), "waiting for a host layer's inputs");

@@ -37,22 +37,25 @@ void build_matmul(Builder& b, const Node& node) {
     b.emit({"own:fill", {}, {y}}, [bytes](const Launch& at) {
       check(cudaMemsetAsync(at.get(0), 0, bytes, at.stream), "zeroing");
     });
-    return emit_epilogue(b, node, y, node.outputs[0], bias);
+    return emit_epilogue(b, node, {y, key.dtype, bias, y});
   }
-  // cuBLASLt adds a bias and takes relu; other functions are a pass of their own.
+  // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32.
   bool in_epilogue = activation.empty() || activation == "relu";
   key.bias = has_bias && in_epilogue;
   key.relu = activation == "relu";
+  key.wide = !in_epilogue && key.dtype != DType::float32;
   auto plan = b.shared().matmul_plans.find(key, *b.shared().device);
   int workspace = b.scratch(plan->workspace());
+  int product =
+      key.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
   std::vector<int> reads = {a, w};
   if (key.bias) reads.push_back(bias);
-  b.emit({"cublaslt", reads, {y, workspace}}, [plan, with_bias = key.bias](const Launch& at) {
+  b.emit({"cublaslt", reads, {product, workspace}}, [plan, with_bias = key.bias](const Launch& at) {
     size_t next = with_bias ? 3 : 2;
     plan->run(at.device, at.stream, at.get(0), at.get(1), with_bias ? at.get(2) : nullptr,
               at.get(next), at.get(next + 1));
   });
-  if (!in_epilogue) emit_epilogue(b, node, y, node.outputs[0], bias);
+  if (!in_epilogue) emit_epilogue(b, node, {product, DType::float32, bias, y});
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ void emit_apply(Builder& b, const Node& norm, int mean, int variance, int residu
   call.epsilon = float(norm.attrs.get<double>("epsilon"));
   call.relu = relu;
   int from = b.input(norm.inputs[0]);
-  std::vector<int> reads = {from, mean, variance, b.input(norm.inputs[1]),
-                            b.input(norm.inputs[2])};
+  std::vector<int> reads = {from, mean, variance, b.input(norm.inputs[1]), b.input(norm.inputs[2])};
   if (residual >= 0) reads.push_back(b.input(residual));
   int y = b.define_over(value, {residual >= 0 ? reads.back() : -1, from});
   b.emit({"own:norm", reads, {y}}, [call, residual](const Launch& at) {
@@ -68,9 +67,8 @@ void build_batch_norm(Builder& b, const Node& node) {
            bound.counters = at.get<unsigned>(4);
            run_column_sums(bound, at.stream);
          });
-  bool later = std::ranges::any_of(b.fusion().tails, [&](const auto& tail) {
-    return tail && tail->norm == b.node_index();
-  });
+  bool later = std::ranges::any_of(
+      b.fusion().tails, [&](const auto& tail) { return tail && tail->norm == b.node_index(); });
   if (!later) emit_apply(b, node, mean, variance, -1, has_relu(node), node.outputs[0]);
 }
 

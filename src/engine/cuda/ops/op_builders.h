@@ -27,9 +27,15 @@ void add_lookup_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 
-// value = activation(value + bias) in place, for what a library's own epilogue cannot do. `bias`
-// is a buffer, or -1.
-void emit_epilogue(Builder& b, const Node& node, int buffer, int value, int bias);
+// out = activation(from + bias) for what a library's own epilogue cannot do; `from` may be `out`,
+// or a buffer of float32 so that nothing is rounded before the end. `bias` is a buffer, or -1.
+struct Epilogue {
+  int from = -1;
+  DType from_dtype = DType::float32;
+  int bias = -1;
+  int out = -1;
+};
+void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue);
 // batch_norm's statistics are made; this makes its result with what follows it.
 void emit_norm_tail(Builder& b, const Fusion::NormTail& tail, int value);
 

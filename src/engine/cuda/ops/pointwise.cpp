@@ -16,8 +16,8 @@ Fn find_fn(const std::array<std::string_view, N>& names, const std::string& name
   return Fn(std::ranges::find(names, name) - names.begin());
 }
 
-constexpr auto kBinary = std::to_array<std::string_view>(
-    {"add", "sub", "mul", "div", "pow", "maximum", "minimum"});
+constexpr auto kBinary =
+    std::to_array<std::string_view>({"add", "sub", "mul", "div", "pow", "maximum", "minimum"});
 constexpr auto kCompare = std::to_array<std::string_view>(
     {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"});
 
@@ -160,8 +160,7 @@ class Compiler {
       into_accumulator(n.inputs[0]);
       step(PointwiseOp::unary, uint8_t(unary_info(fn()).fn), -1, false, alpha, beta);
     } else if (op == "unary_grad") {  // v, dy: the accumulator holds dy
-      pair(PointwiseOp::slope, uint8_t(unary_info(fn()).fn), n.inputs[1], n.inputs[0], alpha,
-           beta);
+      pair(PointwiseOp::slope, uint8_t(unary_info(fn()).fn), n.inputs[1], n.inputs[0], alpha, beta);
     } else if (op == "binary") {
       pair(PointwiseOp::binary, uint8_t(find_fn<BinaryFn>(kBinary, fn())), n.inputs[0],
            n.inputs[1]);
@@ -169,8 +168,7 @@ class Compiler {
       pair(PointwiseOp::compare, uint8_t(find_fn<CompareFn>(kCompare, fn())), n.inputs[0],
            n.inputs[1]);
     } else if (op == "sigmoid_cross_entropy") {
-      pair(PointwiseOp::binary, uint8_t(BinaryFn::sigmoid_cross_entropy), n.inputs[0],
-           n.inputs[1]);
+      pair(PointwiseOp::binary, uint8_t(BinaryFn::sigmoid_cross_entropy), n.inputs[0], n.inputs[1]);
     } else if (op == "select") {
       into_accumulator(n.inputs[0]);
       int condition = temporary();
@@ -182,8 +180,7 @@ class Compiler {
       --temporaries_;
     } else if (op == "cast") {
       into_accumulator(n.inputs[0]);
-      if (index != root_)
-        step(PointwiseOp::round, uint8_t(b_.spec(n.outputs[0]).dtype), -1);
+      if (index != root_) step(PointwiseOp::round, uint8_t(b_.spec(n.outputs[0]).dtype), -1);
     } else {  // broadcast_to
       into_accumulator(n.inputs[0]);
     }
@@ -206,19 +203,20 @@ void build_pointwise(Builder& b, const Node& node) {
 
 }  // namespace
 
-void emit_epilogue(Builder& b, const Node& node, int buffer, int value, int bias) {
+void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue) {
   auto activation = node.attrs.get_or<std::string>("activation", "");
-  if (bias < 0 && activation.empty()) return;
+  if (epilogue.bias < 0 && activation.empty() && epilogue.from == epilogue.out) return;
   PointwiseProgram program;
-  const Shape& shape = b.shape(value);
-  program.elements = shape.elements();
-  program.out_dtype = b.spec(value).dtype;
-  program.operand[0].dtype = program.operand[1].dtype = program.out_dtype;
-  program.operands = bias < 0 ? 1 : 2;
+  const TensorSpec& spec = b.spec(node.outputs[0]);
+  program.elements = spec.shape.elements();
+  program.out_dtype = spec.dtype;
+  program.operand[0].dtype = epilogue.from_dtype;
+  program.operand[1].dtype = spec.dtype;
+  program.operands = epilogue.bias < 0 ? 1 : 2;
   program.operand[1].reading = Reading::channels;
-  program.operand[1].extent = std::max<int64_t>(shape[-1], 1);
+  program.operand[1].extent = std::max<int64_t>(spec.shape[-1], 1);
   program.step[program.steps++] = {PointwiseOp::load, 0, 0};
-  if (bias >= 0)
+  if (epilogue.bias >= 0)
     program.step[program.steps++] = {PointwiseOp::binary, uint8_t(BinaryFn::add), 1};
   if (!activation.empty())
     program.step[program.steps++] = {PointwiseOp::unary,
@@ -227,9 +225,9 @@ void emit_epilogue(Builder& b, const Node& node, int buffer, int value, int bias
                                      false,
                                      float(node.attrs.get_or<double>("alpha", 0)),
                                      float(node.attrs.get_or<double>("beta", 0))};
-  std::vector<int> reads = {buffer};
-  if (bias >= 0) reads.push_back(bias);
-  b.emit({"own:pointwise", reads, {buffer}, "epilogue"}, [program](const Launch& at) {
+  std::vector<int> reads = {epilogue.from};
+  if (epilogue.bias >= 0) reads.push_back(epilogue.bias);
+  b.emit({"own:pointwise", reads, {epilogue.out}, "epilogue"}, [program](const Launch& at) {
     PointwiseProgram bound = program;
     for (int i = 0; i < program.operands; ++i) bound.operand[i].data = at.get(size_t(i));
     bound.out = at.get(size_t(program.operands));

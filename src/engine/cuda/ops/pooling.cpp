@@ -1,5 +1,7 @@
 #include "engine/cuda/kernels/pooling.h"
 
+#include <algorithm>
+
 #include "engine/cuda/ops/op_builders.h"
 
 namespace stoker::cuda {
@@ -27,22 +29,49 @@ PoolCall call_of(const Node& node, DType dtype, const Shape& x, const Shape& y) 
   return call;
 }
 
+// The gradient of this pooling in the same graph, if its windows are small enough to number.
+bool has_gradient(const Builder& b, const Node& node, const PoolCall& call) {
+  if (call.window_y * call.window_x > PoolCall::kNotPositive - 1) return false;
+  return std::ranges::any_of(b.graph().nodes(), [&](const Node& other) {
+    return other.op->name == "max_pool2d_grad" && other.inputs[0] == node.inputs[0] &&
+           other.inputs[1] == node.outputs[0];
+  });
+}
+
 void build_forward(Builder& b, const Node& node) {
   PoolCall call = call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.inputs[0]),
                           b.shape(node.outputs[0]));
   bool is_max = node.op->name == "max_pool2d";
   int x = b.input(node.inputs[0]), y = b.define(node.outputs[0]);
-  b.emit({"own:pool", {x}, {y}}, [call, is_max](const Launch& at) {
+  std::vector<int> writes = {y};
+  bool numbered = is_max && has_gradient(b, node, call);
+  if (numbered) {
+    writes.push_back(b.scratch(size_t(b.shape(node.outputs[0]).elements())));
+    b.attachments()[node.outputs[0]] = writes[1];
+  }
+  b.emit({"own:pool", {x}, writes}, [call, is_max, numbered](const Launch& at) {
     PoolCall bound = call;
     bound.x = at.get(0);
     bound.out = at.get(1);
+    bound.places = numbered ? at.get<uint8_t>(2) : nullptr;
     is_max ? run_max_pool(bound, at.stream) : run_avg_pool(bound, at.stream);
   });
 }
 
 void build_max_grad(Builder& b, const Node& node) {
-  PoolCall call = call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.inputs[0]),
-                          b.shape(node.inputs[2]));
+  PoolCall call =
+      call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.inputs[0]), b.shape(node.inputs[2]));
+  if (auto places = b.attachments().find(node.inputs[1]); places != b.attachments().end()) {
+    int dy = b.input(node.inputs[2]), dx = b.define(node.outputs[0]);
+    b.emit({"own:pool", {places->second, dy}, {dx}}, [call](const Launch& at) {
+      PoolCall bound = call;
+      bound.places = at.get<uint8_t>(0);
+      bound.dy = at.get(1);
+      bound.out = at.get(2);
+      run_max_pool_grad(bound, at.stream);
+    });
+    return;
+  }
   int x = b.input(node.inputs[0]), y = b.input(node.inputs[1]), dy = b.input(node.inputs[2]);
   int dx = b.define(node.outputs[0]);
   b.emit({"own:pool", {x, y, dy}, {dx}}, [call](const Launch& at) {
