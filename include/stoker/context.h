@@ -44,10 +44,18 @@ std::ostream* standard_output();  // &std::cout
 struct Context {
   Seed seed = {};
   Threads threads = {};
-  bool deterministic = true;   // bit-identical results on the same machine and RunPlan
-  std::string device = "cpu";  // "reference" selects the slow and obvious backend
-  bool capture = true;         // replay a captured step instead of issuing its kernels one by one
-  bool pin = true;             // hand batches over in page-locked memory
+  bool deterministic = true;  // bit-identical results on the same machine and RunPlan
+  // "cuda" (or "cuda:N") selects a GPU, "reference" the slow and obvious backend. Where there is no
+  // GPU, "cuda" runs on the CPU and says so once.
+  std::string device = "cpu";
+  // As Keras's set_global_policy: "float32", "mixed_bfloat16". Mixed: products and activations in
+  // sixteen bits, weights, statistics and losses in float32. Devices that have no such products
+  // stay with float32, and say so once.
+  std::string policy = "float32";
+  bool tf32 = false;        // GPUs: float32 products with ten-bit mantissas
+  size_t memory_limit = 0;  // GPUs: bytes that may be held; 0: all there are
+  bool capture = true;      // replay a captured step instead of issuing its kernels one by one
+  bool pin = true;          // hand batches over in page-locked memory
   std::ostream* out = standard_output();  // where progress goes; nullptr: silent
 
   uint64_t next_stream() { return seed.next_stream(); }
@@ -57,6 +65,7 @@ Context& default_context();
 
 // The default context's.
 void set_seed(uint64_t seed);
-void set_threads(Threads threads);  // ValueError when one is negative
+void set_threads(Threads threads);                  // ValueError when one is negative
+void set_global_policy(const std::string& policy);  // ValueError lists the names
 
 }  // namespace stoker

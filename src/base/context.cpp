@@ -46,4 +46,11 @@ void set_threads(Threads threads) {
   default_context().threads = threads;
 }
 
+void set_global_policy(const std::string& policy) {
+  if (policy != "float32" && policy != "mixed_bfloat16")
+    throw ValueError(fmt::format(
+        "set_global_policy: unknown policy \"{}\"; there are float32, mixed_bfloat16", policy));
+  default_context().policy = policy;
+}
+
 }  // namespace stoker

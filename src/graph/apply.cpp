@@ -37,6 +37,49 @@ Values adopt_scalars(std::string_view op, const Values& inputs) {
   return adopted;
 }
 
+// --- mixed precision ---
+
+bool is_product(std::string_view op) { return op == "conv2d" || op == "matmul"; }
+bool wants_one_dtype(std::string_view op) { return adopts_scalars(op) || op == "concat"; }
+
+// `value` in `dtype`; a cast that would only undo another one is left out.
+Value as_dtype(Graph& graph, const Value& value, DType dtype) {
+  if (value.dtype() == dtype || !is_floating(value.dtype())) return value;
+  const Node* node = graph.producer(value.traced()->id);
+  if (node != nullptr && node->op->name == "cast" && graph.spec(node->inputs[0]).dtype == dtype)
+    return graph.value(node->inputs[0]);
+  return graph.add(OpRegistry::get().find("cast"), {value},
+                   {{"dtype", std::string(name(dtype))}})[0];
+}
+
+bool is_weight(const Graph& graph, const Value& value) {
+  ValueKind kind = graph.values()[size_t(value.traced()->id)].kind;
+  return kind == ValueKind::variable || kind == ValueKind::constant;
+}
+
+// Products compute in the graph's dtype. Where two floating dtypes meet, weights and constants take
+// the other's; else the longer one wins.
+Values in_compute_dtype(Graph& graph, std::string_view op, Values operands) {
+  DType compute = graph.compute_dtype();
+  if (is_product(op)) {
+    for (Value& operand : operands) operand = as_dtype(graph, operand, compute);
+    return operands;
+  }
+  if (!wants_one_dtype(op)) return operands;
+  size_t first = first_operand(op);
+  bool low = false, high = false, high_result = false;
+  for (size_t i = first; i < operands.size(); ++i) {
+    low |= operands[i].dtype() == compute;
+    bool is_float32 = operands[i].dtype() == DType::float32;
+    high |= is_float32;
+    high_result |= is_float32 && !is_weight(graph, operands[i]);
+  }
+  if (!low || !high) return operands;
+  for (size_t i = first; i < operands.size(); ++i)
+    operands[i] = as_dtype(graph, operands[i], high_result ? DType::float32 : compute);
+  return operands;
+}
+
 }  // namespace
 
 Values apply(std::string_view op, const Values& inputs, Attrs attrs) {
@@ -44,7 +87,10 @@ Values apply(std::string_view op, const Values& inputs, Attrs attrs) {
   Graph* graph = graph_of(op, inputs);
   Values operands = adopts_scalars(op) ? adopt_scalars(op, inputs) : inputs;
   if (graph == nullptr) return sketch(def, operands, std::move(attrs));
-  return graph->add(def, place(*graph, operands), std::move(attrs));
+  operands = place(*graph, operands);
+  if (graph->compute_dtype() != DType::float32)
+    operands = in_compute_dtype(*graph, op, std::move(operands));
+  return graph->add(def, operands, std::move(attrs));
 }
 
 }  // namespace stoker

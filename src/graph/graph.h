@@ -105,6 +105,10 @@ class Graph {
   const Value& random_state() const { return random_state_; }
   void set_random_state(const Value& state) { random_state_ = state; }
   int64_t next_stream() { return streams_++; }
+  // The dtype of products and of what flows between them (mixed precision); float32: as written.
+  // See apply(): convolutions and matrix products take their operands in it.
+  DType compute_dtype() const { return compute_dtype_; }
+  void set_compute_dtype(DType dtype) { compute_dtype_ = dtype; }
   // Scalars that are added to the loss: regularisers, activity penalties.
   void add_penalty(const Value& scalar) { penalties_.push_back(scalar); }
   const Values& penalties() const { return penalties_; }
@@ -152,6 +156,7 @@ class Graph {
   std::string scope_;
   Phase phase_ = Phase::forward;
   bool training_ = false;
+  DType compute_dtype_ = DType::float32;
   Value random_state_;
   int64_t streams_ = 0;
   Values penalties_;

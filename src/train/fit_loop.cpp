@@ -108,6 +108,7 @@ class FitLoop {
       callbacks_(&Callback::on_train_batch_end, place.step, live_);
       ++place.step;
     }
+    finish_training_steps(model_, place);
     return place.step;
   }
 

@@ -196,17 +196,27 @@ Optimizer Model::optimizer() const {
   return compiled() ? impl().trainer->compiled->args.optimizer : Optimizer();
 }
 
+namespace {
+
+// What products are computed in: part of a RunPlan, because it changes results.
+std::string precision_of(const Context& context) {
+  if (compute_dtype_of(context) != DType::float32) return context.policy;
+  return context.tf32 && engine_of(context).name() == "cuda" ? "tf32" : "float32";
+}
+
+}  // namespace
+
 RunPlan Model::run_plan() const {
   const Trainer& trainer = trainer_of(impl());
   const Context& context = *trainer.context;
-  Backend& engine = backend(context.device);
+  Backend& engine = engine_of(context);
   return {.seed = compiled() ? trainer.seed : context.seed.value(),
           .batch_size = trainer.batch_size,
           .compute_threads = compile_options(context).threads,
           .backend = std::string(engine.name()),
           .fingerprint = engine.fingerprint(),
           .deterministic = context.deterministic,
-          .precision = "float32",
+          .precision = precision_of(context),
           .library_version = version()};
 }
 

@@ -1,6 +1,10 @@
 #include "train/program_cache.h"
 
 #include <algorithm>
+#include <atomic>
+#include <ostream>
+
+#include <fmt/format.h>
 
 #include "base/cores.h"
 
@@ -13,10 +17,49 @@ std::vector<TensorSpec> specs_of(std::span<const Tensor> tensors) {
   return specs;
 }
 
+namespace {
+
+// Runs in flight before the first is known to be finite: enough to keep a GPU from waiting.
+constexpr int kStatusLag = 2;
+
+// One line of progress output, once in a process.
+void say_once(const Context& context, std::atomic<bool>& said, const std::string& text) {
+  if (context.out == nullptr || said.exchange(true)) return;
+  *context.out << text << "\n" << std::flush;
+}
+
+}  // namespace
+
+Backend& engine_of(const Context& context) {
+  static std::atomic<bool> said = false;
+  std::string why;
+  if (!context.device.starts_with("cuda") || has_cuda(&why)) return backend(context.device);
+  say_once(context, said, fmt::format("{}: {}; training on the CPU", context.device, why));
+  return backend("cpu");
+}
+
+DType compute_dtype_of(const Context& context) {
+  static std::atomic<bool> said = false;
+  if (context.policy == "float32") return DType::float32;
+  if (context.policy != "mixed_bfloat16")
+    throw ValueError(
+        fmt::format("unknown policy \"{}\"; there are float32, mixed_bfloat16", context.policy));
+  Backend& engine = engine_of(context);
+  if (engine.supports("conv2d", DType::bfloat16)) return DType::bfloat16;
+  say_once(context, said,
+           fmt::format("{}: the engine \"{}\" has no products of sixteen bits; training in float32",
+                       context.policy, engine.name()));
+  return DType::float32;
+}
+
 CompileOptions compile_options(const Context& context) {
   CompileOptions options;
   options.threads = context.threads.compute > 0 ? context.threads.compute : available_cores();
   options.deterministic = context.deterministic;
+  options.capture = context.capture;
+  options.tf32 = context.tf32;
+  options.memory_limit = context.memory_limit;
+  options.status_lag = kStatusLag;
   return options;
 }
 
@@ -47,7 +90,7 @@ const CachedProgram* ProgramCache::latest(int kind) const {
 
 CachedProgram& ProgramCache::add(int kind, std::vector<TensorSpec> specs,
                                  std::unique_ptr<Graph> graph, const Context& context) {
-  Backend& engine = backend(context.device);
+  Backend& engine = engine_of(context);
   if (arena_of_ != &engine) {
     clear();
     arena_ = engine.make_arena();

@@ -46,6 +46,11 @@ class ProgramCache {
 };
 
 std::vector<TensorSpec> specs_of(std::span<const Tensor> tensors);
+// The context's engine; the CPU's where the context asks for a GPU and there is none, which is said
+// once.
+Backend& engine_of(const Context& context);
+// What products compute in under the context's policy on its engine.
+DType compute_dtype_of(const Context& context);
 // What a backend is told about this context; threads are resolved.
 CompileOptions compile_options(const Context& context);
 

@@ -1,5 +1,7 @@
 #include "train/step_graph.h"
 
+#include <stoker/ops.h>
+
 #include "train/model_base.h"
 
 namespace stoker {
@@ -42,6 +44,9 @@ Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
   Traced traced;
   Graph::Scope scope(graph, "inputs");
   traced.predictions = model.call(inputs, context);
+  for (Value& prediction : traced.predictions)  // losses and metrics count in float32
+    if (is_floating(prediction.dtype()) && prediction.dtype() != DType::float32)
+      prediction = ops::cast(prediction, DType::float32);
   if (compiled == nullptr) return traced;
 
   size_t next = inputs.size(), outputs = traced.predictions.size();
@@ -98,6 +103,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   auto graph = std::make_unique<Graph>();
   bool training = kind == StepKind::train || kind == StepKind::accumulate;
   graph->set_training(training);
+  graph->set_compute_dtype(compute_dtype_of(*trainer.context));
   if (training) graph->set_random_state(graph->variable(trainer.random_state));
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
   AsCompiled layers(compiled);

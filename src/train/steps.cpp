@@ -84,10 +84,20 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   Compiled& compiled = compiled_of(model, place.action);
   StepKind kind = training_kind(*model.trainer);
   Program& program = *program_for(model, kind, inputs, place.action).program;
-  if (run(program, inputs, place) == RunStatus::skipped_non_finite)
-    fail_non_finite(program, inputs, place);
+  RunStatus status = run(program, inputs, place);
+  // Steps of their own are waited for; fit looks back when a later step or the epoch's end tells.
+  if (status == RunStatus::ok && place.epoch < 0) status = program.status();
+  if (status == RunStatus::skipped_non_finite) fail_non_finite(program, inputs, place);
   count_batch(compiled.args.optimizer);
   compiled.training->count(inputs[0].shape()[0]);
+}
+
+void finish_training_steps(ModelBase& model, const StepPlace& place) {
+  for (StepKind kind : {StepKind::train, StepKind::accumulate}) {
+    const CachedProgram* cached = model.trainer->programs.latest(int(kind));
+    if (cached != nullptr && cached->program->status() == RunStatus::skipped_non_finite)
+      fail_non_finite(*cached->program, {}, place);
+  }
 }
 
 void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {

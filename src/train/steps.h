@@ -28,6 +28,8 @@ StepKind training_kind(const Trainer& trainer);
 // inputs: as step_graph.h says. NonFiniteError names the place, the layer and the first bad op; the
 // weights are then those before the step.
 void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
+// Waits for the steps that are still running; NonFiniteError if one of them was skipped.
+void finish_training_steps(ModelBase& model, const StepPlace& place);
 void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
 Program& run_prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
 

@@ -3,6 +3,7 @@
 // time.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -61,6 +62,9 @@ class Builder {
   // Buffers that a forward op leaves for its gradient, by the value they go with.
   std::map<int, int>& attachments() { return attachments_; }
 
+  // Images folded for a convolution (kernels/direct_conv.h), by value and geometry.
+  std::map<std::array<int, 7>, int>& folded_images() { return folded_images_; }
+
   // --- convolution kernels ---
   // [filters, kh, kw, padded channels] of a value [kh, kw, channels, filters].
   int kernel_for_cudnn(int value, int64_t padded);
@@ -113,6 +117,7 @@ class Builder {
   std::map<std::pair<int, int64_t>, int> cudnn_kernels_;  // (value, padded) → buffer
   std::map<int, FromCudnn> untaken_;                      // gradients still in cuDNN's order
   std::map<int, int> attachments_;
+  std::map<std::array<int, 7>, int> folded_images_;
   std::vector<int> staged_;
 };
 

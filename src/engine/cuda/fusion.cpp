@@ -45,7 +45,8 @@ Domain domain_of(const Graph& graph, const Node& node) {
 
 Fusion no_fusion(const Graph& graph) {
   return {std::vector<int>(graph.nodes().size(), -1),
-          std::vector<std::optional<Fusion::NormTail>>(graph.nodes().size())};
+          std::vector<std::optional<Fusion::NormTail>>(graph.nodes().size()),
+          std::vector<int>(graph.nodes().size(), -1)};
 }
 
 namespace {
@@ -57,6 +58,7 @@ class Finder {
 
   Fusion find() {
     find_norm_tails();
+    find_stems();
     // From the last node back: a chain is grown from its end.
     for (int i = int(graph_.nodes().size()); i-- > 0;) {
       const Node& node = graph_.nodes()[size_t(i)];
@@ -139,6 +141,63 @@ class Finder {
         return node.op->name == "unary" && node.attrs.get<std::string>("fn") == "relu" ? &node
                                                                                        : nullptr;
     return nullptr;
+  }
+
+  // --- conv2d over one channel, pooled at once, forwards and backwards ---
+
+  std::vector<const Node*> users(int value) const {
+    std::vector<const Node*> found;
+    for (const Node& node : graph_.nodes())
+      if (std::ranges::find(node.inputs, value) != node.inputs.end()) found.push_back(&node);
+    return found;
+  }
+
+  static bool halves(const Node& pool) {
+    return pool.attrs.get<Ints>("window") == Ints{2, 2} &&
+           pool.attrs.get<Ints>("strides") == Ints{2, 2} &&
+           pool.attrs.get<Ints>("pads") == Ints{0, 0, 0, 0};
+  }
+
+  bool is_stem_conv(const Node& node) const {
+    if (node.op->name != "conv2d") return false;
+    const Shape &x = graph_.spec(node.inputs[0]).shape, &w = graph_.spec(node.inputs[1]).shape;
+    return x[3] == 1 && w[0] == 3 && w[1] == 3 && w[3] % 8 == 0 && w[3] <= 2048 &&
+           node.attrs.get<Ints>("strides") == Ints{1, 1} &&
+           node.attrs.get<Ints>("pads") == Ints{0, 0, 0, 0} &&
+           node.attrs.get_or<Ints>("dilation", {1, 1}) == Ints{1, 1} && x[1] > 3 && x[2] > 3 &&
+           node.attrs.get_or<std::string>("activation", "") == "relu";
+  }
+
+  void find_stems() {
+    for (const Node& conv : graph_.nodes()) {
+      if (!is_stem_conv(conv)) continue;
+      std::vector<const Node*> readers = users(conv.outputs[0]);
+      if (size_t(uses_[size_t(conv.outputs[0])]) != readers.size())
+        continue;  // also an output, an assignment or the guard
+      const Node *pool = nullptr, *gradient = nullptr;
+      for (const Node* reader : readers) {
+        if (reader->op->name == "max_pool2d") pool = reader;
+        if (reader->op->name == "max_pool2d_grad") gradient = reader;
+      }
+      bool alone =
+          pool != nullptr && halves(*pool) && readers.size() == (gradient != nullptr ? 2U : 1U);
+      if (!alone || (gradient != nullptr && !add_stem_gradient(conv, *pool, *gradient))) continue;
+      found_.into[size_t(index_of(&conv))] = index_of(pool);
+      found_.stems[size_t(index_of(pool))] = index_of(&conv);
+    }
+  }
+
+  bool add_stem_gradient(const Node& conv, const Node& pool, const Node& gradient) {
+    std::vector<const Node*> readers = users(gradient.outputs[0]);
+    bool fits = gradient.inputs[0] == conv.outputs[0] && gradient.inputs[1] == pool.outputs[0] &&
+                gradient.attrs.get_or<std::string>("activation", "") == "relu" &&
+                readers.size() == 1 && uses_[size_t(gradient.outputs[0])] == 1 &&
+                readers[0]->op->name == "conv2d_weight_grad" &&
+                readers[0]->inputs[0] == conv.inputs[0];
+    if (!fits) return false;
+    found_.into[size_t(index_of(&gradient))] = index_of(readers[0]);
+    found_.stems[size_t(index_of(readers[0]))] = index_of(&gradient);
+    return true;
   }
 
   const Graph& graph_;

@@ -25,10 +25,15 @@ struct Fusion {
   };
   std::vector<std::optional<NormTail>> tails;
 
+  // By node: the one-channel convolution whose pooled result this max_pool2d makes, and the
+  // max_pool2d_grad whose work this conv2d_weight_grad does on the way; else -1.
+  std::vector<int> stems;
+
   bool is_inlined(int node) const { return into[size_t(node)] >= 0; }
 };
 
-// Chains of elementwise nodes over one shape, each used once, and batch_norm + add + relu.
+// Chains of elementwise nodes over one shape, each used once; batch_norm + add + relu; conv2d +
+// bias + relu + 2×2 max pooling over one channel, and its gradient.
 Fusion find_fusion(const Graph& graph);
 Fusion no_fusion(const Graph& graph);
 

@@ -1,6 +1,7 @@
 #include "engine/cuda/kernels/direct_conv.h"
 
 #include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/pooling.h"
 
 namespace stoker::cuda {
 
@@ -46,12 +47,14 @@ __global__ void __launch_bounds__(kBlock) conv(const __grid_constant__ DirectCon
 // --- stems: one channel, 3×3 ---
 
 constexpr int kTaps = 9, kFilters = 8;  // filters of a thread
+constexpr int kStopped = PoolCall::kNotPositive;
 
 // The nine pixels under the kernel at an output pixel; padding is zero.
 template <class T>
-__device__ inline void load_window(const ConvShape& s, const T* x, int64_t pixel, float* window) {
-  int column = int(pixel % s.out_width), row = int(pixel / s.out_width % s.out_height);
-  const T* image = x + pixel / s.out_width / s.out_height * s.height * s.width;
+__device__ inline void load_window(const ConvShape& s, const T* x, unsigned pixel, float* window) {
+  int column = int(pixel % unsigned(s.out_width)), row = int(pixel / unsigned(s.out_width));
+  const T* image = x + int64_t(row / s.out_height) * s.height * s.width;
+  row %= s.out_height;
 #pragma unroll
   for (int tap = 0; tap < kTaps; ++tap) {
     int in_row = row * s.stride_y - s.top + tap / 3 * s.dilation_y;
@@ -64,9 +67,8 @@ __device__ inline void load_window(const ConvShape& s, const T* x, int64_t pixel
 template <class T>
 __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectConv c) {
   const ConvShape& s = c.shape;
-  int groups = s.filters / kFilters;
-  int64_t thread = int64_t(blockIdx.x) * kBlock + threadIdx.x,
-          threads = int64_t(gridDim.x) * kBlock;
+  unsigned groups = unsigned(s.filters) / kFilters, threads = gridDim.x * kBlock;
+  unsigned thread = blockIdx.x * kBlock + threadIdx.x;
   int filter = int(thread % groups) * kFilters;
   if (thread >= threads / groups * groups) return;  // a whole number of pixels at a time
   float taps[kTaps][kFilters], bias[kFilters] = {};
@@ -79,8 +81,8 @@ __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectCon
 #pragma unroll
     for (int f = 0; f < kFilters; ++f)
       bias[f] = to_float(static_cast<const T*>(c.bias)[filter + f]);
-  int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
-  for (int64_t pixel = thread / groups; pixel < pixels; pixel += threads / groups) {
+  unsigned pixels = unsigned(s.batch) * unsigned(s.out_height) * unsigned(s.out_width);
+  for (unsigned pixel = thread / groups; pixel < pixels; pixel += threads / groups) {
     float window[kTaps], sums[kFilters];
     load_window(s, static_cast<const T*>(c.x), pixel, window);
 #pragma unroll
@@ -90,7 +92,7 @@ __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectCon
       for (int tap = 0; tap < kTaps; ++tap) sums[f] += window[tap] * taps[tap][f];
       if (c.relu && sums[f] < 0) sums[f] = 0;
     }
-    int64_t at = pixel * s.filters + filter;
+    int64_t at = int64_t(pixel) * s.filters + filter;
     if (c.wide)
 #pragma unroll
       for (int f = 0; f < kFilters; ++f) static_cast<float*>(c.out)[at + f] = sums[f];
@@ -103,32 +105,119 @@ __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectCon
   }
 }
 
+// The sixteen pixels under a pooled pixel's four kernels.
+template <class T>
+__device__ inline void load_pooled_window(const ConvShape& s, const T* x, unsigned pixel,
+                                          float (*window)[4]) {
+  unsigned wide = unsigned(s.out_width) / 2, high = unsigned(s.out_height) / 2;
+  unsigned column = pixel % wide, row = pixel / wide;
+  const T* image = x + int64_t(row / high) * s.height * s.width;
+  const T* corner = image + (row % high) * 2 * unsigned(s.width) + column * 2;
+#pragma unroll
+  for (int r = 0; r < 4; ++r)
+#pragma unroll
+    for (int q = 0; q < 4; ++q) window[r][q] = to_float(corner[r * s.width + q]);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) pooled_stem(const __grid_constant__ DirectConv c) {
+  const ConvShape& s = c.shape;
+  unsigned groups = unsigned(s.filters) / kFilters, threads = gridDim.x * kBlock;
+  unsigned thread = blockIdx.x * kBlock + threadIdx.x;
+  int filter = int(thread % groups) * kFilters;
+  if (thread >= threads / groups * groups) return;
+  float taps[kTaps][kFilters], bias[kFilters] = {};
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f)
+      taps[tap][f] = to_float(static_cast<const T*>(c.w)[tap * s.filters + filter + f]);
+  if (c.bias != nullptr)
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f)
+      bias[f] = to_float(static_cast<const T*>(c.bias)[filter + f]);
+  unsigned pixels = unsigned(s.batch) * unsigned(s.out_height / 2) * unsigned(s.out_width / 2);
+  for (unsigned pixel = thread / groups; pixel < pixels; pixel += threads / groups) {
+    float window[4][4], best[kFilters];
+    Pack<uint8_t, kFilters> places;
+    load_pooled_window(s, static_cast<const T*>(c.x), pixel, window);
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) {
+      int place = 0;
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        float sum = bias[f];
+#pragma unroll
+        for (int tap = 0; tap < kTaps; ++tap)
+          sum += window[q / 2 + tap / 3][q % 2 + tap % 3] * taps[tap][f];
+        // As two ops would: what is compared has been rounded.
+        sum = to_float(from_float<T>(sum < 0 ? 0 : sum));
+        if (q == 0 || sum > best[f]) {
+          best[f] = sum;
+          place = q;
+        }
+      }
+      places.at[f] = uint8_t(best[f] > 0 ? place : place | kStopped);
+    }
+    int64_t at = int64_t(pixel) * s.filters + filter;
+    if constexpr (sizeof(T) == 2)
+      store_floats<kFilters>(best, static_cast<T*>(c.out) + at);
+    else
+#pragma unroll
+      for (int f = 0; f < kFilters; f += 4)
+        store_floats<4>(best + f, static_cast<T*>(c.out) + at + f);
+    *reinterpret_cast<Pack<uint8_t, kFilters>*>(c.places + at) = places;
+  }
+}
+
 // Filters of a block come in slabs of 64: eight threads side by side, 32 pixels at a time. Partials
 // of a block: [ten, filters], the tenth the sum of dy.
-template <class T>
+template <class T, bool Pooled>
 __global__ void __launch_bounds__(kBlock) stem_weight_grad(const __grid_constant__ DirectConv c) {
   constexpr int kAcross = 8, kRows = kBlock / kAcross, kSums = kTaps + 1;
   const ConvShape& s = c.shape;
   int filter = (int(blockIdx.y) * kAcross + int(threadIdx.x) % kAcross) * kFilters;
   bool active = filter < s.filters;
   float sums[kSums][kFilters] = {};
-  int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
+  auto pixels = unsigned(s.batch) * unsigned(s.out_height) * unsigned(s.out_width);
+  if (Pooled) pixels = unsigned(s.batch) * unsigned(s.out_height / 2) * unsigned(s.out_width / 2);
   if (active)
-    for (int64_t pixel = int64_t(blockIdx.x) * kRows + threadIdx.x / kAcross; pixel < pixels;
-         pixel += int64_t(gridDim.x) * kRows) {
-      float window[kTaps], slopes[kFilters];
-      const T* dy = static_cast<const T*>(c.dy) + pixel * s.filters + filter;
+    for (unsigned pixel = blockIdx.x * kRows + threadIdx.x / kAcross; pixel < pixels;
+         pixel += gridDim.x * kRows) {
+      float slopes[kFilters];
+      int64_t at = int64_t(pixel) * s.filters + filter;
+      const T* dy = static_cast<const T*>(c.dy) + at;
       if constexpr (sizeof(T) == 2)
         load_floats<kFilters>(dy, slopes);
       else
 #pragma unroll
         for (int f = 0; f < kFilters; f += 4) load_floats<4>(dy + f, slopes + f);
-      load_window(s, static_cast<const T*>(c.x), pixel, window);
+      if constexpr (Pooled) {
+        Pack<uint8_t, kFilters> places =
+            *reinterpret_cast<const Pack<uint8_t, kFilters>*>(c.places + at);
+        float window[4][4];
+        load_pooled_window(s, static_cast<const T*>(c.x), pixel, window);
 #pragma unroll
-      for (int f = 0; f < kFilters; ++f) {
+        for (int f = 0; f < kFilters; ++f) {
+          if (places.at[f] >= kStopped) slopes[f] = 0;
+          sums[kTaps][f] += slopes[f];
 #pragma unroll
-        for (int tap = 0; tap < kTaps; ++tap) sums[tap][f] += window[tap] * slopes[f];
-        sums[kTaps][f] += slopes[f];
+          for (int q = 0; q < 4; ++q) {
+            float slope = places.at[f] == q ? slopes[f] : 0;
+#pragma unroll
+            for (int tap = 0; tap < kTaps; ++tap)
+              sums[tap][f] += window[q / 2 + tap / 3][q % 2 + tap % 3] * slope;
+          }
+        }
+      } else {
+        float window[kTaps];
+        load_window(s, static_cast<const T*>(c.x), pixel, window);
+#pragma unroll
+        for (int f = 0; f < kFilters; ++f) {
+#pragma unroll
+          for (int tap = 0; tap < kTaps; ++tap) sums[tap][f] += window[tap] * slopes[f];
+          sums[kTaps][f] += slopes[f];
+        }
       }
     }
   __shared__ float parts[kBlock / 32][kAcross * kFilters];
@@ -258,7 +347,108 @@ __global__ void add_partials(const float* partials, int64_t count, int splits, T
   out[at] = from_float<T>(total);
 }
 
+// --- folding ---
+
+// A thread writes eight channels of a folded pixel.
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    fold_image(const ConvShape s, const ConvShape f, const T* x, T* folded) {
+  unsigned groups = unsigned(f.channels) / 8;
+  unsigned total = unsigned(f.batch) * unsigned(f.height) * unsigned(f.width) * groups;
+  for (unsigned item = blockIdx.x * kBlock + threadIdx.x; item < total;
+       item += gridDim.x * kBlock) {
+    unsigned pixel = item / groups;
+    int first = int(item % groups) * 8;
+    int column = int(pixel % unsigned(f.width)), row = int(pixel / unsigned(f.width));
+    int b = row / f.height;
+    row %= f.height;
+    Pack<T, 8> values;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      int which = (first + i) / s.channels, channel = (first + i) % s.channels;
+      int in_row = 2 * row + which / 2 - s.top, in_column = 2 * column + which % 2 - s.left;
+      bool inside =
+          which < 4 && in_row >= 0 && in_row < s.height && in_column >= 0 && in_column < s.width;
+      values.at[i] =
+          inside
+              ? x[((int64_t(b) * s.height + in_row) * s.width + in_column) * s.channels + channel]
+              : from_float<T>(0);
+    }
+    *reinterpret_cast<Pack<T, 8>*>(folded + int64_t(item) * 8) = values;
+  }
+}
+
+// One thread a number of the folded kernel.
+template <class T, bool Back>
+__global__ void fold_kernel(const ConvShape s, const ConvShape f, const T* from, T* to) {
+  int item = int(blockIdx.x) * kBlock + int(threadIdx.x);
+  if (item >= f.filters * f.kernel_y * f.kernel_x * f.channels) return;
+  int place = item % f.channels, which = place / s.channels, channel = place % s.channels;
+  int rest = item / f.channels;
+  int kx = 2 * (rest % f.kernel_x) + which % 2;
+  rest /= f.kernel_x;
+  int ky = 2 * (rest % f.kernel_y) + which / 2, filter = rest / f.kernel_y;
+  bool exists = which < 4 && ky < s.kernel_y && kx < s.kernel_x;
+  int64_t at = (int64_t(ky * s.kernel_x + kx) * s.channels + channel) * s.filters + filter;
+  if constexpr (Back) {
+    if (exists) to[at] = from[item];
+  } else {
+    to[item] = exists ? from[at] : from_float<T>(0);
+  }
+}
+
 }  // namespace
+
+bool can_fold(const ConvShape& s, DType dtype) {
+  return dtype != DType::float32 && s.groups == 1 && s.channels <= 4 && s.channels > 1 &&
+         s.stride_y == 2 && s.stride_x == 2 && s.dilation_y == 1 && s.dilation_x == 1 &&
+         s.kernel_y > 1 && s.kernel_x > 1 && s.filters % 8 == 0;
+}
+
+ConvShape folded_shape(const ConvShape& shape) {
+  ConvShape f = shape;
+  f.kernel_y = (shape.kernel_y + 1) / 2;
+  f.kernel_x = (shape.kernel_x + 1) / 2;
+  f.height = shape.out_height + f.kernel_y - 1;
+  f.width = shape.out_width + f.kernel_x - 1;
+  f.channels = (4 * shape.channels + 7) / 8 * 8;
+  f.stride_y = f.stride_x = 1;
+  f.top = f.bottom = f.left = f.right = 0;
+  return f;
+}
+
+void run_fold_image(const ConvShape& shape, DType dtype, const void* x, void* folded,
+                    cudaStream_t stream) {
+  ConvShape f = folded_shape(shape);
+  int64_t items = int64_t(f.batch) * f.height * f.width * f.channels / 8;
+  visit_float(dtype, [&]<class T>(T) {
+    fold_image<<<blocks_for(items, kBlock, 132 * 64), kBlock, 0, stream>>>(
+        shape, f, static_cast<const T*>(x), static_cast<T*>(folded));
+  });
+  check_launch("fold_image");
+}
+
+void run_fold_kernel(const ConvShape& shape, DType dtype, const void* w, void* folded,
+                     cudaStream_t stream) {
+  ConvShape f = folded_shape(shape);
+  int64_t items = int64_t(f.filters) * f.kernel_y * f.kernel_x * f.channels;
+  visit_float(dtype, [&]<class T>(T) {
+    fold_kernel<T, false><<<blocks_for(items, kBlock), kBlock, 0, stream>>>(
+        shape, f, static_cast<const T*>(w), static_cast<T*>(folded));
+  });
+  check_launch("fold_kernel");
+}
+
+void run_unfold_kernel(const ConvShape& shape, DType dtype, const void* folded, void* w,
+                       cudaStream_t stream) {
+  ConvShape f = folded_shape(shape);
+  int64_t items = int64_t(f.filters) * f.kernel_y * f.kernel_x * f.channels;
+  visit_float(dtype, [&]<class T>(T) {
+    fold_kernel<T, true><<<blocks_for(items, kBlock), kBlock, 0, stream>>>(
+        shape, f, static_cast<const T*>(folded), static_cast<T*>(w));
+  });
+  check_launch("unfold_kernel");
+}
 
 void run_direct_conv(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
@@ -266,6 +456,12 @@ void run_direct_conv(const DirectConv& call, cudaStream_t stream) {
   if (total == 0) return;
   if (is_stem(s, call.dtype)) {
     int64_t threads = total / kFilters;
+    if (call.pooled) {
+      visit_float(call.dtype, [&]<class T>(T) {
+        pooled_stem<T><<<blocks_for(threads / 4, kBlock, 132 * 8), kBlock, 0, stream>>>(call);
+      });
+      return check_launch("pooled_stem");
+    }
     visit_float(call.dtype, [&]<class T>(T) {
       stem<T><<<blocks_for(threads, kBlock * 2, 132 * 8), kBlock, 0, stream>>>(call);
     });
@@ -300,7 +496,14 @@ int direct_conv_splits(const ConvShape& s) {
 
 bool is_stem(const ConvShape& s, DType) {
   return s.channels == 1 && s.groups == 1 && s.kernel_y == 3 && s.kernel_x == 3 &&
-         s.filters % kFilters == 0 && s.filters / kFilters <= kBlock;
+         s.filters % kFilters == 0 && s.filters / kFilters <= kBlock &&
+         int64_t(s.batch) * s.out_height * s.out_width < int64_t(1) << 31;
+}
+
+bool is_pooled_stem(const ConvShape& s, DType dtype) {
+  return is_stem(s, dtype) && s.stride_y == 1 && s.stride_x == 1 && s.dilation_y == 1 &&
+         s.dilation_x == 1 && s.top + s.bottom + s.left + s.right == 0 && s.out_height > 1 &&
+         s.out_width > 1;
 }
 
 size_t direct_conv_partial_bytes(const ConvShape& s, DType dtype) {
@@ -316,8 +519,11 @@ void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream) {
   if (is_stem(s, call.dtype)) {
     int blocks = stem_blocks(s);
     visit_float(call.dtype, [&]<class T>(T) {
-      stem_weight_grad<T>
-          <<<dim3(unsigned(blocks), blocks_for(s.filters, 64)), kBlock, 0, stream>>>(call);
+      dim3 grid(unsigned(blocks), blocks_for(s.filters, 64));
+      if (call.pooled)
+        stem_weight_grad<T, true><<<grid, kBlock, 0, stream>>>(call);
+      else
+        stem_weight_grad<T, false><<<grid, kBlock, 0, stream>>>(call);
       add_stem_partials<T>
           <<<blocks_for((kTaps + 1) * s.filters, kBlock / 32), kBlock, 0, stream>>>(call, blocks);
     });

@@ -19,8 +19,7 @@ __device__ inline Pack<T, N> load_pack(const T* from) {
 
 // --- sums over rows ---
 
-// Masked: gradients count only where y > 0.
-template <ColumnSums What, bool Masked, class T, int N>
+template <ColumnSums What, ReluMask Mask, class T, int N>
 __global__ void __launch_bounds__(kSumThreads, 1)
     column_sums(const __grid_constant__ ColumnCall c) {
   constexpr int kSums = What == ColumnSums::sum ? 1 : 2;
@@ -34,13 +33,17 @@ __global__ void __launch_bounds__(kSumThreads, 1)
   const T *x = static_cast<const T*>(c.x), *dy = static_cast<const T*>(c.dy),
           *y = static_cast<const T*>(c.y);
 
-  float sums[kSums][N] = {}, shift[N] = {}, rstd[N] = {};
+  float sums[kSums][N] = {}, shift[N] = {}, rstd[N] = {}, scale[N] = {}, beta[N] = {};
   if (active && What == ColumnSums::statistics) load_floats<N>(x + channel, shift);
   if (active && kGradients)
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       shift[i] = c.mean[channel + i];
       rstd[i] = 1 / sqrtf(c.variance[channel + i] + c.epsilon);
+      if constexpr (Mask == ReluMask::from_x) {
+        scale[i] = c.gamma[channel + i] * rstd[i];
+        beta[i] = c.beta[channel + i];
+      }
     }
   const int64_t step = int64_t(gridDim.y) * height;
   auto add = [&](const Pack<T, N>& value, const Pack<T, N>& slope_pack, const Pack<T, N>& output) {
@@ -55,7 +58,8 @@ __global__ void __launch_bounds__(kSumThreads, 1)
         sums[1][i] += v * v;
       } else {
         float slope = to_float(slope_pack.at[i]);
-        if (Masked && !(to_float(output.at[i]) > 0)) slope = 0;
+        if (Mask == ReluMask::from_y && !(to_float(output.at[i]) > 0)) slope = 0;
+        if (Mask == ReluMask::from_x && !((v - shift[i]) * scale[i] + beta[i] > 0)) slope = 0;
         sums[0][i] += slope;
         sums[1][i] += slope * ((v - shift[i]) * rstd[i]);
       }
@@ -70,7 +74,7 @@ __global__ void __launch_bounds__(kSumThreads, 1)
         int64_t at = (row + u * step) * c.channels + channel;
         values[u] = load_pack<T, N>(x + at);
         if constexpr (kGradients) slopes[u] = load_pack<T, N>(dy + at);
-        if constexpr (Masked) outputs[u] = load_pack<T, N>(y + at);
+        if constexpr (Mask == ReluMask::from_y) outputs[u] = load_pack<T, N>(y + at);
       }
 #pragma unroll
       for (int u = 0; u < kRows; ++u) add(values[u], slopes[u], outputs[u]);
@@ -79,7 +83,7 @@ __global__ void __launch_bounds__(kSumThreads, 1)
       int64_t at = row * c.channels + channel;
       Pack<T, N> value = load_pack<T, N>(x + at), slope{}, output{};
       if constexpr (kGradients) slope = load_pack<T, N>(dy + at);
-      if constexpr (Masked) output = load_pack<T, N>(y + at);
+      if constexpr (Mask == ReluMask::from_y) output = load_pack<T, N>(y + at);
       add(value, slope, output);
     }
   }
@@ -152,16 +156,22 @@ void launch_sums(const ColumnCall& call, cudaStream_t stream) {
   dim3 grid(call.plan.slabs, call.plan.splits);
   switch (call.what) {
     case ColumnSums::statistics:
-      column_sums<ColumnSums::statistics, false, T, N><<<grid, kSumThreads, 0, stream>>>(call);
-      break;
-    case ColumnSums::gradients:
-      if (call.y != nullptr)
-        column_sums<ColumnSums::gradients, true, T, N><<<grid, kSumThreads, 0, stream>>>(call);
-      else
-        column_sums<ColumnSums::gradients, false, T, N><<<grid, kSumThreads, 0, stream>>>(call);
+      column_sums<ColumnSums::statistics, ReluMask::none, T, N>
+          <<<grid, kSumThreads, 0, stream>>>(call);
       break;
     case ColumnSums::sum:
-      column_sums<ColumnSums::sum, false, T, N><<<grid, kSumThreads, 0, stream>>>(call);
+      column_sums<ColumnSums::sum, ReluMask::none, T, N><<<grid, kSumThreads, 0, stream>>>(call);
+      break;
+    case ColumnSums::gradients:
+      if (call.mask == ReluMask::from_x)
+        column_sums<ColumnSums::gradients, ReluMask::from_x, T, N>
+            <<<grid, kSumThreads, 0, stream>>>(call);
+      else if (call.mask == ReluMask::from_y)
+        column_sums<ColumnSums::gradients, ReluMask::from_y, T, N>
+            <<<grid, kSumThreads, 0, stream>>>(call);
+      else
+        column_sums<ColumnSums::gradients, ReluMask::none, T, N>
+            <<<grid, kSumThreads, 0, stream>>>(call);
       break;
   }
   check_launch("column_sums");
@@ -235,7 +245,7 @@ __global__ void __launch_bounds__(kBlock)
       });
 }
 
-template <class T, int N, bool Masked>
+template <class T, int N, ReluMask Mask>
 __global__ void __launch_bounds__(kBlock)
     norm_input_grad(const __grid_constant__ NormInputGrad c, int columns) {
   const int64_t channel = (int64_t(blockIdx.x) * columns + threadIdx.x % columns) * N;
@@ -243,7 +253,7 @@ __global__ void __launch_bounds__(kBlock)
   const T *x = static_cast<const T*>(c.x), *dy = static_cast<const T*>(c.dy),
           *y = static_cast<const T*>(c.y);
   T* dx = static_cast<T*>(c.dx);
-  float mean[N], scale[N], sum[N], product[N];
+  float mean[N], scale[N], sum[N], product[N], beta[N];
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     float rstd = 1 / sqrtf(c.variance[channel + i] + c.epsilon);
@@ -251,6 +261,7 @@ __global__ void __launch_bounds__(kBlock)
     scale[i] = c.gamma[channel + i] * rstd;
     sum[i] = c.dbeta[channel + i] / float(c.rows);
     product[i] = c.dgamma[channel + i] * rstd / float(c.rows);
+    beta[i] = Mask == ReluMask::from_x ? c.beta[channel + i] : 0;
   }
   Pack<T, N> values[kUnroll], slopes[kUnroll], outputs[kUnroll];
   for_rows(
@@ -258,15 +269,17 @@ __global__ void __launch_bounds__(kBlock)
       [&](int u, int64_t row) {
         values[u] = load_pack<T, N>(x + row * c.channels + channel);
         slopes[u] = load_pack<T, N>(dy + row * c.channels + channel);
-        if constexpr (Masked) outputs[u] = load_pack<T, N>(y + row * c.channels + channel);
+        if constexpr (Mask == ReluMask::from_y)
+          outputs[u] = load_pack<T, N>(y + row * c.channels + channel);
       },
       [&](int u, int64_t row) {
         float results[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) {
           float slope = to_float(slopes[u].at[i]);
-          if (Masked && !(to_float(outputs[u].at[i]) > 0)) slope = 0;
           float moved = to_float(values[u].at[i]) - mean[i];
+          if (Mask == ReluMask::from_y && !(to_float(outputs[u].at[i]) > 0)) slope = 0;
+          if (Mask == ReluMask::from_x && !(moved * scale[i] + beta[i] > 0)) slope = 0;
           results[i] = scale[i] * (slope - (sum[i] + moved * product[i]));
         }
         store_floats<N>(results, dx + row * c.channels + channel);
@@ -402,10 +415,13 @@ void run_norm_apply(const NormApply& call, cudaStream_t stream) {
 void run_norm_input_grad(const NormInputGrad& call, cudaStream_t stream) {
   with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
     Tiling at = tile(call.rows, call.channels, N::value);
-    if (call.y != nullptr)
-      norm_input_grad<T, N::value, true><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+    constexpr int kN = N::value;
+    if (call.mask == ReluMask::from_x)
+      norm_input_grad<T, kN, ReluMask::from_x><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+    else if (call.mask == ReluMask::from_y)
+      norm_input_grad<T, kN, ReluMask::from_y><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
     else
-      norm_input_grad<T, N::value, false><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
+      norm_input_grad<T, kN, ReluMask::none><<<at.grid, kBlock, 0, stream>>>(call, at.columns);
   });
   check_launch("norm_input_grad");
 }

@@ -20,9 +20,13 @@ struct ColumnPlan {
 };
 ColumnPlan plan_columns(DType dtype, int64_t rows, int64_t channels);
 
+// Where a gradient counts that comes through relu: everywhere, where y > 0, or where gamma and beta
+// say that y was: that reads one tensor less.
+enum class ReluMask : uint8_t { none, from_y, from_x };
+
 enum class ColumnSums : uint8_t {
   statistics,  // x → out: mean, second_out: variance
-  gradients,   // dy (only where y > 0, if y is given), x, mean, variance → dbeta, dgamma
+  gradients,   // dy (only where y > 0, if that is asked for), x, mean, variance → dbeta, dgamma
   sum,         // x → out, in x's dtype
 };
 
@@ -33,6 +37,8 @@ struct ColumnCall {
   ColumnPlan plan;
   const void *x = nullptr, *dy = nullptr, *y = nullptr;
   const float *mean = nullptr, *variance = nullptr;
+  ReluMask mask = ReluMask::none;
+  const float *gamma = nullptr, *beta = nullptr;  // for the mask
   float epsilon = 0;
   void* out = nullptr;
   float* second_out = nullptr;
@@ -53,13 +59,15 @@ struct NormApply {
 };
 void run_norm_apply(const NormApply& call, cudaStream_t stream);
 
-// dx of batch norm from the sums; dy counts only where y > 0, if y is given.
+// dx of batch norm from the sums.
 struct NormInputGrad {
   DType dtype = DType::float32;
   int64_t rows = 0, channels = 0;
   const void *dy = nullptr, *x = nullptr, *y = nullptr;
   const float *mean = nullptr, *variance = nullptr, *gamma = nullptr;
   const float *dgamma = nullptr, *dbeta = nullptr;
+  ReluMask mask = ReluMask::none;
+  const float* beta = nullptr;  // for the mask
   float epsilon = 0;
   void* dx = nullptr;
 };

@@ -120,13 +120,15 @@ __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolCall 
   constexpr bool kForward = What == Pool::max || What == Pool::average;
   int height = kForward ? c.out_height : c.height, width = kForward ? c.out_width : c.width;
   int groups = c.channels / N;
-  int64_t total = int64_t(c.batch) * height * width * groups;
-  for (int64_t item = int64_t(blockIdx.x) * kBlock + threadIdx.x; item < total;
-       item += int64_t(gridDim.x) * kBlock) {
-    int channel = int(item % groups) * N;
-    int64_t pixel = item / groups;
-    int column = int(pixel % width), row = int(pixel / width % height);
-    int b = int(pixel / width / height);
+  // Divisions of 64 bits would cost more than the pooling.
+  auto total = unsigned(int64_t(c.batch) * height * width * groups);
+  for (unsigned item = blockIdx.x * kBlock + threadIdx.x; item < total;
+       item += gridDim.x * kBlock) {
+    int channel = int(item % unsigned(groups)) * N;
+    unsigned pixel = item / unsigned(groups);
+    int column = int(pixel % unsigned(width)), row = int(pixel / unsigned(width));
+    int b = row / height;
+    row %= height;
     float result[N];
     if constexpr (kForward) {
       Pack<uint8_t, N> places{};
@@ -135,17 +137,19 @@ __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolCall 
 #pragma unroll
         for (int i = 0; i < N; ++i)
           if (!(result[i] > 0)) places.at[i] |= PoolCall::kNotPositive;
-        *reinterpret_cast<Pack<uint8_t, N>*>(c.places + item * N) = places;
+        *reinterpret_cast<Pack<uint8_t, N>*>(c.places + int64_t(item) * N) = places;
       }
     } else
       pool_backward<T, N>(c, What, b, row, column, channel, result);
-    store_floats<N>(result, static_cast<T*>(c.out) + item * N);
+    store_floats<N>(result, static_cast<T*>(c.out) + int64_t(item) * N);
   }
 }
 
 template <Pool What>
 void launch(const PoolCall& call, int64_t pixels, cudaStream_t stream) {
   if (pixels * call.channels == 0) return;
+  if (pixels * call.channels >= int64_t(1) << 31)
+    throw CudaError("pooling: more than 2^31 elements; a smaller batch would do");
   visit_float(call.dtype, [&]<class T>(T) {
     if (call.channels % kLanes<T> == 0)
       pool<T, kLanes<T>, What>

@@ -6,7 +6,7 @@ namespace stoker::cuda {
 
 namespace {
 
-constexpr int64_t kChunk = 4096;  // elements of a block
+constexpr int64_t kChunk = 1024;  // elements of a block
 
 __device__ inline int find_item(const int* first_block, int count, int block) {
   int low = 0, high = count;
@@ -28,20 +28,13 @@ __device__ inline float gradient_at(const UpdateItem& item, int64_t at) {
   }
 }
 
-__device__ inline float& moment(const UpdateItem& item, int which, int64_t at) {
-  return static_cast<float*>(item.moments[which])[at];
-}
-__device__ inline float& moment_out(const UpdateItem& item, int which, int64_t at) {
-  return static_cast<float*>(item.moment_outs[which])[at];
-}
-
 struct Common {
   float lr, scale, rate;  // rate: adam's corrected learning rate
 };
 
-__device__ float next_value(const UpdateList& c, const UpdateItem& item, const Common& common,
-                            int64_t at) {
-  float p = static_cast<const float*>(item.p)[at], g = gradient_at(item, at);
+// p after one step; moments are changed in place.
+__device__ inline float next_value(const UpdateList& c, const Common& common, float p, float g,
+                                   float* moments) {
   if (c.rule == UpdateRule::moving_average) return p * c.momentum + g * (1 - c.momentum);
   p -= common.lr * c.weight_decay * p;
   g *= common.scale;
@@ -49,57 +42,81 @@ __device__ float next_value(const UpdateList& c, const UpdateItem& item, const C
   if (c.rule == UpdateRule::sgd) {
     float step = -common.lr * g;
     if (c.momentum > 0) {
-      float m = c.momentum * moment(item, 0, at) + step;
-      moment_out(item, 0, at) = m;
-      step = c.nesterov ? c.momentum * m + step : m;
+      moments[0] = c.momentum * moments[0] + step;
+      step = c.nesterov ? c.momentum * moments[0] + step : moments[0];
     }
     return p + step;
   }
   if (c.rule == UpdateRule::adam) {
-    float m = moment(item, 0, at), v = moment(item, 1, at);
-    m += (g - m) * float(1 - c.beta_1);
-    v += (g * g - v) * float(1 - c.beta_2);
-    moment_out(item, 0, at) = m;
-    moment_out(item, 1, at) = v;
-    if (c.amsgrad) moment_out(item, 2, at) = v = fmaxf(moment(item, 2, at), v);
-    return p - common.rate * m / (sqrtf(v) + c.epsilon);
+    moments[0] += (g - moments[0]) * float(1 - c.beta_1);
+    moments[1] += (g * g - moments[1]) * float(1 - c.beta_2);
+    float v = moments[1];
+    if (c.amsgrad) v = moments[2] = fmaxf(moments[2], v);
+    return p - common.rate * moments[0] / (sqrtf(v) + c.epsilon);
   }
-  float v = c.rho * moment(item, 0, at) + (1 - c.rho) * g * g;
-  moment_out(item, 0, at) = v;
-  float denominator = v + c.epsilon;
-  int next = 1;
+  moments[0] = c.rho * moments[0] + (1 - c.rho) * g * g;
+  float denominator = moments[0] + c.epsilon;
+  float* momentum = moments + 1;
   if (c.centered) {
-    float mean = c.rho * moment(item, 1, at) + (1 - c.rho) * g;
-    moment_out(item, next++, at) = mean;
-    denominator -= mean * mean;
+    moments[1] = c.rho * moments[1] + (1 - c.rho) * g;
+    denominator -= moments[1] * moments[1];
+    ++momentum;
   }
   float step = common.lr * g / sqrtf(denominator);
-  if (c.momentum > 0) {
-    step += c.momentum * moment(item, next, at);
-    moment_out(item, next, at) = step;
-  }
+  if (c.momentum > 0) *momentum = step += c.momentum * *momentum;
   return p - step;
+}
+
+// N elements from `at` on: everything is read before anything is written, so that reads overlap.
+template <int N>
+__device__ void update_elements(const UpdateList& c, const UpdateItem& item, const Common& common,
+                                int64_t at) {
+  constexpr int kMoments = UpdateItem::kMoments;
+  float p[N], g[N], m[kMoments][N] = {};
+  load_floats<N>(static_cast<const float*>(item.p) + at, p);
+  if (item.gradient_dtype == DType::float32)
+    load_floats<N>(static_cast<const float*>(item.g) + at, g);
+  else if (item.gradient_dtype == DType::float16)
+    load_floats<N>(static_cast<const Half*>(item.g) + at, g);
+  else
+    load_floats<N>(static_cast<const Bfloat*>(item.g) + at, g);
+#pragma unroll
+  for (int k = 0; k < kMoments; ++k)
+    if (item.moments[k] != nullptr)
+      load_floats<N>(static_cast<const float*>(item.moments[k]) + at, m[k]);
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    float moments[kMoments] = {m[0][i], m[1][i], m[2][i]};
+    p[i] = next_value(c, common, p[i], g[i], moments);
+#pragma unroll
+    for (int k = 0; k < kMoments; ++k) m[k][i] = moments[k];
+  }
+  store_floats<N>(p, static_cast<float*>(item.out) + at);
+#pragma unroll
+  for (int k = 0; k < kMoments; ++k)
+    if (item.moments[k] != nullptr)
+      store_floats<N>(m[k], static_cast<float*>(item.moment_outs[k]) + at);
 }
 
 __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ UpdateList c) {
   if (c.enabled != nullptr && *c.enabled == 0) return;
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
-  __shared__ float rate;
   Common common{c.lr != nullptr ? *c.lr : 0,
                 c.scales != nullptr ? c.scales[c.first_number + which] : 1, 0};
   if (c.rule == UpdateRule::adam) {
-    if (threadIdx.x == 0) {
-      double t = double(*c.iterations + 1);
-      rate = float(double(common.lr) * sqrt(1 - pow(c.beta_2, t)) / (1 - pow(c.beta_1, t)));
-    }
-    __syncthreads();
-    common.rate = rate;
+    // 1 - βᵗ as -expm1(t log β), which keeps its digits in float32.
+    auto t = float(*c.iterations + 1);
+    common.rate = common.lr * sqrtf(-expm1f(t * c.log_beta_2)) / -expm1f(t * c.log_beta_1);
   }
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
   int64_t end = min(begin + kChunk, item.elements);
-  for (int64_t at = begin + threadIdx.x; at < end; at += kBlock)
-    static_cast<float*>(item.out)[at] = next_value(c, item, common, at);
+  for (int64_t at = begin + threadIdx.x * 4; at < end; at += kBlock * 4) {
+    if (at + 4 <= end)
+      update_elements<4>(c, item, common, at);
+    else
+      for (int64_t rest = at; rest < end; ++rest) update_elements<1>(c, item, common, rest);
+  }
 }
 
 __global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ UpdateList c) {

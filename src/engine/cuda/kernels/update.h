@@ -35,6 +35,7 @@ struct UpdateList {
   const int* enabled = nullptr;  // if not null and 0 there: nothing happens
   float momentum = 0, weight_decay = 0, clip_value = 0, epsilon = 0, rho = 0;
   double beta_1 = 0, beta_2 = 0;
+  float log_beta_1 = 0, log_beta_2 = 0;
   bool nesterov = false, amsgrad = false, centered = false;
   double* sums = nullptr;  // squares: one a block
 

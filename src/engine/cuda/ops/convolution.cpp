@@ -1,6 +1,8 @@
 // conv2d and its gradients: cuDNN where it has a plan, own kernels elsewhere. cuDNN's kernels want
 // even padding and, in sixteen bits, channels in multiples of eight; what is not so is copied into
 // shape first.
+#include <array>
+
 #include "engine/cuda/kernels/norm.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/ops/op_builders.h"
@@ -102,6 +104,26 @@ int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& frame
   return to;
 }
 
+// x with its 2×2 blocks folded into channels; forward and weight gradient share it.
+int folded_image(Builder& b, int value, const ConvShape& own, DType dtype) {
+  ConvShape folded = folded_shape(own);
+  std::array<int, 7> key = {value,    own.kernel_y,   own.kernel_x, own.top,
+                            own.left, own.out_height, own.out_width};
+  auto [known, is_new] = b.folded_images().try_emplace(key, -1);
+  if (!is_new) return known->second;
+  int x = b.input(value), to = b.scratch(image_bytes(folded, dtype));
+  known->second = to;
+  b.emit({"own:fold", {x}, {to}, "fold"}, [own, dtype](const Launch& at) {
+    run_fold_image(own, dtype, at.get(0), at.get(1), at.stream);
+  });
+  return to;
+}
+
+size_t kernel_bytes(const ConvShape& s, DType dtype) {
+  return size_t(s.filters) * size_t(s.kernel_y) * size_t(s.kernel_x) *
+         size_t(s.channels / s.groups) * size_of(dtype);
+}
+
 std::shared_ptr<const ConvPlan> find_plan(Builder& b, ConvKey key) {
   key.tf32 = b.options().tf32;
   key.deterministic = b.options().deterministic;
@@ -169,13 +191,24 @@ void build_conv2d(Builder& b, const Node& node) {
       shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]), b.shape(node.outputs[0]));
   int y = b.define(node.outputs[0]);
   if (b.shape(node.outputs[0]).elements() == 0) return;
-  ConvShape framed = shape_for_cudnn(own, dtype);
+  bool folds = can_fold(own, dtype);
+  ConvShape framed = folds ? folded_shape(own) : shape_for_cudnn(own, dtype);
   ForwardPlan found;
   if (!prefers_direct(own, ConvKind::forward)) found = find_forward(b, node, framed);
   if (found.plan == nullptr) return emit_direct(b, node, own, y);
-  int x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
-  int w = b.kernel_for_cudnn(node.inputs[1],
-                             conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
+  int x = -1, w = -1;
+  if (folds) {
+    x = folded_image(b, node.inputs[0], own, dtype);
+    int plain = b.input(node.inputs[1]);
+    w = b.scratch(kernel_bytes(framed, dtype));
+    b.emit({"own:fold", {plain}, {w}, "fold"}, [own, dtype](const Launch& at) {
+      run_fold_kernel(own, dtype, at.get(0), at.get(1), at.stream);
+    });
+  } else {
+    x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
+    w = b.kernel_for_cudnn(node.inputs[1],
+                           conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
+  }
   int bias = node.inputs.size() > 2 ? b.input(node.inputs[2]) : -1;
   int workspace = b.scratch(found.plan->workspace());
   int out = found.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
@@ -255,6 +288,31 @@ void emit_bias_grad(Builder& b, int dy, const Shape& y, int value) {
   });
 }
 
+// The pooled image's gradient → dw [, db]; what pooling and relu stopped is left out on the way.
+void emit_pooled_weight_grad(Builder& b, const Node& node, const Node& pool_grad) {
+  const Shape& x_shape = b.shape(node.inputs[0]);
+  DirectConv call;
+  call.dtype = b.spec(node.inputs[0]).dtype;
+  call.shape = shape_of(node, x_shape, b.shape(node.outputs[0]), b.shape(node.inputs[1]));
+  call.pooled = true;
+  int x = b.input(node.inputs[0]), dy = b.input(pool_grad.inputs[2]);
+  int places = b.attachments().at(pool_grad.inputs[1]);
+  int partials = b.scratch(direct_conv_partial_bytes(call.shape, call.dtype));
+  std::vector<int> writes = {b.define(node.outputs[0]), partials};
+  bool has_bias = node.outputs.size() > 1;
+  if (has_bias) writes.push_back(b.define(node.outputs[1]));
+  b.emit({"own:conv", {x, dy, places}, writes}, [call, has_bias](const Launch& at) {
+    DirectConv bound = call;
+    bound.x = at.get(0);
+    bound.dy = at.get(1);
+    bound.places = at.get<uint8_t>(2);
+    bound.out = at.get(3);
+    bound.partials = at.get<float>(4);
+    bound.bias_out = has_bias ? at.get(5) : nullptr;
+    run_direct_conv_weight_grad(bound, at.stream);
+  });
+}
+
 // x, dy → dw [, db] by own kernels; small images' stems make db on the way.
 void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shape, int x, int dy) {
   DType dtype = b.spec(node.inputs[0]).dtype;
@@ -277,25 +335,59 @@ void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shap
 }
 
 void build_weight_grad(Builder& b, const Node& node) {
+  if (int pool = b.fusion().stems[size_t(b.node_index())]; pool >= 0)
+    return emit_pooled_weight_grad(b, node, b.graph().nodes()[size_t(pool)]);
   DType dtype = b.spec(node.inputs[0]).dtype;
   const Shape& y_shape = b.shape(node.inputs[1]);
   ConvShape own = shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]), y_shape);
-  ConvShape framed = shape_for_cudnn(own, dtype);
-  int x = b.input(node.inputs[0]), dy = b.input(node.inputs[1]);
+  bool folds = can_fold(own, dtype);
+  ConvShape framed = folds ? folded_shape(own) : shape_for_cudnn(own, dtype);
+  int dy = b.input(node.inputs[1]);
   std::shared_ptr<const ConvPlan> plan;
   if (!prefers_direct(own, ConvKind::weight_grad))
     plan = find_plan(b, {.kind = ConvKind::weight_grad, .shape = framed, .dtype = dtype});
-  if (plan == nullptr) return emit_direct_weight_grad(b, node, own, x, dy);
+  if (plan == nullptr) return emit_direct_weight_grad(b, node, own, b.input(node.inputs[0]), dy);
   if (node.outputs.size() > 1) emit_bias_grad(b, dy, y_shape, node.outputs[1]);
-  x = framed_image(b, x, own, framed, dtype);
-  int dw = b.define_from_cudnn(node.outputs[0], framed.channels / framed.groups);
+  int x = folds ? folded_image(b, node.inputs[0], own, dtype)
+                : framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
+  int dw = folds ? b.scratch(kernel_bytes(framed, dtype))
+                 : b.define_from_cudnn(node.outputs[0], framed.channels / framed.groups);
   int workspace = b.scratch(plan->workspace());
   b.emit({plan->name(), {x, dy}, {dw, workspace}}, [plan](const Launch& at) {
     plan->run(at.device, at.get(0), at.get(2), at.get(1), nullptr, at.get(3));
   });
+  if (!folds) return;
+  int plain = b.define(node.outputs[0]);
+  b.emit({"own:fold", {dw}, {plain}, "fold"}, [own, dtype](const Launch& at) {
+    run_unfold_kernel(own, dtype, at.get(0), at.get(1), at.stream);
+  });
 }
 
 }  // namespace
+
+void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool) {
+  DirectConv call;
+  call.dtype = b.spec(conv.inputs[0]).dtype;
+  call.shape =
+      shape_of(conv, b.shape(conv.inputs[0]), b.shape(conv.inputs[1]), b.shape(conv.outputs[0]));
+  call.pooled = true;
+  bool has_bias = conv.inputs.size() > 2;
+  std::vector<int> reads;
+  for (int value : conv.inputs) reads.push_back(b.input(value));
+  int places = b.scratch(size_t(b.shape(pool.outputs[0]).elements()));
+  b.attachments()[pool.outputs[0]] = places;
+  b.emit({"own:conv", reads, {b.define(pool.outputs[0]), places}},
+         [call, has_bias](const Launch& at) {
+           DirectConv bound = call;
+           size_t next = has_bias ? 3 : 2;
+           bound.x = at.get(0);
+           bound.w = at.get(1);
+           bound.bias = has_bias ? at.get(2) : nullptr;
+           bound.out = at.get(next);
+           bound.places = at.get<uint8_t>(next + 1);
+           run_direct_conv(bound, at.stream);
+         });
+}
 
 void add_convolution_builders(OpBuilders& table) {
   table["conv2d"] = {build_conv2d};

@@ -77,55 +77,83 @@ void build_inference(Builder& b, const Node& node) {
              node.outputs[0]);
 }
 
+// The batch norm with relu whose result `y` is, if its beta can still be read: then the mask need
+// not be.
+const Node* masking_norm(const Builder& b, const Node& node) {
+  const Node* norm = b.graph().producer(node.inputs[5]);
+  bool known = norm != nullptr && norm->op->name == "batch_norm" &&
+               norm->outputs[0] == node.inputs[5] && norm->inputs[0] == node.inputs[1] &&
+               norm->outputs[1] == node.inputs[3] && norm->inputs[1] == node.inputs[2];
+  return known && b.graph().producer(norm->inputs[2]) == nullptr ? norm : nullptr;
+}
+
+// The operands of both kernels: dy, x, mean, variance, gamma, then y or beta where there is a mask.
+struct GradOperands {
+  std::vector<int> reads;
+  ReluMask mask = ReluMask::none;
+};
+
+GradOperands grad_operands(Builder& b, const Node& node) {
+  GradOperands found;
+  for (size_t i : {0, 1, 3, 4, 2}) found.reads.push_back(b.input(node.inputs[i]));
+  if (node.inputs.size() <= 5) return found;
+  const Node* norm = masking_norm(b, node);
+  found.mask = norm != nullptr ? ReluMask::from_x : ReluMask::from_y;
+  found.reads.push_back(b.input(norm != nullptr ? norm->inputs[2] : node.inputs[5]));
+  return found;
+}
+
+template <class Call>
+void bind_grad(Call& call, const Launch& at) {
+  call.dy = at.get(0);
+  call.x = at.get(1);
+  call.mean = at.get<const float>(2);
+  call.variance = at.get<const float>(3);
+  call.gamma = at.get<const float>(4);
+  if (call.mask == ReluMask::from_y) call.y = at.get(5);
+  if (call.mask == ReluMask::from_x) call.beta = at.get<const float>(5);
+}
+
 void build_batch_norm_grad(Builder& b, const Node& node) {
   Matrix x(b.shape(node.inputs[1]));
+  GradOperands operands = grad_operands(b, node);
+  size_t next = operands.reads.size();
   ColumnCall sums;
   sums.what = ColumnSums::gradients;
+  sums.mask = operands.mask;
   sums.dtype = b.spec(node.inputs[1]).dtype;
   sums.rows = x.rows;
   sums.channels = x.columns;
   sums.epsilon = float(node.attrs.get<double>("epsilon"));
   sums.plan = plan_columns(sums.dtype, x.rows, x.columns);
-  bool masked = node.inputs.size() > 5;
-  std::vector<int> reads;
-  for (size_t i : {0, 1, 3, 4}) reads.push_back(b.input(node.inputs[i]));  // dy, x, mean, variance
-  if (masked) reads.push_back(b.input(node.inputs[5]));
   int partials = b.scratch(sums.plan.partial_bytes), counters = b.zeroed(sums.plan.counter_bytes);
   int dgamma = b.define(node.outputs[1]), dbeta = b.define(node.outputs[2]);
-  b.emit({"own:columns", reads, {dbeta, dgamma, partials, counters}, "batch_norm_grad_sums"},
-         [sums, masked](const Launch& at) {
-           ColumnCall bound = sums;
-           size_t next = masked ? 5 : 4;
-           bound.dy = at.get(0);
-           bound.x = at.get(1);
-           bound.mean = at.get<const float>(2);
-           bound.variance = at.get<const float>(3);
-           bound.y = masked ? at.get(4) : nullptr;
-           bound.out = at.get(next);
-           bound.second_out = at.get<float>(next + 1);
-           bound.partials = at.get(next + 2);
-           bound.counters = at.get<unsigned>(next + 3);
-           run_column_sums(bound, at.stream);
-         });
+  b.emit(
+      {"own:columns", operands.reads, {dbeta, dgamma, partials, counters}, "batch_norm_grad_sums"},
+      [sums, next](const Launch& at) {
+        ColumnCall bound = sums;
+        bind_grad(bound, at);
+        bound.out = at.get(next);
+        bound.second_out = at.get<float>(next + 1);
+        bound.partials = at.get(next + 2);
+        bound.counters = at.get<unsigned>(next + 3);
+        run_column_sums(bound, at.stream);
+      });
   NormInputGrad call;
+  call.mask = operands.mask;
   call.dtype = sums.dtype;
   call.rows = x.rows;
   call.channels = x.columns;
   call.epsilon = sums.epsilon;
-  reads.insert(reads.end(), {b.input(node.inputs[2]), dgamma, dbeta});
+  std::vector<int> reads = operands.reads;
+  reads.insert(reads.end(), {dgamma, dbeta});
   int dx = b.define_over(node.outputs[0], {reads[0], reads[1]});
-  b.emit({"own:norm", reads, {dx}}, [call, masked](const Launch& at) {
+  b.emit({"own:norm", reads, {dx}}, [call, next](const Launch& at) {
     NormInputGrad bound = call;
-    size_t next = masked ? 5 : 4;
-    bound.dy = at.get(0);
-    bound.x = at.get(1);
-    bound.mean = at.get<const float>(2);
-    bound.variance = at.get<const float>(3);
-    bound.y = masked ? at.get(4) : nullptr;
-    bound.gamma = at.get<const float>(next);
-    bound.dgamma = at.get<const float>(next + 1);
-    bound.dbeta = at.get<const float>(next + 2);
-    bound.dx = at.get(next + 3);
+    bind_grad(bound, at);
+    bound.dgamma = at.get<const float>(next);
+    bound.dbeta = at.get<const float>(next + 1);
+    bound.dx = at.get(next + 2);
     run_norm_input_grad(bound, at.stream);
   });
 }

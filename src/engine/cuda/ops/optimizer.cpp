@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "engine/cuda/kernels/update.h"
 #include "engine/cuda/ops/op_builders.h"
@@ -85,6 +86,8 @@ void build_adam(Builder& b, const Node& node) {
   UpdateList options = common(node, UpdateRule::adam);
   options.beta_1 = node.attrs.get<double>("beta_1");
   options.beta_2 = node.attrs.get<double>("beta_2");
+  options.log_beta_1 = float(std::log(options.beta_1));
+  options.log_beta_2 = float(std::log(options.beta_2));
   options.amsgrad = node.attrs.get_or("amsgrad", false);
   emit_updates(b, node, options, 2, options.amsgrad ? 3 : 2);
 }

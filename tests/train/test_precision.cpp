@@ -1,0 +1,109 @@
+// Mixed precision: what is computed in sixteen bits and what is not, and that it learns all the
+// same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "graph/graph.h"
+#include "train/helpers.h"
+#include "train/program_cache.h"
+
+namespace stoker::test {
+
+namespace {
+
+class Policy {
+ public:
+  explicit Policy(const std::string& policy) : before_(default_context().policy) {
+    set_global_policy(policy);
+  }
+  ~Policy() { default_context().policy = before_; }
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+ private:
+  std::string before_;
+};
+
+TEST(Precision, AnUnknownPolicyIsRefusedByName) {
+  try {
+    set_global_policy("mixed_float8");
+    ADD_FAILURE() << "accepted";
+  } catch (const ValueError& error) {
+    EXPECT_NE(std::string(error.what()).find("mixed_float8"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(default_context().policy, "float32");
+}
+
+TEST(Precision, ProductsTakeTheComputeDtypeAndWeightsStayFloat32) {
+  Graph graph;
+  graph.set_compute_dtype(DType::bfloat16);
+  Graph::Scope scope(graph, "layer");
+  Variable w("w", normal({4, 3}, 1)), b("b", normal({3}, 2));
+  Value x = graph.input("x", {DType::float32, {2, 4}});
+  Value y = ops::matmul(x, w);
+  EXPECT_EQ(y.dtype(), DType::bfloat16);
+  Value biased = y + Value(b);
+  EXPECT_EQ(biased.dtype(), DType::bfloat16) << "a weight follows the activations";
+  EXPECT_EQ((biased + x * ops::sum(x)).dtype(), DType::float32) << "a float32 result does not";
+  Values slopes = gradients(ops::mean(ops::cast(biased, DType::float32)), std::vector{w, b});
+  for (const Value& slope : slopes) EXPECT_EQ(slope.dtype(), DType::float32);
+}
+
+TEST(Precision, ACastThatUndoesAnotherIsLeftOut) {
+  Graph graph;
+  graph.set_compute_dtype(DType::bfloat16);
+  Graph::Scope scope(graph, "layer");
+  Value x = graph.input("x", {DType::bfloat16, {2, 4}});
+  Value wide = ops::cast(x, DType::float32);
+  ops::matmul(wide, Variable("w", normal({4, 3}, 1)));
+  auto casts = std::ranges::count_if(graph.nodes(),
+                                     [](const Node& node) { return node.op->name == "cast"; });
+  EXPECT_EQ(casts, 2) << graph.dump();  // the one above, and that of the weight
+}
+
+class MixedTraining : public DeviceTest {};
+INSTANTIATE_ON_DEVICES(MixedTraining);
+
+TEST_P(MixedTraining, LearnsAsFloat32Does) {
+  std::vector<double> last;
+  for (const char* policy : {"float32", "mixed_bfloat16"}) {
+    Policy mixed(policy);
+    set_seed(3);
+    Sequential model({Dense(16, {.activation = "relu"}), Dense(3, {.activation = "softmax"})});
+    model.compile({.optimizer = Adam({.learning_rate = 0.02}),
+                   .loss = "sparse_categorical_crossentropy",
+                   .metrics = {"accuracy"}});
+    Data data = blobs(96, 5, 3, 11);
+    History history = model.fit(data.x, data.y, {.epochs = 6, .batch_size = 16, .verbose = 0});
+    last.push_back(history["loss"].back());
+    for (const Variable& weight : model.weights()) EXPECT_EQ(weight.dtype(), DType::float32);
+    EXPECT_EQ(model.predict(data.x).dtype(), DType::float32);
+  }
+  EXPECT_LT(last[1], 0.5);
+  EXPECT_NEAR(last[1], last[0], 0.05);
+}
+
+TEST(Precision, ADeviceWithoutSixteenBitsSaysSoOnce) {
+  std::ostringstream said;
+  Context context{.device = "cpu", .policy = "mixed_bfloat16", .out = &said};
+  EXPECT_EQ(compute_dtype_of(context), DType::float32);
+  EXPECT_EQ(compute_dtype_of(context), DType::float32);
+  std::string text = said.str();
+  EXPECT_LE(std::ranges::count(text, '\n'), 1) << text;
+}
+
+TEST(Precision, WithoutAGpuCudaRunsOnTheCpuAndSaysSoOnce) {
+  if (has_cuda()) GTEST_SKIP() << "there is one";
+  std::ostringstream said;
+  Context context{.device = "cuda", .out = &said};
+  EXPECT_EQ(engine_of(context).name(), "cpu");
+  EXPECT_EQ(engine_of(context).name(), "cpu");
+  std::string text = said.str();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+}
+
+}  // namespace
+
+}  // namespace stoker::test
