@@ -67,6 +67,8 @@ class Program {
   // What is known once every run so far has ended: waits for them, and tells of a guard that run()
   // has not told of yet.
   virtual RunStatus status() { return RunStatus::ok; }
+  // How many runs before the next one the failing one was, where run() or status() told of it late.
+  virtual int64_t runs_behind() const { return 0; }
   // A copy of output `index` of the last run; waits for it.
   virtual Tensor output(size_t index) const = 0;
   // Output `index` as a float32 or integer scalar, without allocating; waits for it.

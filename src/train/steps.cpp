@@ -20,7 +20,8 @@ CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorS
 }
 
 [[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs,
-                                  const StepPlace& place) {
+                                  StepPlace place) {
+  if (place.epoch >= 0) place.step -= program.runs_behind();
   std::optional<NonFinite> found = program.find_non_finite(inputs);
   std::string first =
       found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",

@@ -234,6 +234,12 @@ RunStatus CudaProgram::status() {
   return has_guard() && arena_->gate().is_closed() ? RunStatus::skipped_non_finite : RunStatus::ok;
 }
 
+int64_t CudaProgram::runs_behind() const {
+  Gate& gate = arena_->gate();
+  bool mine = has_guard() && gate.is_closed() && *gate.program() == id_;
+  return mine ? runs_ - *gate.run() : 0;
+}
+
 RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
                                  std::vector<int64_t>& nanoseconds) {
   Slot& slot = prepare(inputs);

@@ -38,6 +38,7 @@ class CudaProgram final : public Program {
 
   RunStatus run(std::span<const Tensor> inputs) override;
   RunStatus status() override;
+  int64_t runs_behind() const override;
   Tensor output(size_t index) const override;
   double scalar(size_t index) const override;
   const MemoryReport& memory() const override { return memory_; }
