@@ -1,5 +1,5 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
-#   make demo | test | build | bench | peers | fuzz | format | check | install PREFIX=/usr/local | clean
+#   make demo | test | build | bench | peers | cuda-check | fuzz | format | check | install PREFIX=/usr/local | clean
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
 PRESET ?= release
@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
-.PHONY: setup configure build test demo bench peers fuzz format check install clean
+.PHONY: setup configure build test demo bench peers cuda-check fuzz format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -31,6 +31,15 @@ bench: setup
 	@$(MAKE) --no-print-directory configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target benches
 	@scripts/bench.sh $(BUILD)
+
+# The GPU engine compiled and linked, for one GPU, where there need not be one; then that it says why it cannot run.
+cuda-check: setup
+	@mkdir -p build
+	@cmake -S . -B build/cuda-check -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTOKER_CUDA=ON -DSTOKER_WERROR=ON \
+	  -DCMAKE_CUDA_ARCHITECTURES=90a-real -DSTOKER_EXAMPLES=OFF > build/cuda-check.log 2>&1 || { cat build/cuda-check.log; exit 1; }
+	@cmake --build build/cuda-check --parallel $(JOBS) --target bench_gpu test_engine
+	@build/cuda-check/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*'
+	@build/cuda-check/bin/bench_gpu --check || [ $$? = 77 ]
 
 # The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of half an hour.
 # PEERS: options of bench/peers/peers.py, for example PEERS="--only b,d --mnist DIR --photos DIR".

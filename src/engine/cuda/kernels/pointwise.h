@@ -1,6 +1,6 @@
 // A whole expression of elementwise ops in one kernel: a short program that every thread runs for
 // the elements it owns, with one accumulator and a few temporaries. Everything elementwise goes
-// through it, alone or fused. (Why an interpreter: docs/design/007-pointwise.md.)
+// through it, alone or fused. (Why an interpreter: docs/design/007-gpu-engine.md.)
 #pragma once
 
 #include <cstdint>
