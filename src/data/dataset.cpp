@@ -83,13 +83,11 @@ class DatasetStream final : public BatchStream {
 }  // namespace
 
 Batches Dataset::batches() const {
-  Cardinality count = cardinality();
-  std::optional<int64_t> size = count.infinite() ? std::nullopt : count.count;
   return {[dataset = *this](const WalkOptions& walk) -> std::unique_ptr<BatchStream> {
             return std::make_unique<DatasetStream>(
                 dataset.iterate({.epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1}));
           },
-          size};
+          cardinality().count};
 }
 
 }  // namespace stoker::data

@@ -1,5 +1,6 @@
 #include "train/feed.h"
 
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +11,15 @@ Feed::Feed(std::vector<Tensor> columns, int64_t batch_size, const FeedOptions& o
     : options_(options), arrays_(std::make_unique<ArrayBatches>(std::move(columns), batch_size)) {}
 
 Feed::Feed(const Batches& batches, const FeedOptions& options)
-    : options_(options), batches_(batches) {}
+    : options_(options), batches_(batches) {
+  constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();  // as Cardinality::kInfinite
+  if (!options_.steps && batches_.size() == kEndless)
+    throw ValueError(fmt::format(
+        "{}: the batches have no end (repeat()), so an epoch has none; say how many make one: "
+        "steps_per_epoch for fit, validation_steps for its validation, steps for evaluate and "
+        "predict",
+        options_.action));
+}
 
 std::optional<int64_t> Feed::steps() const {
   if (options_.steps) return options_.steps;

@@ -94,11 +94,12 @@ class MapNode final : public Node {
   MapNode(NodeRef input, FunctionRef function, MapOptions options)
       : Node("map", {input}, infer(*input, *function, options), input->cardinality(),
              input->random_access()),
+        name_(options.name.empty() ? function->name() : options.name),
         function_(std::move(function)),
         options_(std::move(options)) {}
 
   std::string details() const override {
-    std::string text = fmt::format("\"{}\"", function_->name());
+    std::string text = fmt::format("\"{}\"", name_);
     if (options_.parallel != AUTOTUNE) text += fmt::format(", parallel = {}", options_.parallel);
     if (!options_.deterministic) text += ", deterministic = false";
     return text;
@@ -106,7 +107,7 @@ class MapNode final : public Node {
 
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);
-    std::string stage = fmt::format("map(\"{}\")", function_->name());
+    std::string stage = fmt::format("map(\"{}\")", name_);
     StageStats& stats = context.statistics.stage(*this, stage);
     stats.random = function_->is_random();
     planned.maker = std::make_shared<MapMaker>(std::move(planned.maker), function_, stage,
@@ -134,6 +135,7 @@ class MapNode final : public Node {
     }
   }
 
+  std::string name_;
   FunctionRef function_;
   MapOptions options_;
 };

@@ -91,8 +91,9 @@ Measured measured(const Run& run) {
 std::string plan_line(const Run& run) {
   double workers = run.stats->workers.value(), depth = run.stats->depth.value();
   if (workers == 0) return "the consumer makes every batch itself when it asks for it";
-  return fmt::format("{:.0f} workers{}, {:.0f} batches ahead{}, {}, {} memory", workers,
-                     run.tunes_workers ? " (tuned)" : "", depth, run.tunes_depth ? " (tuned)" : "",
+  return fmt::format("{:.0f} worker{}{}, {:.0f} batch{} ahead{}, {}, {} memory", workers,
+                     workers == 1 ? "" : "s", run.tunes_workers ? " (tuned)" : "", depth,
+                     depth == 1 ? "" : "es", run.tunes_depth ? " (tuned)" : "",
                      run.ordered ? "in order" : "in the order they are ready",
                      run.page_locked ? "page-locked" : "ordinary");
 }

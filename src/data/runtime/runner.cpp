@@ -379,13 +379,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   // Until something has changed that may let the consumer go on.
   void wait(std::unique_lock<std::mutex>& lock) {
     if (synchronous() || options.helps) {
-      Claim part;
-      if (claim(lock, part)) {
-        if (!consumer_worker) consumer_worker = take_worker();
-        schedule();
-        run(lock, part, *consumer_worker);
-        return;
-      }
+      if (make_oneself(lock)) return;
       if (ready_work() != window.end() || (exhausted && window.empty())) return;
     } else if (starved && idle() && open(lock)) {
       schedule();  // what the consumer let go of was enough
@@ -397,6 +391,23 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     arrived.wait(lock);
     stats.waited.add();
     stats.wait_ns.add(steady_clock().now() - begin);
+  }
+
+  // The consumer makes what it waits for. Without workers that is waiting, too: nothing else runs
+  // meanwhile.
+  bool make_oneself(std::unique_lock<std::mutex>& lock) {
+    bool counts = synchronous() && !options.helps;
+    int64_t begin = counts ? steady_clock().now() : 0;
+    Claim part;
+    if (!claim(lock, part)) return false;
+    if (!consumer_worker) consumer_worker = take_worker();
+    schedule();
+    run(lock, part, *consumer_worker);
+    if (counts) {
+      stats.waited.add();
+      stats.wait_ns.add(steady_clock().now() - begin);
+    }
+    return true;
   }
 
   bool idle() const { return window.empty() && active == 0 && !pulling; }
