@@ -176,5 +176,23 @@ TEST(Dataset, ExplainsItself) {
   EXPECT_NE(dataset.explain().find("measured: 10 batches"), std::string::npos) << dataset.explain();
 }
 
+TEST(Dataset, AddsUpOptionsThatAreSetOneByOne) {
+  Dataset dataset = range(100)
+                        .shuffle()
+                        .with_options({.name = "numbers", .seed = 5})
+                        .with_budget({.bytes = 1'000'000})
+                        .with_options({.seed = 6})
+                        .with_budget({.cores = 1});
+  EXPECT_NE(dataset.explain().find("\"numbers\""), std::string::npos) << dataset.explain();
+  EXPECT_NE(dataset.explain().find("1.0 MB allowed"), std::string::npos) << dataset.explain();
+  EXPECT_EQ(integers(dataset), integers(range(100).shuffle().with_options({.seed = 6})));
+}
+
+TEST(Dataset, CallsAnyFunctionByTheNameThatMapGivesIt) {
+  Dataset dataset =
+      from_slices(Tensor::zeros({4, 2, 2, 1})).map(image::flip_left_right(), {.name = "mirror"});
+  EXPECT_NE(dataset.explain().find("map(\"mirror\")"), std::string::npos) << dataset.explain();
+}
+
 }  // namespace
 }  // namespace stoker::data

@@ -52,15 +52,31 @@ Planned replayed(Planned planned, const std::vector<int64_t>& order) {
 
 }  // namespace
 
+namespace {
+
+// Fills in what the nodes behind have left open.
+void join(Budget& budget, const Budget& earlier) {
+  if (budget.cores == 0) budget.cores = earlier.cores;
+  if (budget.bytes == 0) budget.bytes = earlier.bytes;
+}
+
+void join(DatasetOptions& options, const DatasetOptions& earlier) {
+  if (options.name.empty()) options.name = earlier.name;
+  if (!options.seed) options.seed = earlier.seed;
+  if (options.tuned.empty()) options.tuned = earlier.tuned;
+  options.as_written |= earlier.as_written;
+}
+
+}  // namespace
+
 Settings settings_of(const Node& root) {
   Settings settings;
-  bool at_end = true, has_budget = false, has_options = false;
+  bool at_end = true;
   for (const Node* node = &root;; node = node->input().get()) {
     if (const auto* setting = dynamic_cast<const SettingsNode*>(node)) {
       if (setting->prefetch && at_end && !settings.prefetch) settings.prefetch = setting->prefetch;
-      if (setting->budget && !has_budget) settings.budget = *setting->budget, has_budget = true;
-      if (setting->options && !has_options)
-        settings.options = *setting->options, has_options = true;
+      if (setting->budget) join(settings.budget, *setting->budget);
+      if (setting->options) join(settings.options, *setting->options);
     } else {
       at_end = false;
     }

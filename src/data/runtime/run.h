@@ -10,7 +10,7 @@
 
 namespace stoker::data {
 
-// What the settings nodes of a chain say; the outermost of each kind wins.
+// What the settings nodes of a chain say; of each setting the outermost that states it wins.
 struct Settings {
   std::optional<int64_t> prefetch;  // only where it ends the chain
   Budget budget;
