@@ -169,6 +169,43 @@ void measure_bar(const Bar& bar, const Arguments& arguments, const Peers& peers,
   report.add(row);
 }
 
+// Of steady steps: how often the host waits and memory is allocated, and what was predicted.
+void measure_steadiness(const Arguments& arguments, Report& report) {
+  constexpr int kSteps = 100;
+  auto model = GpuModel::resnet50(64);
+  size_t before = 0;
+  {
+    Graph empty;
+    auto probe = backend(arguments.device).compile(empty, {});
+    before = probe->device_counts().bytes;
+  }
+  auto program = model->compile(options_for(DType::bfloat16), arguments.device);
+  for (int i = 0; i < 5; ++i) program->run({});
+  program->status();
+  DeviceCounts start = program->device_counts();
+  for (int i = 0; i < kSteps; ++i) program->run({});
+  DeviceCounts end = program->device_counts();
+  program->status();
+  report.add({.name = "host synchronisations in 100 steady steps",
+              .value = double(end.synchronisations - start.synchronisations),
+              .unit = "",
+              .better = Better::lower,
+              .bar = 0.0});
+  report.add({.name = "device allocations in 100 steady steps",
+              .value = double(end.allocations - start.allocations),
+              .unit = "",
+              .better = Better::lower,
+              .bar = 0.0});
+  double held = double(end.bytes - before), predicted = double(program->memory().total);
+  report.add(
+      {.name = "ResNet-50 batch 64: memory held / predicted",
+       .value = held / predicted,
+       .unit = "",
+       .better = Better::lower,
+       .bar = 1.02,
+       .note = fmt::format("{:.1f} MB held, {:.1f} MB predicted", held / 1e6, predicted / 1e6)});
+}
+
 // --- losses beside another framework, and repeated ---
 
 int write_losses(const std::string& folder, const std::string& device) {
@@ -204,6 +241,7 @@ int run(const Arguments& arguments) {
   for (const Bar& bar : bars())
     if (bar.name.find(arguments.only) != std::string::npos)
       measure_bar(bar, arguments, peers, report);
+  if (arguments.only.empty() && !arguments.profile) measure_steadiness(arguments, report);
   report.print(std::cout);
   if (!arguments.json.empty()) report.write_json(arguments.json);
   return 0;

@@ -52,6 +52,15 @@ struct NonFinite {
   TensorSpec spec;
 };
 
+// What a program has asked of a device beside the host since it was made, and what its backend
+// holds there now.
+struct DeviceCounts {
+  int64_t launches = 0;          // of captured steps, or of kernels where nothing is captured
+  int64_t synchronisations = 0;  // times the host waited
+  int64_t allocations = 0;       // of device memory, by all programs of the backend
+  size_t bytes = 0;              // in use, by all programs of the backend
+};
+
 enum class RunStatus : uint8_t { ok, skipped_non_finite };
 
 // Runs one at a time, from one thread. A steady run() neither allocates nor synchronises beyond
@@ -75,6 +84,7 @@ class Program {
   virtual double scalar(size_t index) const = 0;
 
   virtual const MemoryReport& memory() const = 0;
+  virtual DeviceCounts device_counts() const { return {}; }
   virtual const std::vector<KernelInfo>& kernels() const = 0;
   // One run that also takes the time of every kernel (nanoseconds, parallel to kernels()).
   virtual RunStatus run_timed(std::span<const Tensor> inputs,

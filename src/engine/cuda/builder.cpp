@@ -213,7 +213,9 @@ void Builder::cast_variables(int wanted) {
         !is_cast_of_variable(value) || spec(value).dtype != dtype ||
         spec(cast.inputs[0]).dtype != DType::float32)
       continue;
-    bool plain = value == wanted;  // kernels of convolutions alone are not needed in this order
+    // Kernels of convolutions alone are not needed in this order, unless own kernels take them.
+    bool few = shape(value).rank() == 4 && shape(value)[2] <= 4;
+    bool plain = value == wanted || few;
     for (const Node& user : graph().nodes())
       if (std::ranges::find(user.inputs, value) != user.inputs.end())
         plain |= !is_conv_kernel(user, value);
@@ -339,6 +341,23 @@ void Builder::emit(Call call, Kernel kernel) {
     instruction.operands.push_back(buffer);
     instruction.results.emplace_back(buffer_value_[size_t(buffer)], buffer);
   }
+  // What depends on constants alone is made by the first run and kept.
+  auto is_fixed = [&](int buffer) {
+    const BufferInfo& info = parts_.buffers[size_t(buffer)];
+    return info.kind == BufferKind::constant || info.kind == BufferKind::fixed;
+  };
+  size_t reads = instruction.operands.size() - call.writes.size();
+  instruction.once = reads > 0 && node_ >= 0 && !in_updates_ && call.writes.size() == 1 &&
+                     std::all_of(instruction.operands.begin(),
+                                 instruction.operands.begin() + long(reads), is_fixed) &&
+                     parts_.buffers[size_t(call.writes[0])].kind == BufferKind::arena;
+  for (int buffer : call.writes) {
+    BufferKind& kind = parts_.buffers[size_t(buffer)].kind;
+    if (instruction.once)
+      kind = BufferKind::fixed;
+    else if (kind == BufferKind::fixed)
+      kind = BufferKind::output;  // only a part of it is fixed: what reads it is not
+  }
   instruction.info.kernel = std::move(call.kernel);
   if (node_ >= 0) {
     instruction.info.scope = node().scope;
@@ -393,7 +412,7 @@ int Builder::keep(int value) {
     info.kind = BufferKind::output;
     return buffer;
   }
-  if (info.kind == BufferKind::output) return buffer;
+  if (info.kind == BufferKind::output || info.kind == BufferKind::fixed) return buffer;
   size_t bytes = info.bytes;
   int copy = new_buffer({BufferKind::output, bytes, MemoryCategory::activations, -1});
   emit_copy(buffer, copy, bytes);

@@ -46,7 +46,8 @@ Domain domain_of(const Graph& graph, const Node& node) {
 Fusion no_fusion(const Graph& graph) {
   return {std::vector<int>(graph.nodes().size(), -1),
           std::vector<std::optional<Fusion::NormTail>>(graph.nodes().size()),
-          std::vector<int>(graph.nodes().size(), -1)};
+          std::vector<int>(graph.nodes().size(), -1),
+          std::vector<std::optional<Fusion::Join>>(graph.nodes().size())};
 }
 
 namespace {
@@ -59,6 +60,7 @@ class Finder {
   Fusion find() {
     find_norm_tails();
     find_stems();
+    find_joins();
     // From the last node back: a chain is grown from its end.
     for (int i = int(graph_.nodes().size()); i-- > 0;) {
       const Node& node = graph_.nodes()[size_t(i)];
@@ -198,6 +200,37 @@ class Finder {
     found_.into[size_t(index_of(&gradient))] = index_of(readers[0]);
     found_.stems[size_t(index_of(readers[0]))] = index_of(&gradient);
     return true;
+  }
+
+  // --- the sum of two gradients through a relu, made by the first batch_norm_grad that takes it
+  // ---
+
+  void find_joins() {
+    for (int i = 0; i < int(graph_.nodes().size()); ++i) {
+      const Node& norm = graph_.nodes()[size_t(i)];
+      if (norm.op->name != "batch_norm_grad" || norm.inputs.size() != 5) continue;
+      const Node* relu = graph_.producer(norm.inputs[0]);
+      if (relu == nullptr || relu->op->name != "unary_grad" ||
+          relu->attrs.get<std::string>("fn") != "relu" || taken_by_another(*relu, i))
+        continue;
+      const Node* sum = graph_.producer(relu->inputs[1]);
+      bool fits = sum != nullptr && sum->op->name == "binary" &&
+                  sum->attrs.get<std::string>("fn") == "add" &&
+                  uses_[size_t(sum->outputs[0])] == 1 &&
+                  graph_.spec(sum->inputs[0]) == graph_.spec(norm.inputs[1]) &&
+                  graph_.spec(sum->inputs[1]) == graph_.spec(norm.inputs[1]) &&
+                  !found_.is_inlined(index_of(sum)) && !found_.tails[size_t(index_of(sum))];
+      if (!fits) continue;
+      found_.into[size_t(index_of(relu))] = found_.into[size_t(index_of(sum))] = i;
+      found_.joins[size_t(i)] = Fusion::Join{sum->inputs[0], sum->inputs[1], relu->inputs[0]};
+    }
+  }
+
+  // Whether somebody needs the relu's gradient before node `first` has made it.
+  bool taken_by_another(const Node& relu, int first) const {
+    if (found_.is_inlined(index_of(&relu))) return true;
+    return std::ranges::any_of(users(relu.outputs[0]),
+                               [&](const Node* user) { return index_of(user) < first; });
   }
 
   const Graph& graph_;

@@ -29,6 +29,12 @@ struct Fusion {
   // max_pool2d_grad whose work this conv2d_weight_grad does on the way; else -1.
   std::vector<int> stems;
 
+  // By node: a batch_norm_grad that also makes its own dy, the sum of two gradients through a relu.
+  struct Join {
+    int first, second, y;  // values
+  };
+  std::vector<std::optional<Join>> joins;
+
   bool is_inlined(int node) const { return into[size_t(node)] >= 0; }
 };
 

@@ -18,6 +18,7 @@ enum class BufferKind : uint8_t {
   output,    // of its own, kept until the next run
   constant,  // of its own; index: which
   variable,  // index: which
+  fixed,     // of its own, made by the first run from constants
   zeroed,    // of its own, zeroed once: counters that every kernel leaves as it found them
 };
 
@@ -48,6 +49,7 @@ struct Instruction {
   std::vector<int> operands;                 // buffers
   std::vector<std::pair<int, int>> results;  // (value, buffer) that it makes
   KernelInfo info;
+  bool once = false;     // depends on constants alone
   bool on_host = false;  // synchronises and splits the captured graph
 };
 

@@ -78,6 +78,7 @@ void CudaProgram::bind_all() {
           break;
         case BufferKind::output:
         case BufferKind::constant:
+        case BufferKind::fixed:
         case BufferKind::zeroed:
           slot.addresses[i] = own_[i].data();
           break;
@@ -161,7 +162,7 @@ void CudaProgram::issue_guard(const Slot& slot) {
 void CudaProgram::issue(const Slot& slot, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     if (i == parts_.first_update) issue_guard(slot);
-    issue_one(slot, i);
+    if (!parts_.instructions[i].once || runs_ == 0) issue_one(slot, i);
   }
   // Without updates the guard still counts.
   if (end == parts_.instructions.size() && parts_.first_update >= end) issue_guard(slot);
@@ -293,6 +294,13 @@ std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> in
   return std::nullopt;
 }
 
+DeviceCounts CudaProgram::device_counts() const {
+  DeviceCounts counts = counts_;
+  counts.allocations = pool_->allocations();
+  counts.bytes = pool_->in_use();
+  return counts;
+}
+
 size_t CudaProgram::graph_nodes() const {
   size_t nodes = 0;
   for (const auto& segment : slots_[last_slot_].segments) nodes += segment->nodes();
@@ -401,7 +409,7 @@ void CudaProgram::plan() {
   for (size_t i = 0; i < parts_.buffers.size(); ++i) {
     const BufferInfo& info = parts_.buffers[i];
     if (info.kind == BufferKind::output || info.kind == BufferKind::constant ||
-        info.kind == BufferKind::zeroed)
+        info.kind == BufferKind::fixed || info.kind == BufferKind::zeroed)
       own_[i] = DeviceBlock(pool_, info.bytes, "outputs and constants");
     if (info.kind == BufferKind::constant && info.bytes > 0) {
       const Tensor& tensor = parts_.graph->constants()[size_t(info.index)].tensor;

@@ -24,12 +24,6 @@ class CapturedGraph {
   size_t nodes_ = 0;
 };
 
-// What a program has asked of the device since it was made.
-struct DeviceCounts {
-  int64_t launches = 0;          // of graphs, or of kernels where nothing is captured
-  int64_t synchronisations = 0;  // times the host waited
-};
-
 class CudaProgram final : public Program {
  public:
   CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
@@ -43,10 +37,10 @@ class CudaProgram final : public Program {
   double scalar(size_t index) const override;
   const MemoryReport& memory() const override { return memory_; }
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  DeviceCounts device_counts() const override;
   RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) override;
   std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) override;
 
-  const DeviceCounts& counts() const { return counts_; }
   size_t graph_nodes() const;  // of a captured step; 0 before
 
  private:

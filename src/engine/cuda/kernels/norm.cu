@@ -19,7 +19,7 @@ __device__ inline Pack<T, N> load_pack(const T* from) {
 
 // --- sums over rows ---
 
-template <ColumnSums What, ReluMask Mask, class T, int N>
+template <ColumnSums What, ReluMask Mask, class T, int N, bool Joins = false>
 __global__ void __launch_bounds__(kSumThreads, 1)
     column_sums(const __grid_constant__ ColumnCall c) {
   constexpr int kSums = What == ColumnSums::sum ? 1 : 2;
@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(kSumThreads, 1)
   const int64_t channel = (int64_t(blockIdx.x) * columns + column) * N;
   const bool active = channel < c.channels;
   const T *x = static_cast<const T*>(c.x), *dy = static_cast<const T*>(c.dy),
-          *y = static_cast<const T*>(c.y);
+          *y = static_cast<const T*>(c.y), *second_dy = static_cast<const T*>(c.second_dy);
+  T* dz = static_cast<T*>(c.dz);
 
   float sums[kSums][N] = {}, shift[N] = {}, rstd[N] = {}, scale[N] = {}, beta[N] = {};
   if (active && What == ColumnSums::statistics) load_floats<N>(x + channel, shift);
@@ -46,6 +47,18 @@ __global__ void __launch_bounds__(kSumThreads, 1)
       }
     }
   const int64_t step = int64_t(gridDim.y) * height;
+  // The sum of two gradients where y > 0, as an op of its own would store it.
+  auto join = [&](int64_t at, const Pack<T, N>& first, const Pack<T, N>& second,
+                  const Pack<T, N>& output) {
+    Pack<T, N> joined;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      float slope = to_float(first.at[i]) + to_float(second.at[i]);
+      joined.at[i] = from_float<T>(slope * float(to_float(output.at[i]) > 0));
+    }
+    *reinterpret_cast<Pack<T, N>*>(dz + at) = joined;
+    return joined;
+  };
   auto add = [&](const Pack<T, N>& value, const Pack<T, N>& slope_pack, const Pack<T, N>& output) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -58,7 +71,7 @@ __global__ void __launch_bounds__(kSumThreads, 1)
         sums[1][i] += v * v;
       } else {
         float slope = to_float(slope_pack.at[i]);
-        if (Mask == ReluMask::from_y && !(to_float(output.at[i]) > 0)) slope = 0;
+        if (Mask == ReluMask::from_y && !Joins && !(to_float(output.at[i]) > 0)) slope = 0;
         if (Mask == ReluMask::from_x && !((v - shift[i]) * scale[i] + beta[i] > 0)) slope = 0;
         sums[0][i] += slope;
         sums[1][i] += slope * ((v - shift[i]) * rstd[i]);
@@ -68,22 +81,29 @@ __global__ void __launch_bounds__(kSumThreads, 1)
   if (active) {
     int64_t row = int64_t(blockIdx.y) * height + threadIdx.x / columns;
     for (; row + (kRows - 1) * step < c.rows; row += step * kRows) {
-      Pack<T, N> values[kRows], slopes[kRows], outputs[kRows];
+      Pack<T, N> values[kRows], slopes[kRows], outputs[kRows], seconds[kRows];
 #pragma unroll
       for (int u = 0; u < kRows; ++u) {
         int64_t at = (row + u * step) * c.channels + channel;
         values[u] = load_pack<T, N>(x + at);
         if constexpr (kGradients) slopes[u] = load_pack<T, N>(dy + at);
         if constexpr (Mask == ReluMask::from_y) outputs[u] = load_pack<T, N>(y + at);
+        if constexpr (Joins) seconds[u] = load_pack<T, N>(second_dy + at);
       }
 #pragma unroll
-      for (int u = 0; u < kRows; ++u) add(values[u], slopes[u], outputs[u]);
+      for (int u = 0; u < kRows; ++u) {
+        if constexpr (Joins)
+          slopes[u] =
+              join((row + u * step) * c.channels + channel, slopes[u], seconds[u], outputs[u]);
+        add(values[u], slopes[u], outputs[u]);
+      }
     }
     for (; row < c.rows; row += step) {
       int64_t at = row * c.channels + channel;
       Pack<T, N> value = load_pack<T, N>(x + at), slope{}, output{};
       if constexpr (kGradients) slope = load_pack<T, N>(dy + at);
       if constexpr (Mask == ReluMask::from_y) output = load_pack<T, N>(y + at);
+      if constexpr (Joins) slope = join(at, slope, load_pack<T, N>(second_dy + at), output);
       add(value, slope, output);
     }
   }
@@ -163,7 +183,10 @@ void launch_sums(const ColumnCall& call, cudaStream_t stream) {
       column_sums<ColumnSums::sum, ReluMask::none, T, N><<<grid, kSumThreads, 0, stream>>>(call);
       break;
     case ColumnSums::gradients:
-      if (call.mask == ReluMask::from_x)
+      if (call.dz != nullptr)
+        column_sums<ColumnSums::gradients, ReluMask::from_y, T, N, true>
+            <<<grid, kSumThreads, 0, stream>>>(call);
+      else if (call.mask == ReluMask::from_x)
         column_sums<ColumnSums::gradients, ReluMask::from_x, T, N>
             <<<grid, kSumThreads, 0, stream>>>(call);
       else if (call.mask == ReluMask::from_y)

@@ -39,6 +39,9 @@ struct ColumnCall {
   const float *mean = nullptr, *variance = nullptr;
   ReluMask mask = ReluMask::none;
   const float *gamma = nullptr, *beta = nullptr;  // for the mask
+  // Gradients with mask from_y: dy is dy + second_dy, and what the mask leaves of it goes to dz.
+  const void* second_dy = nullptr;
+  void* dz = nullptr;
   float epsilon = 0;
   void* out = nullptr;
   float* second_out = nullptr;

@@ -114,18 +114,75 @@ void bind_grad(Call& call, const Launch& at) {
   if (call.mask == ReluMask::from_x) call.beta = at.get<const float>(5);
 }
 
-void build_batch_norm_grad(Builder& b, const Node& node) {
+ColumnCall grad_sums(const Builder& b, const Node& node, ReluMask mask) {
   Matrix x(b.shape(node.inputs[1]));
-  GradOperands operands = grad_operands(b, node);
-  size_t next = operands.reads.size();
   ColumnCall sums;
   sums.what = ColumnSums::gradients;
-  sums.mask = operands.mask;
+  sums.mask = mask;
   sums.dtype = b.spec(node.inputs[1]).dtype;
   sums.rows = x.rows;
   sums.channels = x.columns;
   sums.epsilon = float(node.attrs.get<double>("epsilon"));
   sums.plan = plan_columns(sums.dtype, x.rows, x.columns);
+  return sums;
+}
+
+void emit_input_grad(Builder& b, const Node& node, const GradOperands& operands, int dgamma,
+                     int dbeta) {
+  ColumnCall like = grad_sums(b, node, operands.mask);
+  NormInputGrad call;
+  call.mask = like.mask;
+  call.dtype = like.dtype;
+  call.rows = like.rows;
+  call.channels = like.channels;
+  call.epsilon = like.epsilon;
+  std::vector<int> reads = operands.reads;
+  size_t next = reads.size();
+  reads.insert(reads.end(), {dgamma, dbeta});
+  int dx = b.define_over(node.outputs[0], {reads[0], reads[1]});
+  b.emit({"own:norm", reads, {dx}}, [call, next](const Launch& at) {
+    NormInputGrad bound = call;
+    bind_grad(bound, at);
+    bound.dgamma = at.get<const float>(next);
+    bound.dbeta = at.get<const float>(next + 1);
+    bound.dx = at.get(next + 2);
+    run_norm_input_grad(bound, at.stream);
+  });
+}
+
+// dy is made by the sums themselves: first, second → dz. Operands: first, x, mean, variance, gamma,
+// y, second.
+void emit_joined_grad(Builder& b, const Node& node, const Fusion::Join& join) {
+  ColumnCall sums = grad_sums(b, node, ReluMask::from_y);
+  std::vector<int> reads = {b.input(join.first)};
+  for (size_t i : {1, 3, 4, 2}) reads.push_back(b.input(node.inputs[i]));
+  reads.insert(reads.end(), {b.input(join.y), b.input(join.second)});
+  int partials = b.scratch(sums.plan.partial_bytes), counters = b.zeroed(sums.plan.counter_bytes);
+  int dgamma = b.define(node.outputs[1]), dbeta = b.define(node.outputs[2]);
+  int dz = b.define(node.inputs[0]);
+  b.emit({"own:columns", reads, {dbeta, dgamma, partials, counters, dz}, "batch_norm_grad_sums"},
+         [sums](const Launch& at) {
+           ColumnCall bound = sums;
+           bind_grad(bound, at);
+           bound.second_dy = at.get(6);
+           bound.out = at.get(7);
+           bound.second_out = at.get<float>(8);
+           bound.partials = at.get(9);
+           bound.counters = at.get<unsigned>(10);
+           bound.dz = at.get(11);
+           run_column_sums(bound, at.stream);
+         });
+  GradOperands operands;
+  operands.reads = {dz, reads[1], reads[2], reads[3], reads[4]};
+  emit_input_grad(b, node, operands, dgamma, dbeta);
+}
+
+void build_batch_norm_grad(Builder& b, const Node& node) {
+  if (const auto& join = b.fusion().joins[size_t(b.node_index())])
+    return emit_joined_grad(b, node, *join);
+  GradOperands operands = grad_operands(b, node);
+  ColumnCall sums = grad_sums(b, node, operands.mask);
+  size_t next = operands.reads.size();
   int partials = b.scratch(sums.plan.partial_bytes), counters = b.zeroed(sums.plan.counter_bytes);
   int dgamma = b.define(node.outputs[1]), dbeta = b.define(node.outputs[2]);
   b.emit(
@@ -139,23 +196,7 @@ void build_batch_norm_grad(Builder& b, const Node& node) {
         bound.counters = at.get<unsigned>(next + 3);
         run_column_sums(bound, at.stream);
       });
-  NormInputGrad call;
-  call.mask = operands.mask;
-  call.dtype = sums.dtype;
-  call.rows = x.rows;
-  call.channels = x.columns;
-  call.epsilon = sums.epsilon;
-  std::vector<int> reads = operands.reads;
-  reads.insert(reads.end(), {dgamma, dbeta});
-  int dx = b.define_over(node.outputs[0], {reads[0], reads[1]});
-  b.emit({"own:norm", reads, {dx}}, [call, next](const Launch& at) {
-    NormInputGrad bound = call;
-    bind_grad(bound, at);
-    bound.dgamma = at.get<const float>(next);
-    bound.dbeta = at.get<const float>(next + 1);
-    bound.dx = at.get(next + 2);
-    run_norm_input_grad(bound, at.stream);
-  });
+  emit_input_grad(b, node, operands, dgamma, dbeta);
 }
 
 LayerNorm layer_norm_of(const Builder& b, const Node& node, size_t x_operand) {
