@@ -60,14 +60,14 @@ struct PipelineThreads {
 TEST(DatasetFit, LearnsAsWellAsFromArrays) {
   SKIP_ON_TSAN();
   OnDevice device("cpu", 3);
-  Digits train = draw_digits(1500, 1), test = draw_digits(300, 2);
+  Digits train = draw_digits(1000, 1), test = draw_digits(300, 2);
   Sequential from_arrays = small_cnn(), from_dataset = small_cnn();
   from_arrays.fit(train.x, train.y, {.epochs = 5});
   from_dataset.fit(training_of(train), {.epochs = 5});
   double arrays = from_arrays.evaluate(test.x, test.y)["accuracy"];
   double dataset = from_dataset.evaluate(test.x, test.y)["accuracy"];
-  EXPECT_GT(dataset, 0.93);
-  EXPECT_GT(dataset, arrays - 0.03);
+  EXPECT_GT(dataset, 0.85);
+  EXPECT_GT(dataset, arrays - 0.05);
 }
 
 TEST(DatasetFit, GivesTheWeightsOfArraysInTheSameOrder) {
@@ -199,8 +199,8 @@ TEST(DatasetFit, LearnsFromAFolderOfJpegFilesWithOneThatIsBroken) {
   SKIP_ON_TSAN();
   OnDevice device("cpu", 3);
   test::TempDir dir;
-  write_folder(dir, "train", draw_digits(1000, 1));
-  write_folder(dir, "test", draw_digits(200, 2));
+  write_folder(dir, "train", draw_digits(600, 1));
+  write_folder(dir, "test", draw_digits(100, 2));
   dir.write("train/3/broken.jpg", "this is no picture");
 
   auto decode =
@@ -213,7 +213,7 @@ TEST(DatasetFit, LearnsFromAFolderOfJpegFilesWithOneThatIsBroken) {
   auto test = data::image_folder(dir / "test").map(decode).batch(50);
   Sequential model = small_cnn();
   model.fit(train, {.epochs = 6, .validation_data = test});
-  EXPECT_GT(model.evaluate(test)["accuracy"], 0.9);
+  EXPECT_GT(model.evaluate(test)["accuracy"], 0.75);
   expect_contains(train.explain(), "quarantine: ");
 }
 
