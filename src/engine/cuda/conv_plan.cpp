@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -360,8 +364,13 @@ std::optional<float> time_plan(const Device& device, const Trial& trial, const C
   return best;
 }
 
-std::shared_ptr<const ConvPlan> choose(const ConvKey& key,
-                                       const std::shared_ptr<DevicePool>& pool) {
+// How a plan is named in the file: its engine, and which of the candidates it was.
+std::string choice_text(const CudnnPlan& plan, size_t index) {
+  return fmt::format("{} {}", index, plan.name());
+}
+
+std::shared_ptr<const ConvPlan> choose(const ConvKey& key, const std::shared_ptr<DevicePool>& pool,
+                                       PlanChoices& choices) {
   const Device& device = pool->device();
   std::optional<Operations> operations = describe(key, device.cudnn());
   if (!operations) return nullptr;
@@ -371,21 +380,60 @@ std::shared_ptr<const ConvPlan> choose(const ConvKey& key,
   if (plans.empty())
     add_plans(key, device.cudnn(), *operations, CUDNN_HEUR_MODE_FALLBACK, 1, plans);
   if (plans.empty()) return nullptr;
+  std::optional<std::string> known = most > 1 ? choices.find(key.text()) : std::nullopt;
+  for (size_t i = 0; known && i < plans.size(); ++i)
+    if (choice_text(*plans[i], i) == *known) return plans[i];
   size_t workspace = 0;
   for (const PlanPointer& plan : plans) workspace = std::max(workspace, plan->workspace());
   Trial trial(key, pool, workspace);
-  std::shared_ptr<const ConvPlan> best;
+  std::optional<size_t> best;
   float least = 0;
-  for (const PlanPointer& plan : plans) {
-    std::optional<float> ms = time_plan(device, trial, *plan);
-    if (!ms || (best != nullptr && *ms >= least)) continue;
-    best = plan;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    std::optional<float> ms = time_plan(device, trial, *plans[i]);
+    if (!ms || (best && *ms >= least)) continue;
+    best = i;
     least = *ms;
   }
-  return best;
+  if (!best) return nullptr;
+  if (most > 1) choices.add(key.text(), choice_text(*plans[*best], *best));
+  return plans[*best];
+}
+
+std::string cache_folder() {
+  if (const char* own = std::getenv("STOKER_CONV_PLANS")) return own;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::string(cache) + "/stoker";
+  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.cache/stoker";
+  return "";
 }
 
 }  // namespace
+
+PlanChoices::PlanChoices(const std::string& fingerprint) {
+  std::string folder = cache_folder();
+  if (folder.empty()) return;
+  std::string name = fingerprint;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
+  path_ = fmt::format("{}/conv-plans-{}.txt", folder, name);
+  std::ifstream file(path_);
+  for (std::string line; std::getline(file, line);)
+    if (size_t tab = line.find('\t'); tab != std::string::npos)
+      choices_[line.substr(0, tab)] = line.substr(tab + 1);
+}
+
+std::optional<std::string> PlanChoices::find(const std::string& key) const {
+  auto found = choices_.find(key);
+  return found == choices_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void PlanChoices::add(const std::string& key, const std::string& plan) {
+  choices_[key] = plan;
+  if (path_.empty()) return;
+  // One line at the end: processes that write at once lose nothing, and the last line counts.
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  std::ofstream(path_, std::ios::app) << key + "\t" + plan + "\n";
+}
 
 std::string ConvKey::text() const {
   const ConvShape& s = shape;
@@ -409,7 +457,8 @@ std::shared_ptr<const ConvPlan> ConvPlans::find(const ConvKey& key,
                                                 const std::shared_ptr<DevicePool>& pool) {
   std::lock_guard lock(mutex_);
   auto [entry, is_new] = plans_.try_emplace(key.text());
-  if (is_new) entry->second = choose(key, pool);
+  if (choices_ == nullptr) choices_ = std::make_unique<PlanChoices>(pool->device().fingerprint());
+  if (is_new) entry->second = choose(key, pool, *choices_);
   return entry->second;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,13 +43,31 @@ class ConvPlan {
                    void* workspace) const = 0;
 };
 
+// Which of cuDNN's plans were the fastest, kept in a file between processes, so that a later one
+// neither measures again nor chooses another, which would change the last bits of its results. The
+// file belongs to one GPU, driver and library version. A file that cannot be read or written is as
+// good as none.
+class PlanChoices {
+ public:
+  // $XDG_CACHE_HOME/stoker, or ~/.cache/stoker; STOKER_CONV_PLANS names another folder, "" none.
+  explicit PlanChoices(const std::string& fingerprint);
+  std::optional<std::string> find(const std::string& key) const;
+  void add(const std::string& key, const std::string& plan);
+
+ private:
+  std::string path_;  // empty: nothing is kept
+  std::map<std::string, std::string> choices_;
+};
+
 class ConvPlans {
  public:
-  // Null when cuDNN has no plan for it. The first call for a key times the candidates.
+  // Null when cuDNN has no plan for it. The first call for a key times the candidates, unless an
+  // earlier process has.
   std::shared_ptr<const ConvPlan> find(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
 
  private:
   std::mutex mutex_;
+  std::unique_ptr<PlanChoices> choices_;
   std::map<std::string, std::shared_ptr<const ConvPlan>> plans_;
 };
 
