@@ -145,6 +145,71 @@ __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolCall 
   }
 }
 
+// Max pooling's gradient from places, stride 2: a thread makes N channels of 2×2 pixels, which
+// share the windows they ask.
+template <class T, int N>
+__global__ void __launch_bounds__(kBlock) max_pool_grad_quads(const __grid_constant__ PoolCall c) {
+  auto groups = unsigned(c.channels / N), wide = unsigned(c.width + 1) / 2,
+       high = unsigned(c.height + 1) / 2;
+  unsigned total = unsigned(c.batch) * high * wide * groups;
+  for (unsigned item = blockIdx.x * kBlock + threadIdx.x; item < total;
+       item += gridDim.x * kBlock) {
+    int channel = int(item % groups) * N;
+    unsigned quad = item / groups;
+    int column = int(quad % wide) * 2, b = int(quad / wide / high);
+    int row = int(quad / wide % high) * 2;
+    float results[4][N] = {};
+    Range first_rows = windows_of(row, 2, c.top, c.window_y, c.out_height);
+    Range last_rows = windows_of(row + 1, 2, c.top, c.window_y, c.out_height);
+    Range first_columns = windows_of(column, 2, c.left, c.window_x, c.out_width);
+    Range last_columns = windows_of(column + 1, 2, c.left, c.window_x, c.out_width);
+    for (int out_row = min(first_rows.begin, last_rows.begin); out_row < last_rows.end; ++out_row)
+      for (int out_column = min(first_columns.begin, last_columns.begin);
+           out_column < last_columns.end; ++out_column) {
+        int64_t at =
+            ((int64_t(b) * c.out_height + out_row) * c.out_width + out_column) * c.channels +
+            channel;
+        float slopes[N];
+        load_floats<N>(static_cast<const T*>(c.dy) + at, slopes);
+        Pack<uint8_t, N> places = *reinterpret_cast<const Pack<uint8_t, N>*>(c.places + at);
+        int above = row - (out_row * 2 - c.top), before = column - (out_column * 2 - c.left);
+#pragma unroll
+        for (int p = 0; p < 4; ++p) {
+          int in_row = above + p / 2, in_column = before + p % 2;
+          bool inside =
+              in_row >= 0 && in_row < c.window_y && in_column >= 0 && in_column < c.window_x;
+          int mine = inside ? in_row * c.window_x + in_column : -1;
+#pragma unroll
+          for (int i = 0; i < N; ++i) {
+            int place = c.relu ? places.at[i] : places.at[i] & (PoolCall::kNotPositive - 1);
+            if (place == mine) results[p][i] += slopes[i];
+          }
+        }
+      }
+#pragma unroll
+    for (int p = 0; p < 4; ++p)
+      if (row + p / 2 < c.height && column + p % 2 < c.width)
+        store_floats<N>(
+            results[p],
+            static_cast<T*>(c.out) +
+                ((int64_t(b) * c.height + row + p / 2) * c.width + column + p % 2) * c.channels +
+                channel);
+  }
+}
+
+void launch_quads(const PoolCall& call, cudaStream_t stream) {
+  int64_t quads =
+      int64_t(call.batch) * ((call.height + 1) / 2) * ((call.width + 1) / 2) * call.channels;
+  visit_float(call.dtype, [&]<class T>(T) {
+    constexpr int kWide = kLanes<T>;
+    if (call.channels % kWide == 0)
+      max_pool_grad_quads<T, kWide><<<blocks_for(quads / kWide, kBlock), kBlock, 0, stream>>>(call);
+    else
+      max_pool_grad_quads<T, 1><<<blocks_for(quads, kBlock), kBlock, 0, stream>>>(call);
+  });
+  check_launch("max_pool_grad_quads");
+}
+
 template <Pool What>
 void launch(const PoolCall& call, int64_t pixels, cudaStream_t stream) {
   if (pixels * call.channels == 0) return;
@@ -169,6 +234,10 @@ void run_max_pool(const PoolCall& call, cudaStream_t stream) {
   launch<Pool::max>(call, out_pixels(call), stream);
 }
 void run_max_pool_grad(const PoolCall& call, cudaStream_t stream) {
+  bool small = in_pixels(call) * call.channels < int64_t(1) << 31;
+  if (call.places != nullptr && call.stride_y == 2 && call.stride_x == 2 && small &&
+      in_pixels(call) * call.channels > 0)
+    return launch_quads(call, stream);
   launch<Pool::max_grad>(call, in_pixels(call), stream);
 }
 void run_avg_pool(const PoolCall& call, cudaStream_t stream) {
