@@ -30,9 +30,10 @@ class Node {
 
   // The options as people would write them: `"decode", parallel = 4`; empty: none.
   virtual std::string details() const { return {}; }
-  // Changes nothing in what comes out: prefetch, options, budget. Does not count in the keys of
-  // random numbers.
+  // Does not count in the keys of random numbers: prefetch, options, budget, error policies.
   virtual bool transparent() const { return false; }
+  // Of the options, those that change what comes out: a state fits only where they are the same.
+  virtual std::string identity() const { return details(); }
   // How it runs. Called once per iteration.
   virtual Planned plan(PlanContext& context) const = 0;
 
@@ -46,7 +47,7 @@ class Node {
 
 // `map("decode", parallel = 4)`: the node as it stands in messages.
 std::string title(const Node& node);
-// Identifies what a chain computes: kinds and options of all nodes that are not transparent.
+// Identifies what a chain computes: kinds, identities and specs of all nodes; not their settings.
 uint64_t fingerprint(const Node& node);
 
 // nullopt stays unknown, infinite stays infinite.

@@ -23,7 +23,9 @@ inline std::vector<Batch> all_of(const Dataset& dataset) {
 inline Integers integers(const Dataset& dataset) {
   Integers values;
   for (const Batch& element : dataset)
-    for (int64_t i = 0; i < element[0].elements(); ++i) values.push_back(int64_t(element[0].at(i)));
+    for (int64_t i = 0; i < element[0].elements(); ++i)
+      values.push_back(element[0].dtype() == DType::int64 ? element[0].data<int64_t>()[i]
+                                                          : int64_t(element[0].at(i)));
   return values;
 }
 

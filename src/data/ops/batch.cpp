@@ -48,7 +48,7 @@ class GroupTickets final : public Tickets {
   }
   bool next(Ticket& ticket) override {
     auto held = std::make_shared<Held>();
-    held->parts.reserve(size_t(size_));
+    held->parts.reserve(size_t(std::min<int64_t>(size_, 1024)));
     Ticket part;
     while (int64_t(held->parts.size()) < size_ && input_->next(part))
       held->parts.push_back(std::move(part)), part = {};
@@ -58,8 +58,8 @@ class GroupTickets final : public Tickets {
     return true;
   }
   void skip(int64_t count) override {
-    input_->skip(count * size_);
-    index_ += count;
+    input_->skip(product(count, size_));
+    index_ = sum(index_, count);
   }
 
  private:
@@ -137,7 +137,7 @@ class UnbatchTickets final : public Tickets {
   bool next(Ticket& ticket) override {
     while (row_ >= rows_) {
       if (!input_->next(batch_)) return false;
-      rows_ = batch_.held->element[0].shape()[0];
+      rows_ = batch_.held->error ? 1 : batch_.held->element[0].shape()[0];
       row_ = 0;
     }
     ticket = {epoch_, index_++, row_++, batch_.held};
@@ -153,7 +153,7 @@ class UnbatchTickets final : public Tickets {
 class RowMaker final : public Maker {
  public:
   Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
-    const Batch& batch = ticket.held->element;
+    const Batch& batch = ticket.held->value();
     for (size_t i = 0; i < batch.size(); ++i) out.copy(i, batch[i][ticket.choice]);
     return {ticket.epoch, ticket.index};
   }
@@ -185,7 +185,7 @@ class UnbatchNode final : public Node {
   static Cardinality rows(const Node& input) {
     int64_t extent = input.spec().empty() ? -1 : input.spec()[0].shape[0];
     if (extent < 0) return input.cardinality().infinite() ? input.cardinality() : Cardinality{};
-    return counted(input.cardinality(), [&](int64_t n) { return n * extent; });
+    return counted(input.cardinality(), [&](int64_t n) { return product(n, extent); });
   }
 };
 
@@ -198,7 +198,7 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
 }
 
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
-  return counted(of, [&](int64_t n) { return drop_remainder ? n / size : (n + size - 1) / size; });
+  return counted(of, [&](int64_t n) { return n / size + (n % size > 0 && !drop_remainder); });
 }
 
 Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker) {

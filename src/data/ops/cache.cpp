@@ -129,6 +129,7 @@ class CacheTickets final : public Tickets {
       ticket = kept_[at_++];
     } else if (!input_->next(ticket)) {
       complete_ = keeping_;
+      at_ = kept_.size();
       return false;
     } else if (keeping_) {
       keep(ticket);

@@ -42,21 +42,27 @@ class CacheFile {
     std::lock_guard lock(mutex_);
     if (reader_.load()) return;
     if (!writer_) start(length);
-    if (length >= 0 && written_[size_t(index)]) return;
+    if (written_[size_t(index)]) return;
     write(index, element, number);
-    if (length < 0) return;
     written_[size_t(index)] = true;
     if (count_ == length) finish_locked();
   }
-  // For streams, whose length is known at their end.
-  void finish() {
-    std::lock_guard lock(mutex_);
-    if (!reader_.load() && writer_) finish_locked();
-  }
-  void restart() {
+  // For streams, whose length is known at their end: only the walk that began last writes.
+  int64_t restart() {
     std::lock_guard lock(mutex_);
     writer_.reset();
     count_ = 0;
+    return ++walk_;
+  }
+  void add_next(int64_t walk, std::span<const ConstTensorView> element, int64_t number) {
+    std::lock_guard lock(mutex_);
+    if (walk != walk_ || reader_.load()) return;
+    if (!writer_) start(-1);
+    write(count_, element, number);
+  }
+  void finish(int64_t walk) {
+    std::lock_guard lock(mutex_);
+    if (walk == walk_ && !reader_.load() && writer_) finish_locked();
   }
 
  private:
@@ -85,7 +91,7 @@ class CacheFile {
   std::mutex mutex_;
   std::unique_ptr<ShardWriter> writer_;
   std::vector<bool> written_;
-  int64_t count_ = 0;
+  int64_t count_ = 0, walk_ = 0;
 };
 
 Made give(const CacheFile& file, const ShardReader& reader, const Ticket& ticket,
@@ -130,7 +136,8 @@ class FileCacheTickets final : public Tickets {
     index_ = 0;
     reader_ = file_->reader();
     if (reader_) return;
-    file_->restart();
+    walk_ = file_->restart();
+    complete_ = true;
     input_->begin(0);
   }
   bool next(Ticket& ticket) override {
@@ -140,11 +147,12 @@ class FileCacheTickets final : public Tickets {
       return true;
     }
     if (!input_->next(ticket)) {
-      file_->finish();
+      if (complete_) file_->finish(walk_);
       return false;
     }
+    complete_ = complete_ && !ticket.held->error;
     std::vector<ConstTensorView> views(ticket.held->element.begin(), ticket.held->element.end());
-    file_->add(index_++, views, ticket.index, -1);
+    if (complete_) file_->add_next(walk_, views, ticket.index);
     ticket.epoch = epoch_;
     return true;
   }
@@ -153,7 +161,8 @@ class FileCacheTickets final : public Tickets {
   std::unique_ptr<Tickets> input_;
   std::shared_ptr<CacheFile> file_;
   std::shared_ptr<const ShardReader> reader_;
-  int64_t epoch_ = 0, index_ = 0;
+  int64_t epoch_ = 0, index_ = 0, walk_ = 0;
+  bool complete_ = true;  // an element that could not be made leaves a hole
 };
 
 class HeldOrFileMaker final : public Maker {

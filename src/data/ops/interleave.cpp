@@ -16,9 +16,12 @@ struct Turns {
   bool ahead = false;  // the open datasets are read at the same time
 };
 
-// One dataset that an element became, being read.
+// One dataset that an element became, being read. What goes wrong in it is an element of its own;
+// when it cannot go on, the last one.
 class Inner {
  public:
+  explicit Inner(std::exception_ptr error) : error_(std::move(error)) {}
+
   Inner(const Dataset& dataset, uint64_t seed, int64_t epoch, bool ahead, const Turns& turns,
         const PlanContext& outer)
       : node_(dataset.node()) {
@@ -29,37 +32,46 @@ class Inner {
                             .workers = ahead ? 1 : 0,
                             .depth = std::max<int64_t>(2 * turns.block, 16),
                             .ordered = true,
-                            .helps = true};
+                            .helps = true,
+                            .hands_errors_on = true};
     runner_ = std::make_unique<Runner>(std::move(planned), node_->spec(), options, context.pool,
                                        outer.budget, ordinary_memory(),
                                        statistics_.runner(title(*node_)));
     runner_->begin({.epoch = epoch, .passed = 0, .ahead = {}}, 1);
   }
-  bool next(Batch& element) {
-    Made made;
-    return runner_->next(element, made) == Runner::Outcome::element;
+  bool next(Held& held) {
+    if (!runner_) return (held.error = std::exchange(error_, nullptr)) != nullptr;
+    try {
+      Made made;
+      return runner_->next(held.element, made, held.error) == Runner::Outcome::element;
+    } catch (...) {
+      held.error = std::current_exception();
+      runner_.reset();
+      return true;
+    }
   }
 
  private:
   Statistics statistics_;
   NodeRef node_;
   std::unique_ptr<Runner> runner_;
+  std::exception_ptr error_;
 };
 
 class InterleaveTickets final : public Tickets {
  public:
   InterleaveTickets(std::unique_ptr<Tickets> input, Dataset::Expand function, ElementSpec spec,
-                    std::string stage, Turns turns, PlanContext context)
+                    std::string stage, Turns turns, uint64_t key, PlanContext context)
       : input_(std::move(input)),
         function_(std::move(function)),
         spec_(std::move(spec)),
         stage_(std::move(stage)),
         turns_(turns),
+        key_(key),
         context_(std::move(context)) {}
 
   void begin(int64_t epoch) override {
     slots_.clear();
-    slots_.resize(size_t(turns_.cycle));
     input_->begin(epoch);
     epoch_ = epoch;
     index_ = taken_ = 0;
@@ -76,7 +88,7 @@ class InterleaveTickets final : public Tickets {
         continue;
       }
       auto held = std::make_shared<Held>();
-      if (slots_[at_]->next(held->element)) {
+      if (slots_[at_]->next(*held)) {
         ticket = {epoch_, index_++, 0, std::move(held)};
         if (++taken_ == turns_.block) advance();
         return true;
@@ -102,6 +114,8 @@ class InterleaveTickets final : public Tickets {
       std::unique_ptr<Inner>& slot = slots_[(at_ + i) % slots_.size()];
       if (slot == nullptr) slot = open();
     }
+    while (!ended_ && int64_t(slots_.size()) < turns_.cycle)
+      if (std::unique_ptr<Inner> slot = open()) slots_.push_back(std::move(slot));
   }
 
   std::unique_ptr<Inner> open() {
@@ -111,12 +125,12 @@ class InterleaveTickets final : public Tickets {
       return nullptr;
     }
     try {
-      Dataset dataset = function_(outer.held->element);
+      Dataset dataset = function_(outer.held->value());
       check(dataset);
-      return std::make_unique<Inner>(dataset, mixed(context_.seed, uint64_t(outer.index)),
-                                     outer.epoch, turns_.ahead, turns_, context_);
+      return std::make_unique<Inner>(dataset, mixed(key_, uint64_t(outer.index)), outer.epoch,
+                                     turns_.ahead, turns_, context_);
     } catch (...) {
-      rethrow_addressed(stage_, outer.epoch, outer.index, "");
+      return std::make_unique<Inner>(addressed_error(stage_, outer.epoch, outer.index, ""));
     }
   }
 
@@ -135,6 +149,7 @@ class InterleaveTickets final : public Tickets {
   ElementSpec spec_;
   std::string stage_;
   Turns turns_;
+  uint64_t key_;
   PlanContext context_;
   std::vector<std::unique_ptr<Inner>> slots_;
   int64_t epoch_ = 0, index_ = 0, taken_ = 0;
@@ -158,6 +173,10 @@ class InterleaveNode final : public Node {
     return text + (options_.parallel == 1 ? ", parallel = 1" : "");
   }
 
+  std::string identity() const override {
+    return fmt::format("\"{}\", {}, {}", options_.name, options_.cycle, options_.block);
+  }
+
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);
     std::string replay = planned.replay.empty() ? title(*this) + " is read again" : planned.replay;
@@ -165,8 +184,9 @@ class InterleaveNode final : public Node {
     Turns turns{.cycle = options_.cycle,
                 .block = options_.block,
                 .ahead = options_.parallel != 1 && options_.cycle > 1 && !context.as_written};
-    planned.stream = std::make_unique<InterleaveTickets>(std::move(planned.stream), function_,
-                                                         spec(), title(*this), turns, context);
+    planned.stream =
+        std::make_unique<InterleaveTickets>(std::move(planned.stream), function_, spec(),
+                                            title(*this), turns, context.key(*this), context);
     planned.maker = held_maker();
     planned.replay = replay;
     return planned;

@@ -7,6 +7,7 @@
 #include "data/runtime/addresses.h"
 #include "data/runtime/plan.h"
 #include "data/runtime/worker.h"
+#include "data/runtime/writers.h"
 
 namespace stoker::data {
 
@@ -40,12 +41,44 @@ class MeasuredWriter final : public ElementWriter {
   ElementWriter& out_;
 };
 
+// Holds a function to its spec: what comes next relies on it.
+class CheckedWriter final : public ElementWriter {
+ public:
+  CheckedWriter(ElementWriter& out, const ElementSpec& spec) : out_(out), spec_(spec) {}
+  void* put(size_t index, DType dtype, const Shape& shape) override {
+    check(index, dtype, shape);
+    return out_.put(index, dtype, shape);
+  }
+  void copy(size_t index, const ConstTensorView& value) override {
+    check(index, value.dtype, value.shape);
+    out_.copy(index, value);
+  }
+  void check_all_written() const {
+    if (written_ != spec_.size())
+      throw ShapeError(fmt::format("it gave {} components, but its spec says {}: {}", written_,
+                                   spec_.size(), to_string(spec_)));
+  }
+
+ private:
+  void check(size_t index, DType dtype, const Shape& shape) {
+    if (index >= spec_.size())
+      throw ShapeError(
+          fmt::format("it gave component {}, but its spec says {}", index, to_string(spec_)));
+    check_against(spec_[index], index, dtype, shape);
+    ++written_;
+  }
+  ElementWriter& out_;
+  const ElementSpec& spec_;
+  size_t written_ = 0;
+};
+
 class MapMaker final : public Maker {
  public:
-  MapMaker(MakerRef input, FunctionRef function, std::string stage, uint64_t key, size_t scratch,
-           StageStats& stats)
+  MapMaker(MakerRef input, FunctionRef function, ElementSpec spec, std::string stage, uint64_t key,
+           size_t scratch, StageStats& stats)
       : input_(std::move(input)),
         function_(std::move(function)),
+        spec_(std::move(spec)),
         stage_(std::move(stage)),
         key_(key),
         scratch_(scratch),
@@ -57,10 +90,12 @@ class MapMaker final : public Maker {
     if (!made.kept) return made;
     Rng rng(mixed(key_, uint64_t(made.epoch)), uint64_t(made.index));
     try {
+      CheckedWriter checked(out, spec_);
       if (worker.sample(stats_.sample_period.load(std::memory_order_relaxed)))
-        apply_measured(in, out, rng);
+        apply_measured(in, checked, rng);
       else
-        function_->apply(in.views(), out, rng);
+        function_->apply(in.views(), checked, rng);
+      checked.check_all_written();
     } catch (...) {
       rethrow_addressed(stage_, made.epoch, made.index, input_->origin(ticket));
     }
@@ -83,6 +118,7 @@ class MapMaker final : public Maker {
 
   MakerRef input_;
   FunctionRef function_;
+  ElementSpec spec_;
   std::string stage_;
   uint64_t key_;
   size_t scratch_;
@@ -105,12 +141,15 @@ class MapNode final : public Node {
     return text;
   }
 
+  // How many are made at the same time does not change what comes out.
+  std::string identity() const override { return function_->name(); }
+
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);
     std::string stage = fmt::format("map(\"{}\")", name_);
     StageStats& stats = context.statistics.stage(*this, stage);
     stats.random = function_->is_random();
-    planned.maker = std::make_shared<MapMaker>(std::move(planned.maker), function_, stage,
+    planned.maker = std::make_shared<MapMaker>(std::move(planned.maker), function_, spec(), stage,
                                                context.key(*this), context.new_scratch(), stats);
     WorkLimits& limits = planned.limits;
     bool automatic = options_.parallel == AUTOTUNE;

@@ -9,25 +9,37 @@
 
 namespace stoker::data {
 
-void Quarantine::add(int64_t epoch, int64_t index) {
-  std::string message = current_message();
+void Quarantine::enter(int64_t epoch) {
   std::lock_guard lock(mutex_);
-  if (epoch != epoch_) {
-    epoch_ = epoch;
-    in_epoch_ = 0;
+  Epoch& counts = epochs_[size_t(epoch) % kEpochs];
+  if (counts.number == epoch) return;
+  counts.good = counts.bad = 0;
+  counts.number = epoch;
+}
+
+void Quarantine::add(int64_t epoch, int64_t index) {
+  BadElement bad{epoch, index, current_message()};
+  try {
+    throw;
+  } catch (const ElementError& error) {
+    bad.epoch = error.epoch(), bad.index = error.index();
+  } catch (...) {
+    // It has no address of its own: the policy's place has to do.
   }
-  ++in_epoch_;
-  ++all_;
-  if (bad_.size() < kKept) bad_.push_back({epoch, index, message});
-  int64_t seen = made_.load(std::memory_order_relaxed) + all_;
-  bool too_many = in_epoch_ > options_.max_errors;
-  bool too_often = seen >= kRateFrom && double(all_) > options_.max_rate * double(seen);
+  Epoch& counts = counts_of(epoch);
+  int64_t failed = ++counts.bad, seen = counts.good + failed;
+  bool too_many = failed > options_.max_errors;
+  bool too_often = seen >= kRateFrom && double(failed) > options_.max_rate * double(seen);
+  std::lock_guard lock(mutex_);
+  if (bad_.size() < kKept) bad_.push_back(bad);
   if (too_many || too_often)
-    throw Error(fmt::format(
-        "{}: {} of {} elements could not be made, more than {}; the last: {}", stage_, all_, seen,
-        too_many ? fmt::format("max_errors = {} in an epoch", options_.max_errors)
-                 : fmt::format("max_rate = {}", options_.max_rate),
-        message));
+    throw Error(
+        fmt::format("{}: {} of {} elements of epoch {} could not be made, more than {}; "
+                    "the last: {}",
+                    stage_, failed, seen, epoch,
+                    too_many ? fmt::format("max_errors = {}", options_.max_errors)
+                             : fmt::format("max_rate = {}", options_.max_rate),
+                    bad.message));
 }
 
 std::vector<BadElement> Quarantine::list() const {
@@ -39,32 +51,34 @@ namespace {
 
 constexpr int kMostTries = 16;
 
-// Drops what cannot be made.
-class SkippingMaker final : public Maker {
+// Leaves out what could not be made. Counts in the order of the elements, so that a limit is
+// reached at the same one at any thread count.
+class SkippingTickets final : public Tickets {
  public:
-  SkippingMaker(MakerRef input, size_t scratch, std::shared_ptr<Quarantine> quarantine)
-      : input_(std::move(input)), scratch_(scratch), quarantine_(std::move(quarantine)) {}
+  SkippingTickets(std::unique_ptr<Tickets> input, std::shared_ptr<Quarantine> quarantine)
+      : input_(std::move(input)), quarantine_(std::move(quarantine)) {}
 
-  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    ScratchElement& element = worker.scratch(scratch_);
-    Made made;
-    try {
-      made = input_->make(ticket, element, worker);
-    } catch (...) {
-      quarantine_->add(ticket.epoch, ticket.index);
-      return {ticket.epoch, ticket.index, false};
-    }
-    quarantine_->count_good();
-    for (size_t i = 0; made.kept && i < element.views().size(); ++i)
-      out.copy(i, element.views()[i]);
-    return made;
+  void begin(int64_t epoch) override {
+    input_->begin(epoch);
+    epoch_ = epoch;
   }
-  std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
+  bool next(Ticket& ticket) override {
+    while (input_->next(ticket)) {
+      try {
+        ticket.held->value();
+        quarantine_->count_good(epoch_);
+        return true;
+      } catch (...) {
+        quarantine_->add(epoch_, ticket.index);
+      }
+    }
+    return false;
+  }
 
  private:
-  MakerRef input_;
-  size_t scratch_;
+  std::unique_ptr<Tickets> input_;
   std::shared_ptr<Quarantine> quarantine_;
+  int64_t epoch_ = 0;
 };
 
 // Makes another element of the same epoch instead. Which one follows from the key and the place
@@ -86,11 +100,11 @@ class ReplacingMaker final : public Maker {
       ScratchElement& element = worker.scratch(scratch_);
       try {
         Made made = input_->make(attempt, element, worker);
-        quarantine_->count_good();
+        quarantine_->count_good(ticket.epoch);
         for (size_t i = 0; i < element.views().size(); ++i) out.copy(i, element.views()[i]);
         return made;
       } catch (...) {
-        quarantine_->add(attempt.epoch, attempt.index);
+        quarantine_->add(ticket.epoch, attempt.index);
         if (tries + 1 == kMostTries) throw;
       }
       attempt.index = rng.integer(0, length_);
@@ -125,6 +139,7 @@ class OnErrorNode final : public Node {
     return fmt::format("{}, max_errors = {}", kNames[size_t(policy_)], options_.max_errors);
   }
   bool transparent() const override { return true; }
+  std::string identity() const override { return policy_ == OnError::fail ? "" : details(); }
 
   Planned plan(PlanContext& context) const override {
     if (policy_ == OnError::fail) return context.plan_input(*this);
@@ -139,10 +154,11 @@ class OnErrorNode final : public Node {
                                            context.new_scratch(), quarantine);
       return planned;
     }
-    planned.maker = std::make_shared<SkippingMaker>(std::move(planned.maker), context.new_scratch(),
-                                                    quarantine);
-    planned.may_drop = true;
-    return context.materialised(std::move(planned), *this);
+    planned = context.materialised(std::move(planned), *this);
+    if (planned.replay.empty())
+      planned.replay = fmt::format("{} decides element by element", title(*this));
+    planned.stream = std::make_unique<SkippingTickets>(std::move(planned.stream), quarantine);
+    return planned;
   }
 
  private:

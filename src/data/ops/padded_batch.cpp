@@ -40,17 +40,21 @@ void copy_block(const T* from, const Shape& from_shape, T* to, const Shape& to_s
 
 class PaddedMaker final : public Maker {
  public:
-  PaddedMaker(MakerRef rows, ElementSpec spec, PaddedBatchOptions options, size_t first_scratch)
+  PaddedMaker(MakerRef rows, ElementSpec spec, PaddedBatchOptions options, size_t place)
       : rows_(std::move(rows)),
         spec_(std::move(spec)),
         options_(std::move(options)),
-        first_scratch_(first_scratch) {}
+        place_(place) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     int64_t count = rows_->rows(ticket);
     std::vector<const ScratchElement*> rows;
+    auto& places = worker.local<std::vector<std::unique_ptr<ScratchElement>>>(place_);
     for (int64_t row = 0; row < count; ++row) {
-      ScratchElement& element = worker.scratch(first_scratch_ + size_t(row), /*keeps=*/true);
+      if (places.size() == size_t(row))
+        places.push_back(std::make_unique<ScratchElement>(worker.budget()));
+      ScratchElement& element = *places[size_t(row)];
+      element.clear(/*keeps=*/true);
       rows_->make_row(ticket, row, element, worker);
       rows.push_back(&element);
     }
@@ -116,7 +120,7 @@ class PaddedMaker final : public Maker {
   MakerRef rows_;
   ElementSpec spec_;  // of a row
   PaddedBatchOptions options_;
-  size_t first_scratch_;
+  size_t place_;
 };
 
 class PaddedBatchNode final : public Node {
@@ -142,10 +146,8 @@ class PaddedBatchNode final : public Node {
     // An ordinary batch says which rows belong together.
     Dataset rows = Dataset(input()).batch(size_, {.drop_remainder = options_.drop_remainder});
     Planned planned = rows.node()->plan(context);
-    size_t first = context.new_scratch();
-    for (int64_t row = 1; row < size_; ++row) context.new_scratch();
-    planned.maker =
-        std::make_shared<PaddedMaker>(std::move(planned.maker), input()->spec(), options_, first);
+    planned.maker = std::make_shared<PaddedMaker>(std::move(planned.maker), input()->spec(),
+                                                  options_, context.new_scratch());
     return planned;
   }
 

@@ -8,11 +8,6 @@ namespace stoker::data {
 
 namespace {
 
-int64_t product(int64_t a, int64_t b) {
-  int64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? Cardinality::kInfinite : result;
-}
-
 // --- take and skip -------------------------------------------------------------------------------
 
 class TakeTickets final : public Tickets {
@@ -108,7 +103,7 @@ class SkipNode final : public Node {
                          ? Cardinality::kInfinite
                          : std::max<int64_t>(*planned.length - count_, 0);
     return placed(std::move(planned), length,
-                  [count = count_](int64_t&, int64_t& index) { index += count; });
+                  [count = count_](int64_t&, int64_t& index) { index = sum(index, count); });
   }
 
  private:
@@ -129,7 +124,7 @@ class ShardTickets final : public Tickets {
   }
   void skip(int64_t count) override {
     if (count == 0) return;
-    input_->skip(to_skip_ + 1 + (count - 1) * count_);
+    input_->skip(sum(to_skip_ + 1, product(count - 1, count_)));
     to_skip_ = count_ - 1;
   }
 
@@ -157,7 +152,7 @@ class ShardNode final : public Node {
     int64_t shard_length = length(*planned.length, count_, index_);
     return placed(std::move(planned), shard_length,
                   [count = count_, first = index_](int64_t&, int64_t& index) {
-                    index = index * count + first;
+                    index = sum(product(index, count), first);
                   });
   }
 
@@ -179,14 +174,16 @@ class RepeatTickets final : public Tickets {
     // Without end there is only one epoch; its repetitions are the input's epochs.
     epoch_ = count_ < 0 ? 0 : epoch * count_;
     done_ = 0;
-    found_ = false;
+    empty_ = 0;
     if (count_ != 0) input_->begin(epoch_);
   }
   bool next(Ticket& ticket) override {
-    while (count_ < 0 || done_ < count_) {
-      if (input_->next(ticket)) return found_ = true;
-      if (!found_) return false;  // an empty input stays empty
-      found_ = false;
+    while ((count_ < 0 || done_ < count_) && empty_ <= kMostEmpty) {
+      if (input_->next(ticket)) {
+        empty_ = 0;
+        return true;
+      }
+      ++empty_;
       if (++done_ != count_) input_->begin(++epoch_);
     }
     return false;
@@ -194,8 +191,11 @@ class RepeatTickets final : public Tickets {
 
  private:
   std::unique_ptr<Tickets> input_;
+  // A random filter may leave nothing of one epoch; what was empty as often as this stays empty.
+  static constexpr int kMostEmpty = 50;
   int64_t count_, epoch_ = 0, done_ = 0;
-  bool found_ = false;
+  int empty_ =
+      0;  // repetitions since the last element; the one that is under way counts at its end
 };
 
 class RepeatNode final : public Node {

@@ -23,6 +23,7 @@ class PlacedMaker final : public Maker {
     return input_->make_row(placed(ticket), row, out, worker);
   }
   void hint(const Ticket& ticket) const override { input_->hint(placed(ticket)); }
+  Made name_of(const Ticket& ticket) const override { return input_->name_of(placed(ticket)); }
   std::string origin(const Ticket& ticket) const override { return input_->origin(placed(ticket)); }
 
  private:

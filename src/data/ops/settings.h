@@ -11,6 +11,7 @@ class SettingsNode : public Node {
   SettingsNode(const char* kind, const NodeRef& input)
       : Node(kind, {input}, input->spec(), input->cardinality(), input->random_access()) {}
   bool transparent() const override { return true; }
+  std::string identity() const override { return {}; }
 
   std::optional<int64_t> prefetch;
   std::optional<Budget> budget;

@@ -28,7 +28,7 @@ class SideTickets final : public Tickets {
   }
   void skip(int64_t count) override {
     for (auto& side : sides_) side->skip(count);
-    index_ += count;
+    index_ = sum(index_, count);
   }
 
  private:
@@ -175,7 +175,7 @@ class ConcatenateNode final : public Node {
  public:
   ConcatenateNode(const NodeRef& first, const NodeRef& second)
       : Node("concatenate", {first, second}, common(first->spec(), second->spec()),
-             sum(first->cardinality(), second->cardinality()),
+             total(first->cardinality(), second->cardinality()),
              first->random_access() && second->random_access() &&
                  !first->cardinality().infinite()) {}
 
@@ -188,7 +188,7 @@ class ConcatenateNode final : public Node {
     bool counted = first.length && second.length && *first.length != Cardinality::kInfinite;
     if (counted) {
       border = first.length;
-      planned.length = *sum({*first.length}, {*second.length}).count;
+      planned.length = *total({*first.length}, {*second.length}).count;
     } else {
       std::vector<std::unique_ptr<Tickets>> inputs;
       inputs.push_back(first.tickets());
@@ -213,10 +213,10 @@ class ConcatenateNode final : public Node {
         if (a[i].shape[axis] != b[i].shape[axis]) spec[i].shape.set(axis, -1);
     return spec;
   }
-  static Cardinality sum(Cardinality a, Cardinality b) {
+  static Cardinality total(Cardinality a, Cardinality b) {
     if (a.infinite() || b.infinite()) return {Cardinality::kInfinite};
     if (!a.known() || !b.known()) return {};
-    return {*a.count + *b.count};
+    return {sum(*a.count, *b.count)};
   }
 };
 
@@ -237,7 +237,7 @@ class NumberedTickets final : public Tickets {
   }
   void skip(int64_t count) override {
     input_->skip(count);
-    index_ += count;
+    index_ = sum(index_, count);
   }
 
  private:

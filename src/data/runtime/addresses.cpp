@@ -32,6 +32,15 @@ std::string current_message() {
   }
 }
 
+std::exception_ptr addressed_error(const std::string& stage, int64_t epoch, int64_t index,
+                                   const std::string& origin) {
+  try {
+    rethrow_addressed(stage, epoch, index, origin);
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 void rethrow_addressed(const std::string& stage, int64_t epoch, int64_t index,
                        const std::string& origin) {
   try {

@@ -11,6 +11,10 @@ namespace stoker::data {
 [[noreturn]] void rethrow_addressed(const std::string& stage, int64_t epoch, int64_t index,
                                     const std::string& origin);
 
+// The same, not thrown.
+std::exception_ptr addressed_error(const std::string& stage, int64_t epoch, int64_t index,
+                                   const std::string& origin);
+
 // What the exception in flight says.
 std::string current_message();
 

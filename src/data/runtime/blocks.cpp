@@ -2,8 +2,15 @@
 
 namespace stoker::data {
 
-BlockPool::~BlockPool() {
-  for (auto& [bytes, blocks] : free_)
+BlockPool::~BlockPool() { give_back(); }
+
+void BlockPool::give_back() {
+  std::map<size_t, std::vector<void*>> blocks_of;
+  {
+    std::lock_guard lock(mutex_);
+    blocks_of.swap(free_);
+  }
+  for (auto& [bytes, blocks] : blocks_of)
     for (void* block : blocks) {
       memory_.release(block, bytes);
       budget_->release(int64_t(bytes));

@@ -14,11 +14,11 @@
 
 namespace stoker::data {
 
-class BlockPool : public std::enable_shared_from_this<BlockPool> {
+class BlockPool : public IdleMemory, public std::enable_shared_from_this<BlockPool> {
  public:
   BlockPool(std::shared_ptr<MemoryBudget> budget, HostMemory& memory)
       : budget_(std::move(budget)), memory_(memory) {}
-  ~BlockPool();
+  ~BlockPool() override;
 
   // Uninitialised; bytes: empty strings, which are not kept for later.
   Tensor take(DType dtype, const Shape& shape);
@@ -26,6 +26,7 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   static size_t rounded(size_t bytes);
   // Whether a block of that size would come without new memory.
   bool has_free(size_t bytes) const;
+  void give_back() override;  // all free blocks
 
  private:
   void put_back(size_t bytes, void* block);

@@ -33,6 +33,24 @@ int64_t core_limit(const Settings& settings, int pipeline_threads) {
   return pipeline_threads > 0 ? pipeline_threads : available_cores();
 }
 
+// A state as text: a JSON object of the walk and its check sum, so that damage is noticed.
+std::string check_sum(const nlohmann::json& walk) {
+  uint64_t hash = 0xCBF29CE484222325ULL;
+  for (char c : walk.dump()) hash = mixed(hash, uint8_t(c));
+  return fmt::format("{:016x}", hash);
+}
+
+nlohmann::json walk_of(const std::string& state) {
+  nlohmann::json parsed = nlohmann::json::parse(state, nullptr, false);
+  if (!parsed.is_object() || parsed.value("stoker_iterator", nlohmann::json()) != 1 ||
+      !parsed.contains("walk") || !parsed.contains("check"))
+    throw ValueError(
+        "iterate: the state is not one that Iterator::state() has given, or not all of it");
+  if (parsed["check"] != check_sum(parsed["walk"]))
+    throw ValueError("iterate: the state is damaged: its check sum does not fit");
+  return parsed["walk"];
+}
+
 }  // namespace
 
 namespace {
@@ -154,11 +172,8 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options) {
   fingerprint_ = fingerprint(*root);
   Runner::Position from{.epoch = options.epoch, .passed = 0, .ahead = {}};
   if (!options.state.empty()) {
-    using nlohmann::json;
-    json state = json::parse(options.state, nullptr, false);
+    nlohmann::json state = walk_of(options.state);
     try {
-      if (state.is_discarded() || state.at("stoker_iterator") != 1)
-        throw ValueError("iterate: the state is not one that Iterator::state() has given");
       if (state.at("fingerprint") != fingerprint_)
         throw ValueError(
             "iterate: the state belongs to another chain; its sources, functions and options have "
@@ -167,7 +182,7 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options) {
       from.epoch = state.at("epoch");
       from.passed = state.at("passed");
       from.ahead = state.at("ahead").get<std::set<int64_t>>();
-    } catch (const json::exception& error) {
+    } catch (const nlohmann::json::exception& error) {
       throw ValueError(fmt::format("iterate: the state is damaged: {}", error.what()));
     }
     if (from.epoch < 0 || from.passed < 0)
@@ -190,7 +205,8 @@ const Batch* Iterator::Impl::next() {
   current_ = {};
   if (finished_) return nullptr;
   Made made;
-  Runner::Outcome outcome = runner_->next(current_, made);
+  std::exception_ptr none;
+  Runner::Outcome outcome = runner_->next(current_, made, none);
   int64_t now = steady_clock().now();
   run_->elapsed_ns.store(now - run_->begin_ns, std::memory_order_relaxed);
   if (outcome == Runner::Outcome::element) {
@@ -254,10 +270,12 @@ void Iterator::Impl::save_tuned() const {
 
 std::string Iterator::Impl::state() const {
   Runner::Position position = runner_->position();
-  return nlohmann::json{
-      {"stoker_iterator", 1},    {"fingerprint", fingerprint_}, {"seed", seed_},
-      {"epoch", position.epoch}, {"passed", position.passed},   {"ahead", position.ahead}}
-      .dump();
+  nlohmann::json walk{{"fingerprint", fingerprint_},
+                      {"seed", seed_},
+                      {"epoch", position.epoch},
+                      {"passed", position.passed},
+                      {"ahead", position.ahead}};
+  return nlohmann::json{{"stoker_iterator", 1}, {"check", check_sum(walk)}, {"walk", walk}}.dump();
 }
 
 Iterator::Iterator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -54,9 +54,9 @@ void ScratchElement::copy(size_t index, const ConstTensorView& value) {
     view(index) = value;
 }
 
-ScratchElement& Worker::scratch(size_t id, bool keeps) {
+ScratchElement& Worker::scratch(size_t id) {
   while (scratch_.size() <= id) scratch_.push_back(std::make_unique<ScratchElement>(budget_));
-  scratch_[id]->clear(keeps);
+  scratch_[id]->clear(/*keeps=*/false);
   return *scratch_[id];
 }
 

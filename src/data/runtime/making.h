@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,8 +23,14 @@ struct Ticket;
 
 // What the ticket of a stream carries.
 struct Held {
-  Batch element;              // made already
-  std::vector<Ticket> parts;  // the rows of a batch, the sides of a zip
+  Batch element;                  // made already
+  std::vector<Ticket> parts;      // the rows of a batch, the sides of a zip
+  std::exception_ptr error = {};  // why there is no element; thrown when someone needs it
+
+  const Batch& value() const {
+    if (error) std::rethrow_exception(error);
+    return element;
+  }
 };
 
 struct Ticket {
@@ -51,6 +58,8 @@ class Maker {
   // The row will be made soon: what it reads may be fetched into the caches.
   virtual void hint_row(const Ticket&, int64_t) const {}
   virtual void hint(const Ticket&) const {}
+  // Under which name `make` would make such a batch.
+  virtual Made name_of(const Ticket& ticket) const { return {ticket.epoch, ticket.index}; }
   // What is known about where an element comes from, a path for example; for messages.
   virtual std::string origin(const Ticket&) const { return {}; }
 };
@@ -98,6 +107,16 @@ class ShiftedWriter final : public ElementWriter {
   ElementWriter& out_;
   size_t shift_;
 };
+
+// Counts of elements that are too large stay at the largest, which is "without end".
+inline int64_t product(int64_t a, int64_t b) {
+  int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
+}
+inline int64_t sum(int64_t a, int64_t b) {
+  int64_t result = 0;
+  return __builtin_add_overflow(a, b, &result) ? INT64_MAX : result;
+}
 
 // Well mixed 64 bits of two numbers.
 inline uint64_t mixed(uint64_t a, uint64_t b) {

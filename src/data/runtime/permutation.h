@@ -15,9 +15,11 @@ class Permutation {
   Permutation(int64_t count, uint64_t key) : count_(uint64_t(count)) {
     int bits = count <= 1 ? 2 : std::bit_width(uint64_t(count) - 1);
     half_ = (bits + 1) / 2;
+    rounds_ = half_ > kShort ? kFew : kMany;
     mask_ = (uint64_t(1) << half_) - 1;
     uint64_t next = mixed(key, uint64_t(count));
-    for (uint64_t& round_key : keys_) round_key = next, next = next * 0xD1342543DE82EF95ULL + 1;
+    for (int round = 0; round < rounds_; ++round)
+      keys_[round] = next, next = next * 0xD1342543DE82EF95ULL + 1;
   }
 
   int64_t operator()(int64_t index) const {
@@ -28,11 +30,13 @@ class Permutation {
   }
 
  private:
-  static constexpr uint64_t kRounds = 4;
+  // Halves of few bits mix little in a round.
+  static constexpr int kShort = 5, kFew = 4, kMany = 12;
 
   uint64_t once(uint64_t at) const {
     uint64_t left = at >> half_, right = at & mask_;
-    for (uint64_t key : keys_) {
+    for (int round = 0; round < rounds_; ++round) {
+      uint64_t key = keys_[round];
       uint64_t x = (right + key) * 0xBF58476D1CE4E5B9ULL;
       x = (x ^ (x >> 29)) * 0x94D049BB133111EBULL;
       uint64_t next = left ^ ((x >> 32) & mask_);
@@ -43,8 +47,8 @@ class Permutation {
   }
 
   uint64_t count_, mask_;
-  int half_;
-  uint64_t keys_[kRounds];
+  int half_, rounds_;
+  uint64_t keys_[kMany];
 };
 
 }  // namespace stoker::data

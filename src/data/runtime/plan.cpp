@@ -14,13 +14,14 @@ constexpr int64_t kRunAhead = 64;  // elements, so that cheap ones can be made m
 class HeldMaker final : public Maker {
  public:
   Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
-    const Batch& element = ticket.held->element;
+    const Batch& element = ticket.held->value();
     for (size_t i = 0; i < element.size(); ++i) out.copy(i, element[i]);
     return {ticket.epoch, ticket.index};
   }
 };
 
-// The elements of a runner as tickets. The one who asks may be a worker: it helps.
+// The elements of a runner as tickets. The one who asks may be a worker: it helps. An element that
+// could not be made becomes a ticket too, so that an error policy further on can deal with it.
 class RunnerTickets final : public Tickets {
  public:
   RunnerTickets(Planned planned, const ElementSpec& spec, const Runner::Options& options,
@@ -34,7 +35,7 @@ class RunnerTickets final : public Tickets {
   bool next(Ticket& ticket) override {
     auto held = std::make_shared<Held>();
     Made made;
-    if (runner_.next(held->element, made) != Runner::Outcome::element) return false;
+    if (runner_.next(held->element, made, held->error) != Runner::Outcome::element) return false;
     ticket = {made.epoch, made.index, 0, std::move(held)};
     return true;
   }
@@ -60,8 +61,8 @@ std::string title(const Node& node) { return fmt::format("{}({})", node.kind(), 
 uint64_t fingerprint(const Node& node) {
   uint64_t hash = 0xCBF29CE484222325ULL;
   for (const NodeRef& input : node.inputs()) hash = mixed(hash, fingerprint(*input));
-  if (node.transparent()) return node.inputs().size() == 1 ? fingerprint(*node.input()) : hash;
-  return hash_of(to_string(node.spec()), hash_of(node.details(), hash_of(node.kind(), hash)));
+  if (node.transparent() && node.identity().empty()) return fingerprint(*node.input());
+  return hash_of(to_string(node.spec()), hash_of(node.identity(), hash_of(node.kind(), hash)));
 }
 
 Planned PlanContext::plan_input(const Node& node, size_t i) {
@@ -89,12 +90,16 @@ Planned PlanContext::materialised(Planned planned, const Node& node) {
   if (as_written) workers = limits.some_stated ? limits.workers : 1;
   bool alone = pool == nullptr || (workers <= 1 && !limits.depth);
   int64_t depth = limits.depth.value_or(0) > 0 ? *limits.depth : 2 * workers;
+  // In order even where elements may overtake each other: the place of a restore is a number of
+  // tickets, so the same tickets have to come again.
   Runner::Options options{.title = title(node),
                           .workers = alone ? 0 : workers,
                           .depth = std::max(depth, workers) + (as_written ? 0 : kRunAhead),
-                          .ordered = limits.ordered,
-                          .helps = true};
+                          .ordered = true,
+                          .helps = true,
+                          .hands_errors_on = true};
   Planned result{.maker = held_maker()};
+  result.limits.ordered = limits.ordered;
   result.replay = planned.replay;
   if (planned.may_drop && result.replay.empty())
     result.replay = fmt::format("{} decides element by element", title(node));

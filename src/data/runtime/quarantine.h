@@ -1,6 +1,9 @@
-// The bad elements of an iteration, and how many there may be. Thread-safe.
+// The bad elements of an iteration, and how many there may be. Thread-safe. Counts each epoch on
+// its own: workers may be at the end of one and at the beginning of the next.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <mutex>
 
 #include <stoker/dataset.h>
@@ -12,8 +15,9 @@ class Quarantine {
   Quarantine(std::string stage, ErrorOptions options)
       : stage_(std::move(stage)), options_(options) {}
 
-  void count_good() { made_.fetch_add(1, std::memory_order_relaxed); }
-  // Notes the exception in flight. Error when that is one too many.
+  void count_good(int64_t epoch) { ++counts_of(epoch).good; }
+  // Notes the exception in flight, under its own address where it has one. Error when that is one
+  // too many in this epoch.
   void add(int64_t epoch, int64_t index);
   std::vector<BadElement> list() const;
 
@@ -21,11 +25,22 @@ class Quarantine {
   static constexpr int64_t kRateFrom = 100;  // elements; a rate of fewer says little
   static constexpr size_t kKept = 10'000;
 
+  static constexpr size_t kEpochs = 8;  // that workers can be in at the same time
+
+  struct Epoch {
+    std::atomic<int64_t> number = -1, good = 0, bad = 0;
+  };
+  Epoch& counts_of(int64_t epoch) {
+    Epoch& counts = epochs_[size_t(epoch) % kEpochs];
+    if (counts.number.load(std::memory_order_relaxed) != epoch) enter(epoch);
+    return counts;
+  }
+  void enter(int64_t epoch);
+
   std::string stage_;
   ErrorOptions options_;
-  std::atomic<int64_t> made_ = 0;
+  std::array<Epoch, kEpochs> epochs_;
   mutable std::mutex mutex_;
-  int64_t epoch_ = -1, in_epoch_ = 0, all_ = 0;
   std::vector<BadElement> bad_;
 };
 

@@ -14,6 +14,9 @@ namespace {
 
 constexpr int64_t kClaimNs = 50'000;  // how much work one claim of parts should be
 constexpr int64_t kMostPerWork = 64;  // elements that share one entry of the window
+constexpr int64_t kBudgetForOne =
+    1 << 16;  // bytes of budget for each of them: small budgets go in small steps
+constexpr size_t kMostAhead = 2048;  // delivered before a slow one: keeps a state below 64 KB
 
 int64_t thread_cpu_ns() {
   timespec time{};
@@ -33,15 +36,15 @@ struct Runner::Work {
   BatchRows rows;               // by rows
   std::vector<Batch> elements;  // otherwise
   std::vector<Made> made;
-  std::exception_ptr error;
-  int64_t error_part = 0;
+  std::map<int64_t, std::exception_ptr> errors;  // by part
   bool epoch_end = false;
 
   bool complete() const { return epoch_end || done == parts; }
-  void fail(int64_t part, std::exception_ptr what) {
-    if (error && error_part <= part) return;
-    error = std::move(what);
-    error_part = part;
+  int64_t outcomes() const { return by_rows ? 1 : parts; }
+  // Of one outcome; a batch fails with its first bad row. Without parts: of the tickets.
+  std::exception_ptr error_of(int64_t outcome) const {
+    auto found = by_rows ? errors.begin() : errors.find(outcome);
+    return found == errors.end() ? nullptr : found->second;
   }
 };
 
@@ -62,7 +65,9 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
         pool(thread_pool),
         budget(std::move(memory_budget)),
         blocks(std::make_shared<BlockPool>(budget, memory)),
-        stats(runner_stats) {}
+        stats(runner_stats) {
+    budget->add_idle(blocks);
+  }
 
   bool synchronous() const { return options.workers == 0; }
 
@@ -71,24 +76,39 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   // Elements of one entry: as many as make an entry worth its lock.
   int64_t per_work() const {
     if (synchronous() || mean_part_ns <= 0) return 1;
+    int64_t fitting = std::max<int64_t>(budget->limit() / kBudgetForOne, 1);
     return std::clamp(kClaimNs / 2 / std::max<int64_t>(mean_part_ns, 1), int64_t(1),
-                      std::min(kMostPerWork, options.depth));
+                      std::min({kMostPerWork, options.depth, fitting}));
   }
 
   bool has_room() const {
     size_t limit = synchronous() ? 1 : size_t(options.depth);
-    return in_window < limit;
+    if (in_window >= limit || position.ahead.size() >= kMostAhead) return false;
+    // Elements ahead of the consumer hold back before the budget is full: batches need the rest.
+    return in_window == 0 || by_rows || budget->has_room(budget->limit() / 4);
   }
 
   bool can_open() const { return !stopping && !pulling && !exhausted && !failed && has_room(); }
 
-  // The next entry, or null when memory has to come back first.
-  std::unique_ptr<Work> pull(int64_t most) {
+  // The next ticket. An error waits until those before it have been handed out.
+  bool next_ticket(Ticket& ticket, const Work& work) {
+    try {
+      return tickets->next(ticket);
+    } catch (...) {
+      if (work.tickets.empty()) throw;
+      pending_error = std::current_exception();
+      return false;
+    }
+  }
+
+  // The next entry, or null when memory has to come back first; `regardless`: take it.
+  std::unique_ptr<Work> pull(int64_t most, bool regardless) {
+    if (pending_error) std::rethrow_exception(pending_error);
     auto work = std::make_unique<Work>();
     work->epoch = epoch_pulled;
     work->number = number_pulled;
     Ticket ticket;
-    while (int64_t(work->tickets.size()) < most && !kept_ticket && tickets->next(ticket)) {
+    while (int64_t(work->tickets.size()) < most && !kept_ticket && next_ticket(ticket, *work)) {
       if (!already.empty() && already.erase(number_pulled) > 0) {
         if (work->tickets.empty()) work->number = number_pulled + 1;
         ++number_pulled;
@@ -101,7 +121,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
       if (work->tickets.size() == 1) {
         int64_t rows = maker->rows(work->tickets[0]);
         if (rows > 0) {
-          work->by_rows = true;
+          work->by_rows = by_rows = true;
           work->parts = rows;
           break;
         }
@@ -114,7 +134,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
       return work;
     }
     if (work->by_rows) {
-      if (!work->rows.open(spec, work->parts, *blocks, *budget)) {
+      if (!work->rows.open(spec, work->parts, *blocks, *budget, regardless)) {
         kept_ticket = std::move(work);
         return nullptr;
       }
@@ -127,7 +147,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   }
 
   // Opens one entry. False: nothing to open now.
-  bool open(std::unique_lock<std::mutex>& lock) {
+  bool open(std::unique_lock<std::mutex>& lock, bool regardless = false) {
     if (!can_open()) return false;
     pulling = true;
     int64_t most = per_work();
@@ -135,7 +155,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     std::unique_ptr<Work> work;
     std::exception_ptr error;
     try {
-      work = pull(most);
+      work = pull(most, regardless);
     } catch (...) {
       error = std::current_exception();
     }
@@ -146,7 +166,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
       work = std::make_unique<Work>();
       work->epoch = epoch_pulled;
       work->number = number_pulled;
-      work->error = error;
+      work->errors[0] = error;
       exhausted = true;
     } else if (work == nullptr) {
       return false;
@@ -210,7 +230,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     if (!error) return;
     auto work = std::make_unique<Work>();
     work->epoch = epoch;
-    work->error = error;
+    work->errors[0] = error;
     exhausted = true;
     add(std::move(work));
   }
@@ -239,8 +259,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
         }
       } catch (...) {
         std::lock_guard lock(mutex);
-        work.fail(part, std::current_exception());
-        return;
+        work.errors[part] = std::current_exception();
+        if (work.by_rows || !options.hands_errors_on) return;
       }
     }
   }
@@ -302,7 +322,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     for (auto at = window.begin(); at != window.end(); ++at) {
       if (at == window.begin() && (*at)->complete()) return at;
       if ((*at)->epoch_end || options.ordered) break;
-      if ((*at)->complete() && !(*at)->error) return at;
+      if ((*at)->complete() && (*at)->errors.empty()) return at;
     }
     return window.end();
   }
@@ -326,23 +346,25 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     if (active > 0 || 2 * in_window <= size_t(options.depth)) schedule();
   }
 
-  // True when `out` was filled; false: this entry has nothing more.
-  bool hand_over(Work& work, Batch& out, Made& made) {
-    while (work.delivered < (work.by_rows ? 1 : work.parts)) {
+  // True when there was an outcome; false: this entry has nothing more.
+  bool hand_over(Work& work, Batch& out, Made& made, std::exception_ptr& error) {
+    if (work.parts == 0) fail_with(work.error_of(0));
+    while (work.delivered < work.outcomes()) {
       int64_t part = work.delivered++;
-      if (work.error && (work.by_rows || part >= work.error_part)) fail_with(work.error);
-      made = work.made[size_t(part)];
+      error = work.error_of(part);
+      if (error && !options.hands_errors_on) fail_with(error);
+      made = error ? Made{work.epoch, work.number + part} : work.made[size_t(part)];
       pass(work.number + part);
+      if (error) return true;
       if (!made.kept) continue;
       if (work.by_rows) {
-        made = {work.epoch, work.tickets[0].index, true};
+        made = maker->name_of(work.tickets[0]);
         out = work.rows.take();
       } else {
         out = std::move(work.elements[size_t(part)]);
       }
       return true;
     }
-    if (work.error) fail_with(work.error);
     return false;
   }
 
@@ -351,7 +373,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     std::rethrow_exception(error);
   }
 
-  Outcome next(Batch& out, Made& made) {
+  Outcome next(Batch& out, Made& made, std::exception_ptr& error) {
     std::unique_lock lock(mutex);
     if (failed) std::rethrow_exception(failed);
     while (true) {
@@ -366,10 +388,10 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
         position = {work.epoch + 1, 0, {}};
         order.clear();
         retire(at);
-        return Outcome::epoch_end;
+        return exhausted && window.empty() ? Outcome::finished : Outcome::epoch_end;
       }
-      bool filled = hand_over(work, out, made);
-      if (work.delivered >= (work.by_rows ? 1 : work.parts)) retire(at);
+      bool filled = hand_over(work, out, made, error);
+      if (work.delivered >= work.outcomes()) retire(at);
       if (!filled) continue;
       stats.delivered.add();
       return Outcome::element;
@@ -381,6 +403,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     if (synchronous() || options.helps) {
       if (make_oneself(lock)) return;
       if (ready_work() != window.end() || (exhausted && window.empty())) return;
+      // Whoever asks holds what others wait for: one entry is always allowed.
+      if (options.helps && starved && idle() && open(lock, /*regardless=*/true)) return;
     } else if (starved && idle() && open(lock)) {
       schedule();  // what the consumer let go of was enough
       return;
@@ -422,7 +446,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
 
   const MakerRef maker;
   const bool may_drop;
-  const std::unique_ptr<Tickets> tickets;
+  std::unique_ptr<Tickets> tickets;
   const ElementSpec spec;
   Options options;
   ThreadPool* const pool;
@@ -439,8 +463,10 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   int64_t active = 0, queued = 0;
   int64_t epoch_pulled = 0, number_pulled = 0, epochs_left = 0;
   std::unique_ptr<Work> kept_ticket;  // pulled, but there was no memory for it
+  std::exception_ptr pending_error;   // of the tickets, behind those that were pulled
   std::set<int64_t> already;          // tickets of this epoch that were delivered before a restore
   int64_t mean_part_ns = 0;
+  std::atomic<bool> by_rows = false;  // entries are batches, whose memory is asked for first
   Position position;
   std::vector<int64_t> order;  // of this epoch, where it is not that of the tickets
   std::exception_ptr failed;
@@ -457,7 +483,16 @@ Runner::Runner(Planned planned, const ElementSpec& spec, const Options& options,
   stats.depth.set(double(state_->options.depth));
 }
 
-Runner::~Runner() { stop(); }
+// Calls that the pool has still queued keep the state, and nothing else: runners further up the
+// chain, whose elements these tickets are, end here too.
+Runner::~Runner() {
+  stop();
+  state_->tickets.reset();
+  state_->kept_ticket.reset();
+  state_->window.clear();
+  state_->idle_workers.clear();
+  state_->consumer_worker.reset();
+}
 
 void Runner::stop() {
   std::unique_lock lock(state_->mutex);
@@ -473,6 +508,7 @@ void Runner::begin(const Position& from, int64_t epochs) {
   state.window.clear();
   state.in_window = 0;
   state.kept_ticket.reset();
+  state.pending_error = nullptr;
   state.failed = nullptr;
   state.starved = false;
   state.position = from;
@@ -490,7 +526,9 @@ void Runner::begin(const Position& from, int64_t epochs) {
   state.schedule();
 }
 
-Runner::Outcome Runner::next(Batch& out, Made& made) { return state_->next(out, made); }
+Runner::Outcome Runner::next(Batch& out, Made& made, std::exception_ptr& error) {
+  return state_->next(out, made, error);
+}
 
 Runner::Position Runner::position() const {
   std::lock_guard lock(state_->mutex);

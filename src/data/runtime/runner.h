@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <set>
 
 #include "base/host_memory.h"
@@ -29,6 +30,7 @@ class Runner {
     int64_t depth = 2;    // batches, or elements, ahead of the consumer; at least 1 with workers
     bool ordered = true;
     bool helps = false;
+    bool hands_errors_on = false;  // what a maker throws is an outcome like others, not the end
   };
   enum class Outcome { element, epoch_end, finished };
   // Where a walk stands: tickets passed in this epoch, and those delivered beyond them.
@@ -45,8 +47,9 @@ class Runner {
 
   // Starts anew with `epochs` epochs (0: without end).
   void begin(const Position& from, int64_t epochs);
-  // The next element; waits for it. Throws what a maker threw, and again at every later call.
-  Outcome next(Batch& out, Made& made);
+  // The next element; waits for it. Throws what a maker threw, and again at every later call; a
+  // runner that hands errors on sets `error` instead and goes on. What tickets throw is the end.
+  Outcome next(Batch& out, Made& made, std::exception_ptr& error);
 
   Position position() const;
   std::vector<int64_t> order() const;  // ticket numbers delivered in this epoch; unordered only

@@ -25,13 +25,21 @@ const TunerSettings& Tuner::observe(const TunerWindow& window) {
     bool helped = rate > rate_before_ * kWorthIt || waits < kWaits;
     if (!helped) {
       settings_ = before_;
+      // A few more batches may be too few to show in the rate: next time it is a larger step.
+      if (trial_ == Trial::depth) reach_ = std::min(reach_ * 4, limits_.most_depth);
+      // What the other setting would have done is not known yet: it is tried at once.
+      bool first = in_vain_ == Trial::none;
+      in_vain_ = first ? trial_ : Trial::none;
+      trial_ = Trial::none;
+      if (first) return settings_;
       patience_ = next_pause_;
       next_pause_ = std::min(next_pause_ * 2, kLongestPause);
-    } else {
-      next_pause_ = 4;
+      return settings_;
     }
+    next_pause_ = 4;
+    reach_ = 2;
+    in_vain_ = Trial::none;
     trial_ = Trial::none;
-    if (!helped) return settings_;
   } else if (trial_ == Trial::fewer) {
     if (waits > kWaits) {
       settings_ = before_;
@@ -65,6 +73,8 @@ void Tuner::consider_more(const TunerWindow& window, double rate) {
   int64_t most = most_useful_workers(window);
   bool can_raise_workers = limits_.workers && settings_.workers < most;
   bool can_raise_depth = limits_.depth && settings_.depth < limits_.most_depth;
+  if (in_vain_ == Trial::depth) all_busy = true;
+  if (in_vain_ == Trial::workers && can_raise_depth) can_raise_workers = false;
   if (can_raise_workers && (all_busy || !can_raise_depth)) {
     settings_.workers =
         std::min(most, settings_.workers + std::max<int64_t>(1, settings_.workers / 2));
@@ -73,7 +83,7 @@ void Tuner::consider_more(const TunerWindow& window, double rate) {
                       : settings_.depth;
     trial_ = Trial::workers;
   } else if (can_raise_depth) {
-    settings_.depth = std::min(limits_.most_depth, settings_.depth * 2);
+    settings_.depth = std::min(limits_.most_depth, settings_.depth * reach_);
     trial_ = Trial::depth;
   }
 }

@@ -46,9 +46,11 @@ class Tuner {
   enum class Trial { none, workers, depth, fewer } trial_ = Trial::none;
   TunerSettings before_;
   double rate_before_ = 0;
-  int calm_ = 0;        // windows in a row without waiting
-  int patience_ = 0;    // windows before the next attempt to raise
-  int next_pause_ = 4;  // doubles with every attempt in vain
+  Trial in_vain_ = Trial::none;  // the last step that was taken back
+  int64_t reach_ = 2;            // what the next step multiplies the depth by
+  int calm_ = 0;                 // windows in a row without waiting
+  int patience_ = 0;             // windows before the next attempt to raise
+  int next_pause_ = 4;           // doubles with every attempt in vain
 };
 
 }  // namespace stoker::data

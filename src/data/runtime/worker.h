@@ -46,9 +46,8 @@ class ScratchElement final : public ElementWriter {
 class Worker {
  public:
   explicit Worker(MemoryBudget* budget) : budget_(budget) {}
-  // The element that place `id` of the plan owns; empty. One that `keeps` stays valid while its
-  // input makes further elements.
-  ScratchElement& scratch(size_t id, bool keeps = false);
+  // The element that place `id` of the plan owns; empty.
+  ScratchElement& scratch(size_t id);
   // An object that place `id` of the plan keeps on this worker; made at the first call.
   template <class T>
   T& local(size_t id) {

@@ -18,7 +18,7 @@ void check_against(const TensorSpec& spec, size_t component, DType dtype, const 
 }
 
 bool BatchRows::open(const ElementSpec& batch_spec, int64_t rows, BlockPool& blocks,
-                     MemoryBudget& budget) {
+                     MemoryBudget& budget, bool regardless) {
   blocks_ = &blocks;
   rows_ = rows;
   count_ = batch_spec.size();
@@ -31,7 +31,7 @@ bool BatchRows::open(const ElementSpec& batch_spec, int64_t rows, BlockPool& blo
     size_t bytes = size_t(rows * row.shape.elements()) * size_of(row.dtype);
     if (!blocks.has_free(bytes)) needed += int64_t(BlockPool::rounded(bytes));
   }
-  if (needed > 0 && !budget.has_room(needed)) return false;
+  if (needed > 0 && !regardless && !budget.make_room(needed)) return false;
   for (size_t i = 0; i < count_; ++i) {
     TensorSpec row = components_[i].spec;
     if (row.shape.is_known()) allocate(components_[i], row);

@@ -16,8 +16,9 @@ namespace stoker::data {
 // shape have their memory from the beginning; the others get it with their first row.
 class BatchRows {
  public:
-  // False: the budget has no room for it now.
-  bool open(const ElementSpec& batch_spec, int64_t rows, BlockPool& blocks, MemoryBudget& budget);
+  // False: the budget has no room for it now. `regardless`: takes it all the same.
+  bool open(const ElementSpec& batch_spec, int64_t rows, BlockPool& blocks, MemoryBudget& budget,
+            bool regardless);
   // Where a row goes. ShapeError when its dtype or shape differ from the other rows'.
   void* row(size_t component, int64_t row, DType dtype, const Shape& shape);
   void copy_row(size_t component, int64_t row, const ConstTensorView& value);

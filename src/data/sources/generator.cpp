@@ -18,8 +18,13 @@ class GeneratorTickets final : public Tickets {
   void begin(int64_t epoch) override {
     epoch_ = epoch;
     index_ = 0;
-    generator_ = make_();
-    if (!generator_) throw ValueError(stage_ + ": the function returned no generator");
+    try {
+      generator_ = make_();
+      if (!generator_) throw ValueError("the function returned no generator");
+    } catch (...) {
+      generator_ = nullptr;
+      rethrow_addressed(stage_, epoch_, 0, "");
+    }
   }
   bool next(Ticket& ticket) override {
     if (!generator_) return false;

@@ -24,20 +24,22 @@ class RecordTickets final : public Tickets {
     next_path_ = 0;
     reader_.reset();
   }
+  // A file that cannot be read on is one bad element; a policy may let the next file follow.
   bool next(Ticket& ticket) override {
+    auto held = std::make_shared<Held>();
     try {
       std::optional<TFRecord> record = next_record();
       if (!record) return false;
       Tensor bytes(DType::bytes, {});
       bytes.data_mut<std::string>()->assign(reinterpret_cast<const char*>(record->bytes.data()),
                                             record->bytes.size());
-      auto held = std::make_shared<Held>();
       held->element = {bytes};
-      ticket = {epoch_, index_++, 0, std::move(held)};
-      return true;
     } catch (...) {
-      rethrow_addressed("tfrecord", epoch_, index_, "");
+      held->error = addressed_error("tfrecord", epoch_, index_, paths_[next_path_ - 1]);
+      reader_.reset();
     }
+    ticket = {epoch_, index_++, 0, std::move(held)};
+    return true;
   }
 
  private:
