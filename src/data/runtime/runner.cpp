@@ -14,9 +14,8 @@ namespace {
 
 constexpr int64_t kClaimNs = 50'000;  // how much work one claim of parts should be
 constexpr int64_t kMostPerWork = 64;  // elements that share one entry of the window
-constexpr int64_t kBudgetForOne =
-    1 << 16;  // bytes of budget for each of them: small budgets go in small steps
-constexpr size_t kMostAhead = 2048;  // delivered before a slow one: keeps a state below 64 KB
+constexpr int64_t kShareOfStage = 8;  // of the budget: what one inner stage may hold
+constexpr size_t kMostAhead = 2048;   // delivered before a slow one: keeps a state below 64 KB
 
 int64_t thread_cpu_ns() {
   timespec time{};
@@ -67,6 +66,10 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
         blocks(std::make_shared<BlockPool>(budget, memory)),
         stats(runner_stats) {
     budget->add_idle(blocks);
+    for (const TensorSpec& component : spec)
+      if (component.shape.is_known())
+        element_bytes += int64_t(BlockPool::rounded(size_t(component.shape.elements()) *
+                                                    stoker::size_of(component.dtype)));
   }
 
   bool synchronous() const { return options.workers == 0; }
@@ -76,16 +79,22 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   // Elements of one entry: as many as make an entry worth its lock.
   int64_t per_work() const {
     if (synchronous() || mean_part_ns <= 0) return 1;
-    int64_t fitting = std::max<int64_t>(budget->limit() / kBudgetForOne, 1);
     return std::clamp(kClaimNs / 2 / std::max<int64_t>(mean_part_ns, 1), int64_t(1),
-                      std::min({kMostPerWork, options.depth, fitting}));
+                      std::min(kMostPerWork, most_ahead()));
+  }
+
+  // A stage inside of a chain leaves the budget to those that follow: nothing it holds could be
+  // given back before they have taken it.
+  int64_t most_ahead() const {
+    if (!options.helps) return options.depth;
+    if (budget->used() > budget->limit() / 2) return 1;
+    int64_t share = budget->limit() / kShareOfStage / std::max<int64_t>(element_bytes, 1);
+    return std::clamp<int64_t>(share, 1, std::max<int64_t>(options.depth, 1));
   }
 
   bool has_room() const {
-    size_t limit = synchronous() ? 1 : size_t(options.depth);
-    if (in_window >= limit || position.ahead.size() >= kMostAhead) return false;
-    // Elements ahead of the consumer hold back before the budget is full: batches need the rest.
-    return in_window == 0 || by_rows || budget->has_room(budget->limit() / 4);
+    size_t limit = synchronous() ? 1 : size_t(most_ahead());
+    return in_window < limit && position.ahead.size() < kMostAhead;
   }
 
   bool can_open() const { return !stopping && !pulling && !exhausted && !failed && has_room(); }
@@ -121,7 +130,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
       if (work->tickets.size() == 1) {
         int64_t rows = maker->rows(work->tickets[0]);
         if (rows > 0) {
-          work->by_rows = by_rows = true;
+          work->by_rows = true;
           work->parts = rows;
           break;
         }
@@ -187,12 +196,12 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   }
 
   // How much of the window it takes; an end of an epoch counts, so that empty epochs end too.
-  static size_t size_of(const Work& work) {
+  static size_t places_of(const Work& work) {
     return work.by_rows ? 1 : size_t(std::max<int64_t>(work.parts, 1));
   }
 
   void add(std::unique_ptr<Work> work) {
-    in_window += size_of(*work);
+    in_window += places_of(*work);
     bool ready = work->complete();
     window.push_back(std::move(work));
     if (ready) arrived.notify_all();
@@ -340,7 +349,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   }
 
   void retire(std::deque<std::unique_ptr<Work>>::iterator at) {
-    in_window -= size_of(**at);
+    in_window -= places_of(**at);
     window.erase(at);
     // Waking a worker costs the consumer some microseconds: once for half a window, not each time.
     if (active > 0 || 2 * in_window <= size_t(options.depth)) schedule();
@@ -466,7 +475,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   std::exception_ptr pending_error;   // of the tickets, behind those that were pulled
   std::set<int64_t> already;          // tickets of this epoch that were delivered before a restore
   int64_t mean_part_ns = 0;
-  std::atomic<bool> by_rows = false;  // entries are batches, whose memory is asked for first
+  int64_t element_bytes = 0;  // of components whose shape is known
   Position position;
   std::vector<int64_t> order;  // of this epoch, where it is not that of the tickets
   std::exception_ptr failed;
