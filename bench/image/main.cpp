@@ -13,10 +13,10 @@
 #include <stoker/image.h>
 
 #include "common/options.h"
+#include "common/photos.h"
 #include "common/report.h"
 #include "common/timing.h"
 #include "data/image/run.h"
-#include "common/photos.h"
 #include "image/worker.h"
 
 namespace stoker::bench {
@@ -85,9 +85,7 @@ class OnePass {
   uint64_t pass_ = 0;
 };
 
-std::string torchvision_script() {
-  return STOKER_BENCH_SOURCE_DIR "/image/torchvision_worker.py";
-}
+std::string torchvision_script() { return STOKER_BENCH_SOURCE_DIR "/image/torchvision_worker.py"; }
 
 // Crops whose boxes PIL is told, so that it can do the same.
 void write_records(const std::vector<Tensor>& photos, const std::string& path) {

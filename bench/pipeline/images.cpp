@@ -51,37 +51,40 @@ void measure_images(const std::string& photos, const Wanted& wanted, Report& rep
   };
   struct Case {
     std::string name;
-    Iterator iterator;
-    double images = 0;
+    Dataset dataset;
+    Samples samples;  // seconds an image
   };
   std::vector<Case> cases;
   auto add = [&](const std::string& title, const Dataset& dataset) {
-    cases.push_back({title, dataset.iterate({.epochs = 0})});
+    cases.push_back({title, dataset, {}});
   };
   add("one core", pipeline(source, 1));
   add(fmt::format("{} cores", cores), pipeline(source, cores));
   add("one core, from shards with restart markers", pipeline(load(saved.string()), 1));
-  std::vector<Contender> contenders;
-  for (Case& one : cases)
-    contenders.push_back(
-        {one.name, [&one] { one.images = double(count_images(one.iterator, 2)); }});
-  // Workers of one contender run on into the next one's turn: a short burst first empties that.
-  std::vector<Samples> samples =
-      take_turns(contenders, {.warm_up = 2, .block = 4, .seconds = 16 * wanted.scale});
+  // In turns, and each time from the beginning: workers that run ahead would run on into the next
+  // one's turn.
+  for (int round = 0; round < int(7 * wanted.scale); ++round)
+    for (Case& one : cases) {
+      Iterator iterator = one.dataset.iterate({.epochs = 0});
+      count_images(iterator, 2);
+      double begin = now();
+      int64_t images = count_images(iterator, 10);
+      one.samples.add((now() - begin) / double(images));
+    }
   std::vector<double> rates;
-  for (size_t i = 0; i < cases.size(); ++i) rates.push_back(cases[i].images / samples[i].median());
+  for (const Case& one : cases) rates.push_back(1 / one.samples.median());
   std::string of = photos.empty() ? "generated pictures" : "photographs";
   for (size_t i = 0; i < cases.size(); ++i)
     report.add({.name = fmt::format("{}, {}", name, cases[i].name),
                 .value = rates[i],
                 .unit = "images/s",
-                .note = fmt::format("{} {}", count, of)});
+                .note = fmt::format("{} {}; an image in {}", count, of, cases[i].samples.text())});
   report.add({.name = fmt::format("{}, {} cores against linear", name, cores),
               .value = 100 * rates[1] / (rates[0] * cores),
               .unit = "%",
               .bar = 90,
               .limit = 100});
-  cases.clear();
+  cases.clear();  // before the files they read
   std::filesystem::remove_all(saved);
 }
 

@@ -19,9 +19,9 @@ using data::mixed;
 std::string to_string(const Element& element) {
   std::string text = "(";
   for (const Value& value : element)
-    text += fmt::format("{}{}{}", text.size() > 1 ? ", " : "", value.shape,
-                        value.is_text ? fmt::format("{}", value.texts)
-                                      : fmt::format("{}", value.numbers));
+    text += fmt::format(
+        "{}{}{}", text.size() > 1 ? ", " : "", value.shape,
+        value.is_text ? fmt::format("{}", value.texts) : fmt::format("{}", value.numbers));
   return text + ")";
 }
 
@@ -58,10 +58,13 @@ class RangeStep final : public Step {
   Items items(int64_t epoch, const Keys&) const override {
     Items items;
     for (int64_t at = begin_; step_ > 0 ? at < end_ : at > end_; at += step_)
-      items.push_back({epoch, int64_t(items.size()), {{.shape = {}, .numbers = {at}, .texts = {}}}});
+      items.push_back(
+          {epoch, int64_t(items.size()), {{.shape = {}, .numbers = {at}, .texts = {}}}});
     return items;
   }
-  std::string text() const override { return fmt::format("range({}, {}, {})", begin_, end_, step_); }
+  std::string text() const override {
+    return fmt::format("range({}, {}, {})", begin_, end_, step_);
+  }
   uint64_t depth() const override { return 0; }
 
  private:
@@ -182,7 +185,8 @@ class FilterStep final : public InputStep {
     Items kept;
     for (Item& item : input_->items(epoch, keys)) {
       Rng rng = rng_of(key_of(depth(), keys), item);
-      if (!item.error.empty() || predicate_.test(item.element, rng)) kept.push_back(std::move(item));
+      if (!item.error.empty() || predicate_.test(item.element, rng))
+        kept.push_back(std::move(item));
     }
     return kept;
   }
@@ -226,11 +230,9 @@ class BatchStep final : public InputStep {
   BatchStep(StepRef input, Form form) : InputStep(std::move(input)), form_(std::move(form)) {}
 
   Dataset dataset() const override {
-    if (!form_.padded)
-      return input_->dataset().batch(form_.size, {.drop_remainder = form_.drop});
-    return input_->dataset().padded_batch(form_.size, {.lengths = form_.lengths,
-                                                       .padding_value = -7,
-                                                       .drop_remainder = form_.drop});
+    if (!form_.padded) return input_->dataset().batch(form_.size, {.drop_remainder = form_.drop});
+    return input_->dataset().padded_batch(
+        form_.size, {.lengths = form_.lengths, .padding_value = -7, .drop_remainder = form_.drop});
   }
   Items items(int64_t epoch, const Keys& keys) const override {
     Items rows = input_->items(epoch, keys), batches;
@@ -262,7 +264,8 @@ class BatchStep final : public InputStep {
       std::vector<int64_t> shape(spec[i].shape.begin(), spec[i].shape.end());
       for (size_t axis = 0; axis < shape.size(); ++axis)
         if (shape[axis] < 0) shape[axis] = extent(rows, i, axis);
-      Value value{.shape = shape, .numbers = {}, .texts = {}, .is_text = spec[i].dtype == DType::bytes};
+      Value value{
+          .shape = shape, .numbers = {}, .texts = {}, .is_text = spec[i].dtype == DType::bytes};
       value.shape.insert(value.shape.begin(), int64_t(rows.size()));
       for (const Item& row : rows) place(row.element[i], shape, value, -7);
       batch.element.push_back(std::move(value));
@@ -290,7 +293,8 @@ class UnbatchStep final : public InputStep {
       for (int64_t row = 0; row < count; ++row) {
         rows.push_back({epoch, int64_t(rows.size()), {}, batch.error});
         if (batch.error.empty())
-          for (const Value& value : batch.element) rows.back().element.push_back(row_of(value, row));
+          for (const Value& value : batch.element)
+            rows.back().element.push_back(row_of(value, row));
       }
     }
     return rows;
@@ -447,7 +451,8 @@ class PairStep final : public InputStep {
     return a;
   }
   std::string text() const override {
-    return after(fmt::format("{}({})", kind_ == Kind::zip ? "zip" : "concatenate", second_->text()));
+    return after(
+        fmt::format("{}({})", kind_ == Kind::zip ? "zip" : "concatenate", second_->text()));
   }
 
  private:
@@ -485,18 +490,17 @@ class PrefetchStep final : public InputStep {
  public:
   using InputStep::InputStep;
   Dataset dataset() const override { return input_->dataset().prefetch(3); }
-  Items items(int64_t epoch, const Keys& keys) const override {
-    return input_->items(epoch, keys);
-  }
+  Items items(int64_t epoch, const Keys& keys) const override { return input_->items(epoch, keys); }
   std::string text() const override { return after("prefetch(3)"); }
   uint64_t depth() const override { return input_->depth(); }
 };
 
 class OnErrorStep final : public InputStep {
  public:
-  OnErrorStep(StepRef input, data::OnError policy)
-      : InputStep(std::move(input)), policy_(policy) {}
-  Dataset dataset() const override { return input_->dataset().on_error(policy_, {.max_errors = 1'000'000}); }
+  OnErrorStep(StepRef input, data::OnError policy) : InputStep(std::move(input)), policy_(policy) {}
+  Dataset dataset() const override {
+    return input_->dataset().on_error(policy_, {.max_errors = 1'000'000});
+  }
   Items items(int64_t epoch, const Keys& keys) const override {
     Items before = input_->items(epoch, keys), after;
     uint64_t key = key_of(depth(), keys) + 1;
@@ -531,8 +535,8 @@ class InterleaveStep final : public InputStep {
     auto expand = [](const Batch& element) { return inner_of(element_of(element))->dataset(); };
     data::ElementSpec spec{{DType::int64, {}}};
     if (cycle_ == 0) return input_->dataset().flat_map(spec, expand);
-    return input_->dataset().interleave(
-        spec, expand, {.cycle = cycle_, .block = block_, .parallel = parallel_});
+    return input_->dataset().interleave(spec, expand,
+                                        {.cycle = cycle_, .block = block_, .parallel = parallel_});
   }
   Items items(int64_t epoch, const Keys& keys) const override {
     std::deque<std::deque<Item>> waiting;
@@ -551,9 +555,9 @@ class InterleaveStep final : public InputStep {
     return all;
   }
   std::string text() const override {
-    return after(cycle_ == 0 ? "flat_map()"
-                             : fmt::format("interleave({}, {}, parallel = {})", cycle_, block_,
-                                           parallel_));
+    return after(cycle_ == 0
+                     ? "flat_map()"
+                     : fmt::format("interleave({}, {}, parallel = {})", cycle_, block_, parallel_));
   }
 
  private:
@@ -624,9 +628,12 @@ class Drawing {
   StepRef source() {
     int64_t count = maybe(8) ? 0 : below(30);
     switch (below(4)) {
-      case 0: return std::make_shared<SlicesStep>(count);
-      case 1: return std::make_shared<GeneratorStep>(count);
-      default: return std::make_shared<RangeStep>(-5, -5 + 2 * count, 2);
+      case 0:
+        return std::make_shared<SlicesStep>(count);
+      case 1:
+        return std::make_shared<GeneratorStep>(count);
+      default:
+        return std::make_shared<RangeStep>(-5, -5 + 2 * count, 2);
     }
   }
 
@@ -647,14 +654,18 @@ class Drawing {
 
   StepRef map(const StepRef& step) {
     switch (below(options_.errors ? 6 : 5)) {
-      case 0: return std::make_shared<MapStep>(step, affine(), parallel());
+      case 0:
+        return std::make_shared<MapStep>(step, affine(), parallel());
       case 1:
         if (step->dataset().spec().size() < 4)
           return std::make_shared<MapStep>(step, grow(), parallel());
         [[fallthrough]];
-      case 2: return std::make_shared<MapStep>(step, summary(), parallel());
-      case 5: return std::make_shared<MapStep>(step, picky(5 + below(20)), parallel());
-      default: return std::make_shared<MapStep>(step, noisy(), parallel());
+      case 2:
+        return std::make_shared<MapStep>(step, summary(), parallel());
+      case 5:
+        return std::make_shared<MapStep>(step, picky(5 + below(20)), parallel());
+      default:
+        return std::make_shared<MapStep>(step, noisy(), parallel());
     }
   }
 
@@ -729,15 +740,31 @@ class Drawing {
       switch (below(15)) {
         case 0:
         case 1:
-        case 2: result = map(step); break;
-        case 3: result = std::make_shared<FilterStep>(step, maybe(2) ? most() : lucky()); break;
+        case 2:
+          result = map(step);
+          break;
+        case 3:
+          result = std::make_shared<FilterStep>(step, maybe(2) ? most() : lucky());
+          break;
         case 4:
-        case 5: result = batch(step); break;
-        case 6: result = unbatch(step); break;
-        case 7: result = shuffle(step); break;
-        case 8: result = repeat(step); break;
-        case 9: result = cut(step); break;
-        case 10: result = pair(step, steps); break;
+        case 5:
+          result = batch(step);
+          break;
+        case 6:
+          result = unbatch(step);
+          break;
+        case 7:
+          result = shuffle(step);
+          break;
+        case 8:
+          result = repeat(step);
+          break;
+        case 9:
+          result = cut(step);
+          break;
+        case 10:
+          result = pair(step, steps);
+          break;
         case 11:
           if (step->dataset().spec().size() < 4) result = std::make_shared<EnumerateStep>(step);
           break;
@@ -745,8 +772,12 @@ class Drawing {
           result = maybe(2) ? StepRef(std::make_shared<CacheStep>(step))
                             : std::make_shared<PrefetchStep>(step);
           break;
-        case 13: result = interleave(step); break;
-        default: result = policy(step); break;
+        case 13:
+          result = interleave(step);
+          break;
+        default:
+          result = policy(step);
+          break;
       }
       if (result) return result;
     }

@@ -89,25 +89,31 @@ uint64_t hash_of(const Element& element) {
 }
 
 PlainFunction affine() {
-  return {.name = "affine", .random = false, .apply = [](Element element, Rng&) {
-            for (Value& value : element) {
-              for (int64_t& number : value.numbers) number = int64_t(uint64_t(number) * 3 + 1);
-              for (std::string& text : value.texts) text += "!";
-            }
-            return element;
-          },
+  return {.name = "affine",
+          .random = false,
+          .apply =
+              [](Element element, Rng&) {
+                for (Value& value : element) {
+                  for (int64_t& number : value.numbers) number = int64_t(uint64_t(number) * 3 + 1);
+                  for (std::string& text : value.texts) text += "!";
+                }
+                return element;
+              },
           .spec = {}};
 }
 
 PlainFunction noisy() {
-  return {.name = "noisy", .random = true, .apply = [](Element element, Rng& rng) {
-            for (Value& value : element) {
-              for (int64_t& number : value.numbers)
-                number = int64_t(uint64_t(number) + uint64_t(rng.integer(0, 1000)));
-              for (std::string& text : value.texts) text += char('a' + rng.integer(0, 26));
-            }
-            return element;
-          },
+  return {.name = "noisy",
+          .random = true,
+          .apply =
+              [](Element element, Rng& rng) {
+                for (Value& value : element) {
+                  for (int64_t& number : value.numbers)
+                    number = int64_t(uint64_t(number) + uint64_t(rng.integer(0, 1000)));
+                  for (std::string& text : value.texts) text += char('a' + rng.integer(0, 26));
+                }
+                return element;
+              },
           .spec = {}};
 }
 
@@ -134,9 +140,13 @@ PlainFunction summary() {
           .random = false,
           .apply =
               [](const Element& element, Rng&) {
-                return Element{{.shape = {}, .numbers = {int64_t(hash_of(element) >> 20)}, .texts = {}}};
+                return Element{
+                    {.shape = {}, .numbers = {int64_t(hash_of(element) >> 20)}, .texts = {}}};
               },
-          .spec = [](const data::ElementSpec&) { return data::ElementSpec{{DType::int64, {}}}; }};
+          .spec =
+              [](const data::ElementSpec&) {
+                return data::ElementSpec{{DType::int64, {}}};
+              }};
 }
 
 PlainFunction picky(int64_t m) {
@@ -145,7 +155,8 @@ PlainFunction picky(int64_t m) {
           .apply =
               [m](Element element, Rng&) {
                 uint64_t hash = hash_of(element);
-                if (hash % uint64_t(m) == 0) throw std::runtime_error("refuses " + std::to_string(hash));
+                if (hash % uint64_t(m) == 0)
+                  throw std::runtime_error("refuses " + std::to_string(hash));
                 return element;
               },
           .spec = {}};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kClaimNs = 50'000;  // how much work one claim of parts should be
 constexpr int64_t kMostPerWork = 64;  // elements that share one entry of the window
+constexpr int kSpins = 500;           // of about 40 ns: how long a worker looks for tickets to come
 constexpr int64_t kShareOfStage = 8;  // of the budget: what one inner stage may hold
 constexpr size_t kMostAhead = 2048;   // delivered before a slow one: keeps a state below 64 KB
 
@@ -219,8 +220,19 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
         return true;
       }
       if (new_epoch && can_open()) begin_epoch(lock);
-      if (!open(lock)) return false;
+      if (!open(lock) && !see_end_of_pull(lock)) return false;
     }
+  }
+
+  // Somebody else is taking tickets. That is mostly done within a microsecond, while a worker that
+  // leaves needs some fifty to be called again: with equal elements, workers meet here every time.
+  bool see_end_of_pull(std::unique_lock<std::mutex>& lock) {
+    if (!pulling || synchronous()) return false;
+    lock.unlock();
+    for (int i = 0; i < kSpins && pulling.load(std::memory_order_relaxed); ++i)
+      __builtin_ia32_pause();
+    lock.lock();
+    return !pulling;
   }
 
   void begin_epoch(std::unique_lock<std::mutex>& lock) {
@@ -467,7 +479,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   std::condition_variable arrived;
   std::deque<std::unique_ptr<Work>> window;
   size_t in_window = 0;  // batches, or elements
-  bool stopping = false, pulling = false, exhausted = true, new_epoch = false, starved = false;
+  std::atomic<bool> pulling = false;
+  bool stopping = false, exhausted = true, new_epoch = false, starved = false;
   std::atomic<bool> stop_now = false;
   int64_t active = 0, queued = 0;
   int64_t epoch_pulled = 0, number_pulled = 0, epochs_left = 0;

@@ -6,11 +6,11 @@ namespace stoker::data {
 
 namespace {
 
-constexpr double kWaits = 0.01;    // of the time: the consumer is held up
-constexpr double kCalm = 0.002;    // it is not
-constexpr double kWorthIt = 1.03;  // a step that gains less is taken back
-constexpr double kIdle = 0.6;      // of the workers' time: there is one too many
-constexpr double kComputes = 0.6;  // of the busy time on a core: more than cores will not help
+constexpr double kWaits = 0.01;      // of the time: the consumer is held up
+constexpr double kCalm = 0.002;      // it is not
+constexpr double kWorthIt = 1.03;    // a step that gains less is taken back
+constexpr double kBusyEnough = 0.8;  // of the workers' time: there is one too many
+constexpr double kComputes = 0.6;    // of the busy time on a core: more than cores will not help
 constexpr int kCalmWindows = 5;
 constexpr int kLongestPause = 256;
 
@@ -89,8 +89,11 @@ void Tuner::consider_more(const TunerWindow& window, double rate) {
 }
 
 void Tuner::consider_fewer(const TunerWindow& window) {
-  double share = window.busy_seconds / (double(settings_.workers) * window.seconds);
-  if (!limits_.workers || settings_.workers <= 1 || share > kIdle) return;
+  if (!limits_.workers || settings_.workers <= 1) return;
+  // Batches that lie ready would hide for a while that there are too few workers: the share is
+  // that of those who would be left.
+  double share = window.busy_seconds / (double(settings_.workers - 1) * window.seconds);
+  if (share > kBusyEnough) return;
   before_ = settings_;
   --settings_.workers;
   trial_ = Trial::fewer;
