@@ -72,6 +72,7 @@ void measure_images(const std::string& photos, const Wanted& wanted, Report& rep
       one.samples.add((now() - begin) / double(images));
     }
   std::vector<double> rates;
+  rates.reserve(cases.size());
   for (const Case& one : cases) rates.push_back(1 / one.samples.median());
   std::string of = photos.empty() ? "generated pictures" : "photographs";
   for (size_t i = 0; i < cases.size(); ++i)

@@ -76,7 +76,7 @@ class Batches {
   Batches() = default;  // none: defined() is false
   // A range of Batch. One that is named is referred to and must live as long; a temporary is kept.
   template <BatchRange R>
-  Batches(R&& range);
+  Batches(R&& range);  // NOLINT(bugprone-forwarding-reference-overload): Batches is no BatchRange
   // A function that returns the next batch, or nothing at the end. It is walked once: more than one
   // epoch needs steps_per_epoch.
   template <BatchGenerator F>
@@ -147,7 +147,7 @@ class Batches::GeneratorStream : public BatchStream {
 };
 
 template <BatchRange R>
-Batches::Batches(R&& range) {
+Batches::Batches(R&& range) {  // NOLINT(bugprone-forwarding-reference-overload)
   using Range = std::remove_reference_t<R>;
   if constexpr (std::ranges::sized_range<Range>) size_ = int64_t(std::ranges::size(range));
   // A view with input iterators is a generator; a container of the kind begins anew.
@@ -157,7 +157,7 @@ Batches::Batches(R&& range) {
       return std::make_unique<RangeStream<Range>>(*kept);
     };
   } else {
-    walk_ = [kept = std::make_shared<Range>(std::move(range))](const WalkOptions&) {
+    walk_ = [kept = std::make_shared<Range>(std::forward<R>(range))](const WalkOptions&) {
       return std::make_unique<RangeStream<Range>>(*kept);
     };
   }

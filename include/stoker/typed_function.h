@@ -154,8 +154,8 @@ ElementSpec result_specs(const std::string& name, const ElementSpec& in,
 }
 
 template <class Return>
-void write_results(Return&& value, ElementWriter& out) {
-  using Plain = std::remove_cvref_t<Return>;
+void write_results(Return value, ElementWriter& out) {
+  using Plain = Return;
   if constexpr (std::is_same_v<Plain, Batch>) {
     for (size_t i = 0; i < value.size(); ++i) Result<Tensor>::write(Tensor(value[i]), i, out);
   } else if constexpr (IsTuple<Plain>::value) {

@@ -88,7 +88,7 @@ class GroupMaker final : public Maker {
 
 class BatchNode final : public Node {
  public:
-  BatchNode(NodeRef input, int64_t size, BatchOptions options)
+  BatchNode(const NodeRef& input, int64_t size, BatchOptions options)
       : Node("batch", {input}, batch_spec(input->spec(), rows(*input, size, options)),
              batch_count(input->cardinality(), size, options.drop_remainder),
              input->random_access()),
@@ -161,7 +161,7 @@ class RowMaker final : public Maker {
 
 class UnbatchNode final : public Node {
  public:
-  explicit UnbatchNode(NodeRef input)
+  explicit UnbatchNode(const NodeRef& input)
       : Node("unbatch", {input}, row_spec(*input), rows(*input), false) {}
 
   Planned plan(PlanContext& context) const override {

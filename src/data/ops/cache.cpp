@@ -159,7 +159,7 @@ class CacheTickets final : public Tickets {
 
 class CacheNode final : public Node {
  public:
-  explicit CacheNode(NodeRef input)
+  explicit CacheNode(const NodeRef& input)
       : Node("cache", {input}, input->spec(), input->cardinality(), input->random_access()) {}
 
   Planned plan(PlanContext& context) const override {

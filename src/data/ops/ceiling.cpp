@@ -45,7 +45,7 @@ class CeilingTickets final : public Tickets {
 
 class CeilingNode final : public Node {
  public:
-  CeilingNode(NodeRef input, int64_t keep)
+  CeilingNode(const NodeRef& input, int64_t keep)
       : Node("ceiling", {input}, input->spec(), input->cardinality(), false), keep_(keep) {}
   std::string details() const override { return std::to_string(keep_); }
 

@@ -181,7 +181,7 @@ class HeldOrFileMaker final : public Maker {
 
 class FileCacheNode final : public Node {
  public:
-  FileCacheNode(NodeRef input, std::string path)
+  FileCacheNode(const NodeRef& input, std::string path)
       : Node("cache", {input}, input->spec(), input->cardinality(), input->random_access()),
         path_(std::move(path)) {}
   std::string details() const override { return fmt::format("\"{}\"", path_); }

@@ -45,7 +45,7 @@ class FilterMaker final : public Maker {
 
 class FilterNode final : public Node {
  public:
-  FilterNode(NodeRef input, PredicateRef predicate, FilterOptions options)
+  FilterNode(const NodeRef& input, PredicateRef predicate, FilterOptions options)
       : Node("filter", {input}, input->spec(),
              input->cardinality().infinite() ? input->cardinality() : Cardinality{}, false),
         predicate_(std::move(predicate)),

@@ -159,9 +159,9 @@ class InterleaveTickets final : public Tickets {
 
 class InterleaveNode final : public Node {
  public:
-  InterleaveNode(std::string kind, NodeRef input, ElementSpec spec, Dataset::Expand function,
+  InterleaveNode(std::string kind, const NodeRef& input, ElementSpec spec, Dataset::Expand function,
                  InterleaveOptions options)
-      : Node(std::move(kind), {std::move(input)}, std::move(spec), {}, false),
+      : Node(std::move(kind), {input}, std::move(spec), {}, false),
         function_(std::move(function)),
         options_(std::move(options)) {}
 

@@ -129,7 +129,7 @@ class MapMaker final : public Maker {
 
 class MapNode final : public Node {
  public:
-  MapNode(NodeRef input, FunctionRef function, MapOptions options)
+  MapNode(const NodeRef& input, FunctionRef function, MapOptions options)
       : Node("map", {input}, infer(*input, *function, options), input->cardinality(),
              input->random_access()),
         name_(options.name.empty() ? function->name() : options.name),

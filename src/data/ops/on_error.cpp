@@ -122,7 +122,7 @@ class ReplacingMaker final : public Maker {
 
 class OnErrorNode final : public Node {
  public:
-  OnErrorNode(NodeRef input, OnError policy, ErrorOptions options)
+  OnErrorNode(const NodeRef& input, OnError policy, ErrorOptions options)
       : Node("on_error", {input}, input->spec(), count(*input, policy),
              policy != OnError::skip && input->random_access()),
         policy_(policy),

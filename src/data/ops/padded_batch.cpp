@@ -125,7 +125,7 @@ class PaddedMaker final : public Maker {
 
 class PaddedBatchNode final : public Node {
  public:
-  PaddedBatchNode(NodeRef input, int64_t size, PaddedBatchOptions options)
+  PaddedBatchNode(const NodeRef& input, int64_t size, PaddedBatchOptions options)
       : Node("padded_batch", {input}, padded_spec(input->spec(), options),
              batch_count(input->cardinality(), size, options.drop_remainder),
              input->random_access()),

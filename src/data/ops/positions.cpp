@@ -32,7 +32,7 @@ class TakeTickets final : public Tickets {
 
 class TakeNode final : public Node {
  public:
-  TakeNode(NodeRef input, int64_t count)
+  TakeNode(const NodeRef& input, int64_t count)
       : Node("take", {input}, input->spec(), limited(input->cardinality(), count),
              input->random_access()),
         count_(count) {}
@@ -85,7 +85,7 @@ class SkipTickets final : public Tickets {
 
 class SkipNode final : public Node {
  public:
-  SkipNode(NodeRef input, int64_t count)
+  SkipNode(const NodeRef& input, int64_t count)
       : Node("skip", {input}, input->spec(),
              counted(input->cardinality(),
                      [&](int64_t n) { return std::max<int64_t>(n - count, 0); }),
@@ -135,7 +135,7 @@ class ShardTickets final : public Tickets {
 
 class ShardNode final : public Node {
  public:
-  ShardNode(NodeRef input, int64_t count, int64_t index)
+  ShardNode(const NodeRef& input, int64_t count, int64_t index)
       : Node("shard", {input}, input->spec(),
              counted(input->cardinality(), [&](int64_t n) { return length(n, count, index); }),
              input->random_access()),
@@ -200,7 +200,7 @@ class RepeatTickets final : public Tickets {
 
 class RepeatNode final : public Node {
  public:
-  RepeatNode(NodeRef input, int64_t count)
+  RepeatNode(const NodeRef& input, int64_t count)
       : Node("repeat", {input}, input->spec(), repeated(input->cardinality(), count),
              input->random_access()),
         count_(count) {}
@@ -249,7 +249,7 @@ std::string shuffle_details(const ShuffleOptions& options) {
 
 class ExactShuffleNode final : public Node {
  public:
-  ExactShuffleNode(NodeRef input, ShuffleOptions options)
+  ExactShuffleNode(const NodeRef& input, ShuffleOptions options)
       : Node("shuffle", {input}, input->spec(), input->cardinality(), true), options_(options) {
     if (!input->random_access())
       throw ValueError(fmt::format(
@@ -315,7 +315,7 @@ class WindowTickets final : public Tickets {
 
 class WindowShuffleNode final : public Node {
  public:
-  WindowShuffleNode(NodeRef input, int64_t size, ShuffleOptions options)
+  WindowShuffleNode(const NodeRef& input, int64_t size, ShuffleOptions options)
       : Node("shuffle", {input}, input->spec(), input->cardinality(), false),
         size_(size),
         options_(options) {}

@@ -264,7 +264,7 @@ class EnumerateMaker final : public Maker {
 
 class EnumerateNode final : public Node {
  public:
-  EnumerateNode(NodeRef input, int64_t start)
+  EnumerateNode(const NodeRef& input, int64_t start)
       : Node("enumerate", {input}, numbered(input->spec()), input->cardinality(),
              input->random_access()),
         start_(start) {}

@@ -360,7 +360,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     }
   }
 
-  void retire(std::deque<std::unique_ptr<Work>>::iterator at) {
+  void retire(const std::deque<std::unique_ptr<Work>>::iterator& at) {
     in_window -= places_of(**at);
     window.erase(at);
     // Waking a worker costs the consumer some microseconds: once for half a window, not each time.
