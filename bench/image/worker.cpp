@@ -15,6 +15,7 @@ void become(const std::vector<std::string>& command, int in, int out) {
   dup2(out, STDOUT_FILENO);
   dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   execvp(words[0], words.data());

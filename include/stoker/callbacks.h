@@ -64,7 +64,7 @@ class CallbackRef {
   template <std::derived_from<Callback> C>
   CallbackRef(C& callback) : callback_(std::shared_ptr<void>(), &callback) {}
   template <TemporaryCallback C>
-  CallbackRef(C&& callback) : callback_(std::make_shared<C>(std::move(callback))) {}
+  CallbackRef(C&& callback) : callback_(std::make_shared<C>(std::move(callback))) {}  // NOLINT
 
   Callback& operator*() const { return *callback_; }
   Callback* operator->() const { return callback_.get(); }

@@ -72,7 +72,7 @@ class ValidationData {
   ValidationData(TensorList inputs, TensorList targets, TensorList weights = {})
       : x(std::move(inputs)), y(std::move(targets)), sample_weight(std::move(weights)) {}
   template <BatchesLike B>
-  ValidationData(B&& source) : batches(std::forward<B>(source)) {}
+  ValidationData(B&& source) : batches(std::forward<B>(source)) {}  // NOLINT
   bool defined() const { return batches.defined() || !x.empty(); }
 
   TensorList x, y, sample_weight;
