@@ -86,5 +86,38 @@ TEST(Permutation, PutsNeighboursAnywhere) {
   }
 }
 
+// Coarsely: which eighth of the range the places of two neighbours lie in.
+void expect_pairs_in_all_eighths(int64_t count, int64_t first, int64_t second) {
+  constexpr int kKeys = 32'000;
+  std::vector<int> often(64, 0);
+  for (int key = 0; key < kKeys; ++key) {
+    Permutation order(count, mixed(7, uint64_t(key)));
+    ++often[size_t(order(first) * 8 / count * 8 + order(second) * 8 / count)];
+  }
+  double expected = kKeys / 64.0;
+  for (size_t cell = 0; cell < often.size(); ++cell)
+    EXPECT_NEAR(often[cell], expected, 5 * std::sqrt(expected))
+        << count << ": " << first << " and " << second << " in " << cell;
+}
+
+TEST(Permutation, PutsNeighboursOfLargeRangesAnywhere) {
+  for (int64_t count : {1025, 4096, 5000, 60'000, 1'281'167}) {
+    expect_pairs_in_all_eighths(count, 0, 1);
+    expect_pairs_in_all_eighths(count, count / 2, count / 2 + 1);
+    expect_pairs_in_all_eighths(count, 0, count - 1);
+  }
+}
+
+TEST(Permutation, SeparatesNeighbours) {
+  constexpr int64_t kCount = 5000, kKeys = 400;
+  int64_t still = 0;
+  for (uint64_t key = 0; key < kKeys; ++key) {
+    Permutation order(kCount, key);
+    for (int64_t i = 0; i + 1 < kCount; ++i) still += std::abs(order(i) - order(i + 1)) == 1;
+  }
+  // Two of the others' 4999 places are next to it.
+  EXPECT_NEAR(double(still) / kKeys, 2.0, 0.4);
+}
+
 }  // namespace
 }  // namespace stoker::data

@@ -88,7 +88,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   // given back before they have taken it.
   int64_t most_ahead() const {
     if (!options.helps) return options.depth;
-    if (budget->used() > budget->limit() / 2) return 1;
+    if (budget->used() > budget->limit() / 8 * 7) return 1;  // caches take three quarters
     int64_t share = budget->limit() / kShareOfStage / std::max<int64_t>(element_bytes, 1);
     return std::clamp<int64_t>(share, 1, std::max<int64_t>(options.depth, 1));
   }
