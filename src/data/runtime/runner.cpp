@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kClaimNs = 50'000;  // how much work one claim of parts should be
 constexpr int64_t kMostPerWork = 64;  // elements that share one entry of the window
-constexpr int kSpins = 500;           // of about 40 ns: how long a worker looks for tickets to come
+constexpr int kSpins = 500;           // pauses for which a worker looks for tickets to come
 constexpr int64_t kShareOfStage = 8;  // of the budget: what one inner stage may hold
 constexpr size_t kMostAhead = 2048;   // delivered before a slow one: keeps a state below 64 KB
 
@@ -224,8 +224,9 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     }
   }
 
-  // Somebody else is taking tickets. That is mostly done within a microsecond, while a worker that
-  // leaves needs some fifty to be called again: with equal elements, workers meet here every time.
+  // Somebody else is taking tickets, which is mostly done at once, while a worker that leaves has
+  // to be called again. With equal elements workers meet here every time: 425 instead of 603
+  // batches/s (16 elements of 200 us each, two workers on two cores).
   bool see_end_of_pull(std::unique_lock<std::mutex>& lock) {
     if (!pulling || synchronous()) return false;
     lock.unlock();
