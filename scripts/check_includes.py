@@ -24,6 +24,7 @@ ALLOWED = {
     "distribute": CORE | {"train"},
     "compress": CORE | {"train"},
     "interop": CORE | {"train"},
+    "jobs": CORE | {"train", "observe", "distribute", "compress", "interop"},
 }
 ALLOWED["apps"] = set(ALLOWED) | {"all"}
 

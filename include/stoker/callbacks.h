@@ -17,12 +17,28 @@
 #include <type_traits>
 #include <vector>
 
+#include <stoker/attrs.h>
 #include <stoker/history.h>
 #include <stoker/tensor.h>
 
 namespace stoker {
 
 class Model;
+
+// What a callback remembers between its turns, for checkpoints. Data only.
+struct CallbackState {
+  Attrs values = {};
+  std::vector<std::pair<std::string, Tensor>> tensors = {};
+};
+
+// What a fit was asked to do, for callbacks that show or write it.
+struct FitParams {
+  int64_t epochs = 0, initial_epoch = 0;
+  std::optional<int64_t> steps = {};  // in an epoch, where that is known
+  std::optional<int64_t> validation_steps = {};
+  int64_t batch_size = 0;  // 0: the batches decide
+  int verbose = 0;
+};
 
 class Callback {
  public:
@@ -45,12 +61,22 @@ class Callback {
   virtual void on_predict_batch_begin(int64_t batch) { (void)batch; }
   virtual void on_predict_batch_end(int64_t batch) { (void)batch; }
 
+  // What a checkpoint has to keep of this callback, so that a training that goes on from there
+  // takes the same turns; taken between steps.
+  virtual CallbackState state() const { return {}; }
+  // What state() gave, called after on_train_begin; ValueError for what cannot be this callback's.
+  virtual void restore(const CallbackState& state) { (void)state; }
+
   // The model that calls; Error outside of a call.
   Model& model() const;
   void set_model(Model* model) { model_ = model; }
+  // Of the fit that calls; the last one's afterwards.
+  const FitParams& params() const { return params_; }
+  void set_params(const FitParams& params) { params_ = params; }
 
  private:
   Model* model_ = nullptr;
+  FitParams params_;
 };
 
 template <class C>

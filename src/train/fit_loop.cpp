@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "train/loops.h"
+#include "train/step_observer.h"
 #include "train/steps.h"
 
 namespace stoker {
@@ -68,6 +69,13 @@ class FitLoop {
     trainer_.history = {};
     trainer_.history.begin({args_.epochs, training_.steps().value_or(-1), training_.batch_size()});
     trainer_.batch_size = training_.batch_size();
+    callbacks_.set_params({.epochs = args_.epochs,
+                           .initial_epoch = args_.initial_epoch,
+                           .steps = training_.steps(),
+                           .validation_steps = validation_ ? validation_->steps() : std::nullopt,
+                           .batch_size = training_.batch_size(),
+                           .verbose = args_.verbose});
+    observer_ = make_step_observer(FitView{.model = model_, .context = *trainer_.context});
     callbacks_(&Callback::on_train_begin);
     Logs logs;
     for (int64_t epoch = args_.initial_epoch; epoch < args_.epochs && !trainer_.stop; ++epoch)
@@ -81,13 +89,17 @@ class FitLoop {
     callbacks_(&Callback::on_epoch_begin, epoch);
     compiled_.training->reset();
     training_.begin_epoch(epoch);
-    int64_t begin = steady_clock().now(), steps = run_batches(epoch);
+    EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
+    int64_t steps = run_batches(epoch);
+    times.last_step = steady_clock().now();
     Logs logs = live_.snapshot();
-    double seconds = double(steady_clock().now() - begin) * 1e-9;
+    times.read = times.validated = steady_clock().now();
+    double seconds = double(times.read - times.begin) * 1e-9;
     if (validation_ != nullptr) {
       validation_->begin_epoch(0);
       run_evaluation(model_, *validation_, callbacks_, "fit: validation");
       logs = joined(logs, compiled_.evaluation->with_prefix("val_"));
+      times.validated = steady_clock().now();
     }
     trainer_.history.append(epoch, logs);
     if (args_.verbose > 0 && trainer_.context->out != nullptr)
@@ -95,18 +107,29 @@ class FitLoop {
                                            seconds, logs)
                              << std::flush;
     callbacks_(&Callback::on_epoch_end, epoch, logs);
+    times.end = steady_clock().now();
+    if (observer_) observer_->epoch_ended(times);
     return logs;
   }
 
   int64_t run_batches(int64_t epoch) {
     StepPlace place{.action = "fit", .epoch = epoch, .step = 0};
+    StepTimes times{.epoch = epoch, .asked = steady_clock().now()};
     while (!trainer_.stop) {
       const Batch* batch = training_.next();
       if (batch == nullptr) break;
+      times.ready = steady_clock().now();
       callbacks_(&Callback::on_train_batch_begin, place.step);
-      run_training_step(model_, inputs_of(*batch), place);
+      std::span<const Tensor> inputs = inputs_of(*batch);
+      times.run = steady_clock().now();
+      run_training_step(model_, inputs, place);
+      times.ran = steady_clock().now();
       callbacks_(&Callback::on_train_batch_end, place.step, live_);
-      ++place.step;
+      times.end = steady_clock().now();
+      times.step = place.step++;
+      times.samples = inputs[0].shape()[0];
+      if (observer_) observer_->step_ended(times);
+      times.asked = times.end;
     }
     finish_training_steps(model_, place);
     return place.step;
@@ -133,6 +156,7 @@ class FitLoop {
   Feed* validation_;
   const FitArgs& args_;
   CallbackCalls callbacks_;
+  std::unique_ptr<StepObserver> observer_;
   Logs live_;
   std::optional<ClassWeights> class_weights_;
 };

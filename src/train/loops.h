@@ -19,6 +19,9 @@ class CallbackCalls {
       : list_(list), model_(model) {
     for (const CallbackRef& callback : list_) callback->set_model(&model_);
   }
+  void set_params(const FitParams& params) const {
+    for (const CallbackRef& callback : list_) callback->set_params(params);
+  }
   ~CallbackCalls() {
     for (const CallbackRef& callback : list_) callback->set_model(nullptr);
   }

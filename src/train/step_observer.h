@@ -1,0 +1,50 @@
+// Where the time of a fit goes: the hook that observe fills. The loop reads the clock five times a
+// step and tells what it saw; everything is called on the thread that trains.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <stoker/context.h>
+
+namespace stoker {
+
+class ModelBase;
+
+// Nanoseconds of steady_clock(). asked → ready: waiting for the batch; ready → run: callbacks
+// before the step, and weights of classes; run → ran: the step itself on a CPU, its launch where
+// the device works beside the host; ran → end: callbacks after it. The next step's `asked` is this
+// one's `end`.
+struct StepTimes {
+  int64_t epoch = 0, step = 0, samples = 0;
+  int64_t asked = 0, ready = 0, run = 0, ran = 0, end = 0;
+};
+
+// begin → last_step: the steps, and waiting for the last of them; → read: loss and metrics brought
+// from the device; → validated: validation, where there is one; → end: callbacks.
+struct EpochTimes {
+  int64_t epoch = 0;
+  int64_t begin = 0, last_step = 0, read = 0, validated = 0, end = 0;
+};
+
+// What is observed; both live until the fit is over.
+struct FitView {
+  ModelBase& model;
+  const Context& context;
+};
+
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void step_ended(const StepTimes& times) = 0;
+  virtual void epoch_ended(const EpochTimes& times) = 0;
+  // A few words for the progress bar: "limit: input"; empty while there is nothing to say.
+  virtual std::string status() const = 0;
+};
+
+// Defined in observe: a room after this one fills the seam when the library is linked. Null: nobody
+// looks.
+std::unique_ptr<StepObserver> make_step_observer(const FitView& view);
+
+}  // namespace stoker
