@@ -52,10 +52,12 @@ struct Context {
   // sixteen bits, weights, statistics and losses in float32. Devices that have no such products
   // stay with float32, and say so once.
   std::string policy = "float32";
-  bool tf32 = false;        // GPUs: float32 products with ten-bit mantissas
-  size_t memory_limit = 0;  // GPUs: bytes that may be held; 0: all there are
-  bool capture = true;      // replay a captured step instead of issuing its kernels one by one
-  bool pin = true;          // hand batches over in page-locked memory
+  bool tf32 = false;           // GPUs: float32 products with ten-bit mantissas
+  size_t memory_limit = 0;     // GPUs: bytes that may be held; 0: all there are
+  double memory_fraction = 0;  // GPUs: the same as a part of the GPU's memory; 0: all of it
+  bool memory_growth = true;   // GPUs: false takes all that may be held at the first use
+  bool capture = true;         // replay a captured step instead of issuing its kernels one by one
+  bool pin = true;             // hand batches over in page-locked memory
   std::ostream* out = standard_output();  // where progress goes; nullptr: silent
 
   uint64_t next_stream() { return seed.next_stream(); }

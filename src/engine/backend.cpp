@@ -1,7 +1,10 @@
 #include "engine/backend.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "base/memory_info.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cuda/cuda_backend.h"
 #include "engine/reference/reference_backend.h"
@@ -16,6 +19,11 @@ Backend& backend(std::string_view device) {
     return cuda_backend(device[5] - '0');
   throw ValueError(
       fmt::format("unknown device \"{}\"; there are cpu, cuda, cuda:N, reference", device));
+}
+
+size_t Backend::free_bytes(const CompileOptions& options) const {
+  auto free = size_t(available_memory());
+  return options.memory_limit > 0 ? std::min(free, options.memory_limit) : free;
 }
 
 bool has_cuda(std::string* why) { return cuda_is_usable(why); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <stoker/context.h>
+#include <stoker/error.h>
 
 #include "graph/graph.h"
 #include "graph/passes/memory_plan.h"
@@ -35,7 +36,10 @@ struct CompileOptions {
   // How many runs later run() may tell that a guard was not finite, so that it need not wait. All
   // updates since then were skipped, and find_non_finite looks at the run that failed.
   int status_lag = 0;
-  size_t memory_limit = 0;  // bytes of the device that may be held; 0: all there are
+  bool pin = true;             // copy inputs out of page-locked memory, beside the step before
+  size_t memory_limit = 0;     // bytes of the device that may be held; 0: all there are
+  double memory_fraction = 0;  // the same as a part of the device's memory; 0: all of it
+  bool memory_growth = true;   // false: all that may be held is taken at once
 };
 
 // One step of a program, for profilers and reports.
@@ -52,13 +56,30 @@ struct NonFinite {
   TensorSpec spec;
 };
 
+// A device cannot hold a program. The text says what holds how much and which batch would fit.
+class OutOfMemoryError : public Error {
+ public:
+  using Error::Error;
+};
+
 // What a program has asked of a device beside the host since it was made, and what its backend
 // holds there now.
 struct DeviceCounts {
   int64_t launches = 0;          // of captured steps, or of kernels where nothing is captured
-  int64_t synchronisations = 0;  // times the host waited
+  int64_t synchronisations = 0;  // times the host waited for all it had launched
+  int64_t throttles = 0;         // times it was several runs ahead and waited for the oldest
   int64_t allocations = 0;       // of device memory, by all programs of the backend
   size_t bytes = 0;              // in use, by all programs of the backend
+};
+
+// What a device beside the host did in one run, in nanoseconds of the device's own clock.
+struct DeviceStep {
+  int64_t run = 0;    // of the program, from 0
+  int64_t busy = 0;   // from its first kernel to the end of its last
+  int64_t idle = -1;  // from the end of the run before; -1: there was none, or another program ran
+  int64_t copy = 0;   // copying its inputs
+  int64_t exposed_copy = 0;  // the part of `idle` in which its inputs had not arrived yet
+  bool ran_dry = false;      // the run before had ended when this one was launched
 };
 
 enum class RunStatus : uint8_t { ok, skipped_non_finite };
@@ -69,9 +90,9 @@ class Program {
  public:
   virtual ~Program() = default;
 
-  // inputs: one a graph input, in order, with the graph's specs (checked). The memory must stay as
-  // it is until the outputs have been read or the next run. With a guard that is not finite, the
-  // updates are skipped and the status says so.
+  // inputs: one a graph input, in order, with the graph's specs (checked). A device beside the host
+  // may read them after run() returned: it then keeps the tensors, and so their memory, until it
+  // has read them. With a guard that is not finite, the updates are skipped and the status says so.
   virtual RunStatus run(std::span<const Tensor> inputs) = 0;
   // What is known once every run so far has ended: waits for them, and tells of a guard that run()
   // has not told of yet.
@@ -85,6 +106,10 @@ class Program {
 
   virtual const MemoryReport& memory() const = 0;
   virtual DeviceCounts device_counts() const { return {}; }
+  // The next run that has ended and was not told of yet, oldest first; false: none so far. Never
+  // waits: a run is told of about two runs later. Runs that nobody asks about are forgotten. On a
+  // CPU there is nothing to tell: the device is the thread that calls run().
+  virtual bool take_device_step(DeviceStep&) { return false; }
   virtual const std::vector<KernelInfo>& kernels() const = 0;
   // One run that also takes the time of every kernel (nanoseconds, parallel to kernels()).
   virtual RunStatus run_timed(std::span<const Tensor> inputs,
@@ -104,6 +129,9 @@ class Backend {
   // Everything of this machine that can change a bit of the result: library versions, instruction
   // set.
   virtual std::string fingerprint() const = 0;
+  // Bytes that programs may still take: of the device, or of this machine's memory; 0: unknown.
+  // What this backend holds but does not use counts as free, a limit of `options` is respected.
+  virtual size_t free_bytes(const CompileOptions& options) const;
 };
 
 // "cpu", "reference", "cuda" (the first visible GPU) or "cuda:N"; ValueError lists the names, or

@@ -58,7 +58,10 @@ CompileOptions compile_options(const Context& context) {
   options.deterministic = context.deterministic;
   options.capture = context.capture;
   options.tf32 = context.tf32;
+  options.pin = context.pin;
   options.memory_limit = context.memory_limit;
+  options.memory_fraction = context.memory_fraction;
+  options.memory_growth = context.memory_growth;
   options.status_lag = kStatusLag;
   return options;
 }

@@ -42,6 +42,14 @@ TEST(BackendLookup, FingerprintsTellBackendsApart) {
             backend("reference").fingerprint());
 }
 
+TEST(BackendLookup, TellsHowMuchMemoryIsFreeWithinALimit) {
+  CompileOptions options;
+  size_t free = backend("cpu").free_bytes(options);
+  EXPECT_GT(free, size_t(1) << 20);
+  options.memory_limit = 1000;
+  EXPECT_EQ(backend("cpu").free_bytes(options), 1000);
+}
+
 TEST(BackendLookup, NoBackendSupportsBytesOrUnknownOps) {
   for (std::string_view device : {"cpu", "reference"}) {
     EXPECT_FALSE(backend(device).supports("reshape", DType::bytes));
