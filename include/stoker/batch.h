@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -42,12 +43,16 @@ class BatchStream {
   virtual const Batch* next() = 0;
   // Whether, after that end, next() goes on with this epoch, so that no new walk is needed.
   virtual bool continues_with(int64_t epoch) { return epoch < 0; }
+  // Where the walk stands, behind the batch that next() returned last, for WalkOptions::state.
+  // Empty: it cannot tell; to go on there, a new walk has to pass over as many batches.
+  virtual std::string state() const { return {}; }
 };
 
 // Which walk is wanted. Sources that draw at random draw by the number of the epoch.
 struct WalkOptions {
   int64_t epoch = 0;
   bool more_follow = false;  // the next epoch will be asked for: its batches may be made ahead
+  std::string state = {};    // go on where BatchStream::state() was taken; sources that give one
 };
 
 class Batches;

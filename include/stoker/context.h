@@ -24,10 +24,13 @@ struct Threads {
 class Seed {
  public:
   Seed() = default;
-  Seed(uint64_t value) : value_(value) {}
+  Seed(uint64_t value) : value_(value), drawn_(false) {}
 
   uint64_t value() const;
   void set(uint64_t value);  // stream numbers start from 0 again
+  bool drawn() const;        // value() is, or will be, from entropy
+  // A run that goes on takes the seed that it began with; stream numbers stay, and so does drawn().
+  void resume(uint64_t value);
   // 0, 1, 2, …: every initialiser takes its own stream of random numbers, so that the same seed and
   // the same model, built in the same order, give the same weights. Streams from 2^63 on are never
   // handed out.
@@ -36,6 +39,7 @@ class Seed {
  private:
   mutable std::mutex mutex_;
   mutable std::optional<uint64_t> value_;
+  bool drawn_ = true;
   uint64_t next_stream_ = 0;
 };
 

@@ -60,6 +60,9 @@ class History {
   // For training loops.
   void begin(const Params& params) { params_ = params; }
   void append(int64_t epoch, const Logs& logs);
+  // What epochs(), names() and their lists were; ValueError when they do not fit together.
+  void restore(std::vector<int64_t> epochs, std::vector<std::string> names,
+               std::vector<std::vector<double>> values);
 
  private:
   Params params_;

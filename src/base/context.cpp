@@ -21,7 +21,18 @@ uint64_t Seed::value() const {
 void Seed::set(uint64_t value) {
   std::lock_guard lock(mutex_);
   value_ = value;
+  drawn_ = false;
   next_stream_ = 0;
+}
+
+bool Seed::drawn() const {
+  std::lock_guard lock(mutex_);
+  return drawn_;
+}
+
+void Seed::resume(uint64_t value) {
+  std::lock_guard lock(mutex_);
+  value_ = value;
 }
 
 uint64_t Seed::next_stream() {

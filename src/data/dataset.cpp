@@ -74,6 +74,7 @@ class DatasetStream final : public BatchStream {
   bool continues_with(int64_t epoch) override {
     return at_border_ && !iterator_.finished() && iterator_.epoch() == epoch;
   }
+  std::string state() const override { return iterator_.state(); }
 
  private:
   Iterator iterator_;
@@ -84,8 +85,8 @@ class DatasetStream final : public BatchStream {
 
 Batches Dataset::batches() const {
   return {[dataset = *this](const WalkOptions& walk) -> std::unique_ptr<BatchStream> {
-            return std::make_unique<DatasetStream>(
-                dataset.iterate({.epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1}));
+            return std::make_unique<DatasetStream>(dataset.iterate(
+                {.epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1, .state = walk.state}));
           },
           cardinality().count};
 }

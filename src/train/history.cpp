@@ -92,4 +92,18 @@ void History::append(int64_t epoch, const Logs& logs) {
   }
 }
 
+void History::restore(std::vector<int64_t> epochs, std::vector<std::string> names,
+                      std::vector<std::vector<double>> values) {
+  if (names.size() != values.size())
+    throw ValueError(
+        fmt::format("history: {} names, but {} lists of values", names.size(), values.size()));
+  for (size_t i = 0; i < names.size(); ++i)
+    if (values[i].size() > epochs.size())
+      throw ValueError(fmt::format("history: \"{}\" has {} values in {} epochs", names[i],
+                                   values[i].size(), epochs.size()));
+  epochs_ = std::move(epochs);
+  names_ = std::move(names);
+  values_ = std::move(values);
+}
+
 }  // namespace stoker

@@ -40,6 +40,19 @@ TEST(Context, TheSameSeedHandsOutTheSameStreams) {
   EXPECT_EQ(context.next_stream(), 0U);
 }
 
+TEST(Context, ARunThatGoesOnTakesItsSeedAndKeepsItsStreams) {
+  Context context;
+  EXPECT_TRUE(context.seed.drawn());
+  context.next_stream();
+  context.seed.resume(9);
+  EXPECT_EQ(context.seed.value(), 9U);
+  EXPECT_TRUE(context.seed.drawn());
+  EXPECT_EQ(context.next_stream(), 1U);
+  context.seed.set(9);
+  EXPECT_FALSE(context.seed.drawn());
+  EXPECT_FALSE(Context{.seed = 3}.seed.drawn());
+}
+
 TEST(Context, ManyThreadsSeeOneSeed) {
   Context context;
   std::vector<uint64_t> seen(8);
