@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include <stoker/dtype.h>
+
 namespace stoker {
 
 // How many threads the two groups have; 0: chosen from the cores this process may use.
@@ -52,9 +54,10 @@ struct Context {
   // "cuda" (or "cuda:N") selects a GPU, "reference" the slow and obvious backend. Where there is no
   // GPU, "cuda" runs on the CPU and says so once.
   std::string device = "cpu";
-  // As Keras's set_global_policy: "float32", "mixed_bfloat16". Mixed: products and activations in
-  // sixteen bits, weights, statistics and losses in float32. Devices that have no such products
-  // stay with float32, and say so once.
+  // As Keras's set_global_policy: "float32", "mixed_bfloat16", "mixed_float16". Mixed: products and
+  // activations in sixteen bits, weights, statistics and losses in float32. float16 also scales the
+  // loss (LossScaleOptimizer). Devices that have no such products stay with float32, and say so
+  // once.
   std::string policy = "float32";
   bool tf32 = false;           // GPUs: float32 products with ten-bit mantissas
   size_t memory_limit = 0;     // GPUs: bytes that may be held; 0: all there are
@@ -73,5 +76,8 @@ Context& default_context();
 void set_seed(uint64_t seed);
 void set_threads(Threads threads);                  // ValueError when one is negative
 void set_global_policy(const std::string& policy);  // ValueError lists the names
+
+// What a policy computes in; ValueError lists the names.
+DType compute_dtype(const std::string& policy);
 
 }  // namespace stoker

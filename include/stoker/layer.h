@@ -74,6 +74,10 @@ class LayerBase {
   bool trainable() const { return trainable_; }
   // false: weights are constants for the optimiser; BatchNormalization uses its moving statistics.
   virtual void set_trainable(bool trainable);
+  // As Keras's dtype: "" for the model's policy (context.h), else one of its own. A layer that
+  // computes in float32 takes sixteen-bit inputs as float32. ValueError lists the names.
+  const std::string& dtype_policy() const { return dtype_policy_; }
+  void set_dtype_policy(const std::string& policy);
   virtual std::vector<Variable> weights() const;  // all, trainable first, in creation order
   virtual std::vector<Variable> trainable_weights() const;  // empty while the layer is frozen
   int64_t parameters() const;                               // elements of weights()
@@ -105,6 +109,7 @@ class LayerBase {
   std::string name_;
   bool built_ = false;
   bool trainable_ = true;
+  std::string dtype_policy_;
   std::vector<Weight> weights_;
 };
 
@@ -113,6 +118,9 @@ class Layer {
  public:
   Layer() = default;
   explicit Layer(std::shared_ptr<LayerBase> base) : base_(std::move(base)) {}
+  Layer(std::shared_ptr<LayerBase> base, const std::string& dtype_policy) : Layer(std::move(base)) {
+    base_->set_dtype_policy(dtype_policy);
+  }
 
   Value operator()(const Value& input) const;
   Value operator()(const Values& inputs) const;  // layers of several inputs: Add()({a, b})
@@ -123,6 +131,8 @@ class Layer {
   const std::string& name() const { return base_->name(); }
   bool trainable() const { return base_->trainable(); }
   void set_trainable(bool trainable) const { base_->set_trainable(trainable); }
+  const std::string& dtype_policy() const { return base_->dtype_policy(); }
+  void set_dtype_policy(const std::string& policy) const { base_->set_dtype_policy(policy); }
   std::vector<Variable> weights() const { return base_->weights(); }
   std::vector<Tensor> get_weights() const;
   void set_weights(const std::vector<Tensor>& values) const;

@@ -3,6 +3,7 @@
 //
 //   Conv2D(32, 3, {.strides = 2, .padding = "same", .activation = "relu", .name = "stem"})
 //
+// Every one takes a `dtype`, the layer's own policy (layer.h): Dense(10, {.dtype = "float32"}).
 // A layer is a value handle (layer.h): copies share its weights. Images are [B, H, W, C], channels
 // last. A wrong name or option is a ValueError where the layer is constructed; an input that does
 // not fit is a ShapeError where the layer first meets it.
@@ -69,6 +70,7 @@ class ActivationFunction {
 // For layers that take nothing else.
 struct LayerOptions {
   std::string name = "";
+  std::string dtype = "";
 };
 
 // --- input --------------------------------------------------------------------------------------
@@ -97,6 +99,7 @@ struct DenseOptions {
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};  // of the output, divided by the batch size
   std::string name = "";
+  std::string dtype = "";
 };
 // [.., C] → [.., units]
 class Dense : public Layer {
@@ -117,6 +120,7 @@ struct Conv2DOptions {
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
   std::string name = "";
+  std::string dtype = "";
 };
 class Conv2D : public Layer {
  public:
@@ -136,6 +140,7 @@ struct DepthwiseConv2DOptions {
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
   std::string name = "";
+  std::string dtype = "";
 };
 class DepthwiseConv2D : public Layer {
  public:
@@ -157,6 +162,7 @@ struct SeparableConv2DOptions {
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
   std::string name = "";
+  std::string dtype = "";
 };
 class SeparableConv2D : public Layer {
  public:
@@ -169,6 +175,7 @@ struct Pooling2DOptions {
   Size2 strides = 0;  // 0: the pool's size
   std::string padding = "valid";
   std::string name = "";
+  std::string dtype = "";
 };
 class MaxPooling2D : public Layer {
  public:
@@ -182,6 +189,7 @@ class AveragePooling2D : public Layer {  // padding is not counted
 struct GlobalPooling2DOptions {
   bool keepdims = false;
   std::string name = "";
+  std::string dtype = "";
 };
 class GlobalAveragePooling2D : public Layer {
  public:
@@ -217,6 +225,7 @@ class Cropping2D : public Layer {
 struct UpSampling2DOptions {
   std::string interpolation = "nearest";
   std::string name = "";
+  std::string dtype = "";
 };
 class UpSampling2D : public Layer {
  public:
@@ -240,6 +249,7 @@ struct BatchNormalizationOptions {
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
   std::string name = "";
+  std::string dtype = "";
 };
 class BatchNormalization : public Layer {
  public:
@@ -256,6 +266,7 @@ struct LayerNormalizationOptions {
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
   std::string name = "";
+  std::string dtype = "";
 };
 class LayerNormalization : public Layer {
  public:
@@ -280,6 +291,7 @@ struct ReLUOptions {
   double negative_slope = 0.0;
   double threshold = 0.0;
   std::string name = "";
+  std::string dtype = "";
 };
 class ReLU : public Layer {
  public:
@@ -294,6 +306,7 @@ struct PReLUOptions {
   Regularizer alpha_regularizer = {};
   std::vector<int64_t> shared_axes = {};  // from 1: {1, 2} gives images one slope a channel
   std::string name = "";
+  std::string dtype = "";
 };
 class PReLU : public Layer {
  public:
@@ -357,6 +370,7 @@ struct NormalizationOptions {
   std::vector<double> variance = {};
   bool invert = false;
   std::string name = "";
+  std::string dtype = "";
 };
 class Normalization : public Layer {
  public:
@@ -368,6 +382,7 @@ struct EmbeddingOptions {
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
   std::string name = "";
+  std::string dtype = "";
 };
 // [..] of ids in [0, input_dim) → [.., output_dim]
 class Embedding : public Layer {
@@ -386,6 +401,7 @@ using HostBackward =
 struct HostLayerOptions {
   std::function<Shape(const Shape& input)> output_shape = {};  // batch included; none: the input's
   std::string name = "";
+  std::string dtype = "";
 };
 // Own C++ on host memory, between kernels: it is timed and reported as what it is. Without a
 // backward function nothing before it learns. Cannot be written to a file.

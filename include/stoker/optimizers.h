@@ -37,7 +37,15 @@ class Optimizer {
   // function() or a model's own step; makes the moments that are missing.
   void apply(const Values& gradients, const std::vector<Variable>& variables) const;
 
-  // Learning rate, iterations, then the moments in the order in which they were made.
+  // --- dynamic loss scaling, where it is on: see LossScaleOptimizer ---
+  bool scales_loss() const;
+  // For an own loop: gradients(optimizer.scale_loss(loss), …). The loss itself where it is off.
+  Value scale_loss(const Value& loss) const;
+  double loss_scale() const;      // now; 1 where it is off; reads the device
+  int64_t skipped_steps() const;  // updates left out so far; reads the device
+
+  // Learning rate, iterations, the three of loss scaling where it is on, then the moments in the
+  // order in which they were made.
   std::vector<Variable> variables() const;
   // The moments of one parameter, then its gradient sum where gradients are accumulated.
   std::vector<Variable> slots(const Variable& parameter) const;
@@ -130,6 +138,21 @@ struct RMSpropOptions {
 class RMSprop : public Optimizer {
  public:
   explicit RMSprop(const RMSpropOptions& options = {});
+};
+
+// Dynamic loss scaling, as Keras's LossScaleOptimizer: the loss is multiplied before it is
+// differentiated, so that small gradients survive float16; the update divides again. A step with a
+// gradient that is not finite is skipped, without counting in iterations(), and the scale halves;
+// after `dynamic_growth_steps` good steps in a row it doubles. All of that happens on the device.
+// The scale stays within [1, 2^24]. compile() turns it on by itself under "mixed_float16".
+struct LossScaleOptions {
+  double initial_scale = 32768;
+  int64_t dynamic_growth_steps = 2000;
+};
+class LossScaleOptimizer : public Optimizer {
+ public:
+  // The same optimiser (copies share it), from now on with loss scaling.
+  explicit LossScaleOptimizer(const Optimizer& inner, const LossScaleOptions& options = {});
 };
 
 }  // namespace stoker

@@ -58,10 +58,16 @@ void set_threads(Threads threads) {
 }
 
 void set_global_policy(const std::string& policy) {
-  if (policy != "float32" && policy != "mixed_bfloat16")
-    throw ValueError(fmt::format(
-        "set_global_policy: unknown policy \"{}\"; there are float32, mixed_bfloat16", policy));
+  compute_dtype(policy);  // checks it
   default_context().policy = policy;
+}
+
+DType compute_dtype(const std::string& policy) {
+  if (policy == "float32") return DType::float32;
+  if (policy == "mixed_bfloat16") return DType::bfloat16;
+  if (policy == "mixed_float16") return DType::float16;
+  throw ValueError(fmt::format(
+      "unknown policy \"{}\"; there are float32, mixed_bfloat16, mixed_float16", policy));
 }
 
 }  // namespace stoker

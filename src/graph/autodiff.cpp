@@ -54,6 +54,7 @@ class ReverseSweep {
     if (!any_needed || !any_gradient) return;
 
     Graph::Scope layer(graph_, node.scope);
+    Graph::ComputeDtype compute(graph_, dtype_of(node));  // of the layer that emitted it
     if (!node.op->gradient)
       throw Error(
           fmt::format("{}: the loss depends on it, but it has no gradient; wrap its result in "
@@ -62,6 +63,13 @@ class ReverseSweep {
     Values found = call(node, {graph_, node.attrs, inputs, outputs, output_gradients, needed});
     for (size_t i = 0; i < found.size(); ++i)
       if (needed[i] && found[i].defined()) accumulate(node, node.inputs[i], found[i]);
+  }
+
+  // What the node was computed in.
+  DType dtype_of(const Node& node) const {
+    for (int id : node.outputs)
+      if (is_floating(graph_.spec(id).dtype)) return graph_.spec(id).dtype;
+    return graph_.compute_dtype();
   }
 
   static Values call(const Node& node, const GradientCall& call) {

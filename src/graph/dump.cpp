@@ -39,9 +39,11 @@ std::string Graph::dump() const {
   for (const GraphOutput& output : outputs_)
     text += fmt::format("output \"{}\" %{}\n", output.name, output.value);
   for (const Assignment& assignment : assignments_)
-    text += fmt::format("assign \"{}\" %{}\n",
-                        variables_[size_t(assignment.variable)].variable.name(), assignment.value);
+    text += fmt::format("assign \"{}\" %{}{}\n",
+                        variables_[size_t(assignment.variable)].variable.name(), assignment.value,
+                        assignment.when == Assign::always && gate_ >= 0 ? " always" : "");
   if (guard_ >= 0) text += fmt::format("guard %{}\n", guard_);
+  if (gate_ >= 0) text += fmt::format("gate %{}\n", gate_);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <stoker/context.h>
 
 namespace stoker {
 
@@ -70,7 +71,7 @@ void Graph::output(const Value& value, std::string name) {
   outputs_.push_back({own(value, "output"), std::move(name)});
 }
 
-void Graph::assign(const Variable& variable, const Value& value) {
+void Graph::assign(const Variable& variable, const Value& value, Assign when) {
   int to = own(this->variable(variable), "assign");
   int from = own(value, "assign");
   if (spec(from) != spec(to))
@@ -79,9 +80,9 @@ void Graph::assign(const Variable& variable, const Value& value) {
   int index = values_[size_t(to)].source;
   auto earlier = std::ranges::find(assignments_, index, &Assignment::variable);
   if (earlier != assignments_.end())
-    earlier->value = from;
+    *earlier = {index, from, when};
   else
-    assignments_.push_back({index, from});
+    assignments_.push_back({index, from, when});
 }
 
 void Graph::limit(const Value& value, InputLimit limit) {
@@ -96,11 +97,18 @@ void Graph::limit(const Value& value, InputLimit limit) {
   if (!known || limit.limit < known->limit) known = std::move(limit);
 }
 
-void Graph::guard(const Value& value) {
-  int id = own(value, "guard");
+int Graph::own_scalar(const Value& value, const char* what) const {
+  int id = own(value, what);
   if (spec(id) != TensorSpec{DType::float32, {}})
-    throw ShapeError(fmt::format("guard takes a float32 scalar, got {}", to_string(spec(id))));
-  guard_ = id;
+    throw ShapeError(fmt::format("{} takes a float32 scalar, got {}", what, to_string(spec(id))));
+  return id;
+}
+
+void Graph::guard(const Value& value) { guard_ = own_scalar(value, "guard"); }
+void Graph::gate(const Value& value) { gate_ = own_scalar(value, "gate"); }
+
+DType Graph::policy_dtype(const std::string& policy) const {
+  return policy_dtypes_ ? policy_dtypes_(policy) : stoker::compute_dtype(policy);
 }
 
 Graph::Scope::Scope(Graph& graph, std::string name)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -55,10 +56,16 @@ struct GraphOutput {
   int value;
   std::string name;
 };
+// Which steps an assignment is part of.
+enum class Assign : uint8_t {
+  applied,  // steps whose gate is open: weights, moments, moving averages
+  always,   // skipped ones too: sums of metrics, the random state, the loss scale
+};
 // After the step, variables()[variable] holds `value`.
 struct Assignment {
   int variable;
   int value;
+  Assign when = Assign::applied;
 };
 
 class Graph {
@@ -73,11 +80,15 @@ class Graph {
   Value variable(const Variable& variable);  // the same Value for the same variable
   Values add(const OpDef& op, const Values& inputs, Attrs attrs);  // inputs: traced in this graph
   void output(const Value& value, std::string name);
-  void assign(const Variable& variable, const Value& value);  // replaces an earlier assignment
+  // Replaces an earlier assignment to the same variable.
+  void assign(const Variable& variable, const Value& value, Assign when = Assign::applied);
   // Remembered if `value` is an integer input, through reshape and cast; the tightest one counts.
   void limit(const Value& value, InputLimit limit);
   // Updates are skipped, and run() says so, when this float32 scalar is not finite.
   void guard(const Value& value);
+  // A step with this float32 scalar not finite is skipped without a word: of its assignments only
+  // those that are made `always` are (dynamic loss scaling).
+  void gate(const Value& value);
 
   // The layer and phase that new nodes belong to; restored when the Scope goes. While it lives, ops
   // whose inputs belong to no graph (only variables and constants) on this thread join this one.
@@ -94,6 +105,20 @@ class Graph {
     std::string name_;
     Phase phase_;
   };
+  // The dtype of products (compute_dtype()) until it goes.
+  class ComputeDtype {
+   public:
+    ComputeDtype(Graph& graph, DType dtype) : graph_(graph), before_(graph.compute_dtype_) {
+      graph.compute_dtype_ = dtype;
+    }
+    ~ComputeDtype() { graph_.compute_dtype_ = before_; }
+    ComputeDtype(const ComputeDtype&) = delete;
+    ComputeDtype& operator=(const ComputeDtype&) = delete;
+
+   private:
+    Graph& graph_;
+    DType before_;
+  };
   const std::string& scope() const { return scope_; }
   static Graph* current();  // of the innermost Scope of this thread, or null
 
@@ -109,6 +134,10 @@ class Graph {
   // See apply(): convolutions and matrix products take their operands in it.
   DType compute_dtype() const { return compute_dtype_; }
   void set_compute_dtype(DType dtype) { compute_dtype_ = dtype; }
+  // The dtype that a layer's own policy asks for, as far as the engine has it.
+  DType policy_dtype(const std::string& policy) const;
+  using PolicyDtypes = std::function<DType(const std::string& policy)>;
+  void set_policy_dtypes(PolicyDtypes dtypes) { policy_dtypes_ = std::move(dtypes); }
   // Scalars that are added to the loss: regularisers, activity penalties.
   void add_penalty(const Value& scalar) { penalties_.push_back(scalar); }
   const Values& penalties() const { return penalties_; }
@@ -123,6 +152,7 @@ class Graph {
   const std::vector<GraphOutput>& outputs() const { return outputs_; }
   const std::vector<Assignment>& assignments() const { return assignments_; }
   int guard() const { return guard_; }  // value id, or -1
+  int gate() const { return gate_; }    // likewise
   const TensorSpec& spec(int value) const { return values_[value].spec; }
   // The node that computes a value; null for inputs, constants and variables.
   const Node* producer(int value) const;
@@ -133,11 +163,13 @@ class Graph {
   // --- rewriting, for passes; node order stays runnable ---
   std::vector<Node>& mutable_nodes() { return nodes_; }
   int add_value(const TensorSpec& spec, int node);  // a new computed value
-  void replace_uses(int from, int to);              // in nodes, outputs, assignments and the guard
-  // Drops nodes whose outputs reach no output, assignment or guard. Nodes get new indices, values
+  // In nodes, outputs, assignments, the guard and the gate.
+  void replace_uses(int from, int to);
+  // Drops nodes whose outputs reach none of those. Nodes get new indices, values
   // keep their ids.
   int remove_dead_nodes();
-  std::vector<int> use_counts() const;  // per value: node inputs, outputs, assignments, guard
+  // Per value: node inputs, outputs, assignments, guard and gate.
+  std::vector<int> use_counts() const;
   // A copy with the same ids, for a backend to rewrite.
   std::unique_ptr<Graph> clone() const;
   std::string dump() const;  // one line a node, for people and tests
@@ -153,16 +185,19 @@ class Graph {
   std::vector<Assignment> assignments_;
   std::unordered_map<const void*, int> variable_values_;  // Variable::id() → value id
   int guard_ = -1;
+  int gate_ = -1;
   std::string scope_;
   Phase phase_ = Phase::forward;
   bool training_ = false;
   DType compute_dtype_ = DType::float32;
+  PolicyDtypes policy_dtypes_;
   Value random_state_;
   int64_t streams_ = 0;
   Values penalties_;
 
   int add_leaf(const TensorSpec& spec, ValueKind kind, size_t index);
   int own(const Value& value, const char* what) const;  // its id; Error unless traced in this graph
+  int own_scalar(const Value& value, const char* what) const;  // likewise, float32 []
 };
 
 }  // namespace stoker

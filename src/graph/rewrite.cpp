@@ -13,6 +13,7 @@ void for_each_result(const Graph& graph, Body&& body) {
   for (const GraphOutput& output : graph.outputs()) body(output.value);
   for (const Assignment& assignment : graph.assignments()) body(assignment.value);
   if (graph.guard() >= 0) body(graph.guard());
+  if (graph.gate() >= 0) body(graph.gate());
 }
 
 // Whether each node's outputs reach a result.
@@ -43,6 +44,7 @@ void Graph::replace_uses(int from, int to) {
   for (Assignment& assignment : assignments_)
     if (assignment.value == from) assignment.value = to;
   if (guard_ == from) guard_ = to;
+  if (gate_ == from) gate_ = to;
 }
 
 std::vector<int> Graph::use_counts() const {
@@ -77,6 +79,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   copy->assignments_ = assignments_;
   copy->variable_values_ = variable_values_;
   copy->guard_ = guard_;
+  copy->gate_ = gate_;
   copy->training_ = training_;
   copy->streams_ = streams_;
   if (random_state_.defined()) copy->random_state_ = copy->value(random_state_.traced()->id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <stoker/context.h>
 #include <stoker/error.h>
 
 #include "graph/graph.h"
@@ -52,6 +53,11 @@ void LayerBase::set_trainable(bool trainable) {
   for (Weight& weight : weights_) weight.variable.set_trainable(weight.trainable && trainable);
 }
 
+void LayerBase::set_dtype_policy(const std::string& policy) {
+  if (!policy.empty()) compute_dtype(policy);  // checks it
+  dtype_policy_ = policy;
+}
+
 std::vector<Variable> LayerBase::weights() const {
   std::vector<Variable> all;
   for (bool trainable : {true, false})
@@ -94,13 +100,33 @@ void LayerBase::ensure_built(const std::vector<Shape>& inputs) {
   built_ = true;
 }
 
+namespace {
+
+bool is_short(const Value& value) {
+  return is_floating(value.dtype()) && value.dtype() != DType::float32;
+}
+
+Values as_float32(const Values& inputs) {
+  Values wide;
+  wide.reserve(inputs.size());
+  for (const Value& input : inputs)
+    wide.push_back(is_short(input) ? ops::cast(input, DType::float32) : input);
+  return wide;
+}
+
+}  // namespace
+
 Values LayerBase::run(Graph& graph, const Values& inputs) {
   std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
   for (const Value& input : inputs) shapes.push_back(input.shape());
   ensure_built(shapes);
   Graph::Scope scope(graph, label());
+  bool own_policy = !dtype_policy_.empty();
+  DType dtype = own_policy ? graph.policy_dtype(dtype_policy_) : graph.compute_dtype();
+  Graph::ComputeDtype compute(graph, dtype);
   CallContext context(graph);
-  Values outputs = call(inputs, context);
+  Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
   add_penalties(graph);
   return outputs;
 }

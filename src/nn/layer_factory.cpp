@@ -51,12 +51,14 @@ Layer layer_from_config(const std::string& kind, const std::string& name, const 
   Layer layer = found->second(named);
   if (!name.empty()) layer.base().set_name(name);
   if (!config.get_or("trainable", true)) layer.set_trainable(false);
+  layer.set_dtype_policy(config.get_or("dtype_policy", std::string()));
   return layer;
 }
 
 Attrs full_config(const LayerBase& layer) {
   Attrs config = layer.config();
   if (!layer.trainable()) config.set("trainable", false);
+  if (!layer.dtype_policy().empty()) config.set("dtype_policy", layer.dtype_policy());
   return config;
 }
 

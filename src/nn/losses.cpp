@@ -58,8 +58,10 @@ Attrs config_of(const CrossentropyOptions& options) {
 
 Loss::Loss(const std::string& name) : kind_(find(name).kind) {}
 
-Value Loss::per_sample(const Value& y_true, const Value& y_pred) const {
+Value Loss::per_sample(const Value& y_true, const Value& predictions) const {
   if (!defined()) throw Error("an empty Loss was called; give it a name, such as \"mse\"");
+  bool is_short = is_floating(predictions.dtype()) && predictions.dtype() != DType::float32;
+  Value y_pred = is_short ? ops::cast(predictions, DType::float32) : predictions;
   if (y_pred.shape().rank() == 0)
     throw ShapeError(fmt::format("loss \"{}\": expected predictions [B, ..], got a scalar", kind_));
   if (function_) return own_values(kind_, function_(y_true, y_pred), y_pred.shape()[0]);

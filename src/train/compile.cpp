@@ -1,10 +1,12 @@
 #include "train/compile.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "train/model_base.h"
+#include "train/optimizer_impl.h"
 
 namespace stoker {
 
@@ -31,6 +33,14 @@ Variable make_random_state(uint64_t seed) {
   return {"random_state",
           Tensor::from<int64_t>({key, 0}, {2}),
           {.trainable = false, .category = MemoryCategory::metrics}};
+}
+
+// Whether anything in the model computes in float16, as far as policies say.
+bool uses_float16(const ModelBase& model, const Context& context) {
+  if (compute_dtype(context.policy) == DType::float16) return true;
+  return std::ranges::any_of(model.leaves(), [](const auto& layer) {
+    return !layer->dtype_policy().empty() && compute_dtype(layer->dtype_policy()) == DType::float16;
+  });
 }
 
 }  // namespace
@@ -73,6 +83,9 @@ void finish_compile(ModelBase& model) {
   compiled.trainable = model.trainable_weights();
   for (const auto& layer : model.leaves())
     compiled.trainable_layers.emplace_back(layer, layer->trainable());
+  const Context* context = compiled.args.context;
+  if (uses_float16(model, context ? *context : default_context()))
+    enable_loss_scale(compiled.args.optimizer, {});
   compiled.args.optimizer.build(compiled.trainable);
   auto evaluation = std::make_shared<MetricSet>(compiled.args.metrics, outputs);
   compiled.training = std::make_shared<MetricSet>(compiled.args.metrics, outputs);

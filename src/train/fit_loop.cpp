@@ -48,6 +48,13 @@ Logs joined(const Logs& first, const Logs& second) {
   return Logs(std::move(all));
 }
 
+// What float16 does to a run: in every epoch's logs, and so in its history and progress.
+Logs with_loss_scale(const Logs& logs, const Optimizer& optimizer) {
+  if (!optimizer.scales_loss()) return logs;
+  return joined(logs, Logs({{"loss_scale", optimizer.loss_scale()},
+                            {"skipped_steps", double(optimizer.skipped_steps())}}));
+}
+
 class FitLoop {
  public:
   FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args)
@@ -92,7 +99,7 @@ class FitLoop {
     EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
     int64_t steps = run_batches(epoch);
     times.last_step = steady_clock().now();
-    Logs logs = live_.snapshot();
+    Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
     times.read = times.validated = steady_clock().now();
     double seconds = double(times.read - times.begin) * 1e-9;
     if (validation_ != nullptr) {

@@ -83,6 +83,7 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   }
   auto graph = std::make_unique<Graph>();
   graph->set_training(options.training);
+  set_precision(*graph, *context);
   graph->set_random_state(graph->variable(random_state));
   Values values;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -98,7 +99,8 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
         output = output + 0.0;  // a variable or constant joins the graph
     if (options.training) {
       Graph::Scope phase(*graph, Phase::update);
-      graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})));
+      graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
+                    Assign::always);
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -108,6 +110,21 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   return programs.add(kind(), specs_of(inputs), std::move(graph), *context);
 }
 
+namespace {
+
+// Only loss scaling guards an own loop: its scale is as small as it may become.
+[[noreturn]] void fail_non_finite(const std::string& name, Program& program,
+                                  std::span<const Tensor> inputs) {
+  std::optional<NonFinite> found = program.find_non_finite(inputs);
+  throw NonFiniteError(fmt::format(
+      "{}: a gradient is not finite although the loss scale is 1{}; no weight was changed", name,
+      found ? fmt::format(": the first bad value comes out of op \"{}\" in layer \"{}\"", found->op,
+                          found->scope)
+            : ""));
+}
+
+}  // namespace
+
 std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) const {
   Impl& impl = *impl_;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -116,7 +133,8 @@ std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) con
   impl.release_results();
   CachedProgram* known = impl.programs.find(impl.kind(), inputs);
   CachedProgram& cached = known ? *known : impl.trace(inputs);
-  cached.program->run(inputs);
+  if (cached.program->run(inputs) == RunStatus::skipped_non_finite)
+    fail_non_finite(impl.options.name, *cached.program, inputs);
   for (const Optimizer& optimizer : impl.optimizers) count_batch(optimizer);
   std::vector<LazyTensor> results;
   for (size_t i = 0; i < cached.graph->outputs().size(); ++i) {

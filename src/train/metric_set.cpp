@@ -52,7 +52,7 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& output_los
   Graph::Scope scope(graph, "metrics");
   Graph::Scope phase(graph, Phase::update);
   auto add = [&](const Variable& sum, const Value& value) {
-    graph.assign(sum, Value(sum) + value * double(batch_size));
+    graph.assign(sum, Value(sum) + value * double(batch_size), Assign::always);
   };
   add(loss_sums_[0], loss);
   for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], output_losses[i - 1]);

@@ -1,4 +1,6 @@
 // save, load_model, save_weights, load_weights: docs/formats/stoker-model.md.
+#include <algorithm>
+#include <array>
 #include <map>
 #include <new>
 #include <set>
@@ -20,6 +22,9 @@ constexpr const char* kModelFormat = "stoker-model";
 constexpr const char* kWeightsFormat = "stoker-weights";
 constexpr const char* kVersion1 = "1";
 
+constexpr std::array kLossScaleNames = {"optimizer/loss_scale", "optimizer/good_steps",
+                                        "optimizer/skipped_steps"};
+
 NamedVariables with_prefix(const std::string& prefix, NamedVariables named) {
   for (auto& [name, variable] : named) name = prefix + name;
   return named;
@@ -30,6 +35,9 @@ NamedVariables training_state(const Trainer& trainer, const NamedVariables& weig
   const Optimizer& optimizer = trainer.compiled->args.optimizer;
   std::vector<Variable> all = optimizer.variables();
   NamedVariables named = {{"optimizer/learning_rate", all[0]}, {"optimizer/iterations", all[1]}};
+  if (optimizer.scales_loss())
+    for (size_t i = 0; i < kLossScaleNames.size(); ++i)
+      named.emplace_back(kLossScaleNames[i], all[2 + i]);
   std::set<const void*> trainable;
   for (const Variable& variable : trainer.compiled->trainable) trainable.insert(variable.id());
   for (const auto& [path, weight] : weights) {
@@ -85,6 +93,15 @@ NamedVariables constant_names(const std::vector<Tensor>& constants) {
   return named;
 }
 
+bool file_has(const SafetensorsFile& file, const std::string& name) {
+  return std::ranges::any_of(file.tensors, [&](const auto& entry) { return entry.first == name; });
+}
+
+// A model that was saved in float32 has none, and may be loaded under "mixed_float16".
+bool is_loss_scale(const std::string& name) {
+  return std::ranges::find(kLossScaleNames, name) != kLossScaleNames.end();
+}
+
 Model read_model(const SafetensorsFile& file, const LoadArgs& args) {
   check_format(file, {kModelFormat});
   std::vector<Tensor> constants = read_constants(file);
@@ -100,7 +117,9 @@ Model read_model(const SafetensorsFile& file, const LoadArgs& args) {
     compile_model(*base, settings.args);
     settings.args.optimizer.set_accumulated_batches(settings.accumulated_batches);
     base->trainer->seed = settings.seed;
-    for (auto& entry : training_state(*base->trainer, weights)) wanted.push_back(std::move(entry));
+    for (auto& entry : training_state(*base->trainer, weights))
+      if (file_has(file, entry.first) || !is_loss_scale(entry.first))
+        wanted.push_back(std::move(entry));
   }
   NamedVariables all = wanted;
   for (auto& entry : constant_names(constants)) all.push_back(std::move(entry));

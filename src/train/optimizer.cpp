@@ -70,6 +70,7 @@ Optimizer Optimizer::from_config(const std::string& kind, const Attrs& config) {
   impl->learning_rate = Variable(name + "/learning_rate", rate, kOptimizerState);
   impl->iterations =
       Variable(name + "/iterations", Tensor::zeros({}, DType::int64), kOptimizerState);
+  impl->make_loss_scale();
   return Optimizer(std::move(impl));
 }
 
@@ -138,6 +139,7 @@ std::vector<Variable> Optimizer::slots(const Variable& parameter) const {
 
 std::vector<Variable> Optimizer::variables() const {
   std::vector<Variable> all = {impl_->learning_rate, impl_->iterations};
+  for (const Variable& variable : impl_->loss_scale.variables()) all.push_back(variable);
   for (const Impl::Slots& slots : impl_->slots) {
     all.insert(all.end(), slots.moments.begin(), slots.moments.end());
     if (slots.gradient_sum.defined()) all.push_back(slots.gradient_sum);
@@ -145,16 +147,28 @@ std::vector<Variable> Optimizer::variables() const {
   return all;
 }
 
+Value Optimizer::Impl::append_scales(Graph& graph, const Values& gradients) {
+  bool clips = clipnorm > 0 || global_clipnorm > 0, scales_loss = bool(loss_scale);
+  if (!clips && !scales_loss) return {};
+  constexpr double kNoLimit = 1e30;
+  double max_norm = clipnorm > 0 ? clipnorm : clips ? global_clipnorm : kNoLimit;
+  Values operands = gradients;
+  if (scales_loss) operands.push_back(loss_scale.scale);
+  Values found = stoker::apply("clip_scales", operands,
+                               {{"mode", std::string(clipnorm > 0 ? "each" : "global")},
+                                {"max_norm", max_norm},
+                                {"scaled", scales_loss}});
+  if (scales_loss) append_loss_scale(graph, found[1]);
+  return found[0];
+}
+
 void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
                                     const std::vector<Variable>& parameters) {
   Values operands = {learning_rate};
   if (rule.takes_iterations) operands.push_back(iterations);
-  bool scaled = clipnorm > 0 || global_clipnorm > 0;
-  if (scaled) {
-    Attrs clip = {{"mode", std::string(clipnorm > 0 ? "each" : "global")},
-                  {"max_norm", clipnorm > 0 ? clipnorm : global_clipnorm}};
-    operands.push_back(stoker::apply("clip_scales", gradients, std::move(clip))[0]);
-  }
+  Value scales = append_scales(graph, gradients);
+  bool scaled = scales.defined();
+  if (scaled) operands.push_back(scales);
   for (size_t i = 0; i < parameters.size(); ++i) {
     operands.insert(operands.end(), {parameters[i], gradients[i]});
     for (const Variable& moment : slots_of(parameters[i]).moments) operands.push_back(moment);
@@ -185,7 +199,8 @@ void Optimizer::apply(const Values& gradients, const std::vector<Variable>& vari
     for (size_t i = 0; i < variables.size(); ++i) {
       const Variable sum = impl_->slots_of(variables[i]).gradient_sum;
       step[i] = Value(sum) + gradients[i];
-      graph.assign(sum, update ? zeros_like(graph, sum) : step[i]);
+      // Also in a step that is skipped: a sum with a bad gradient in it must go.
+      graph.assign(sum, update ? zeros_like(graph, sum) : step[i], Assign::always);
       if (update) step[i] = step[i] * (1.0 / double(impl_->accumulation_steps));
     }
     if (!update) return;

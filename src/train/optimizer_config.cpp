@@ -101,7 +101,9 @@ const Attrs& shared_options() {
                                 {"clipnorm", 0.0},
                                 {"clipvalue", 0.0},
                                 {"global_clipnorm", 0.0},
-                                {"gradient_accumulation_steps", int64_t(1)}};
+                                {"gradient_accumulation_steps", int64_t(1)},
+                                {"initial_scale", 32768.0},
+                                {"dynamic_growth_steps", int64_t(2000)}};
   return options;
 }
 
@@ -116,6 +118,9 @@ void check_number(const std::string& kind, const std::string& option, double val
     check(value >= 0 && std::isfinite(value), kind, option, value, "a number of at least 0");
   else if (option == "epsilon" || option.starts_with("clip") || option == "global_clipnorm")
     check(value > 0 && std::isfinite(value), kind, option, value, "a number above 0");
+  else if (option == "initial_scale")
+    check(value >= LossScale::kMin && value <= LossScale::kMax, kind, option, value,
+          "a number in [1, 2^24]");
   else
     check(value >= 0 && value < 1, kind, option, value, "a number in [0, 1)");
 }
@@ -150,6 +155,8 @@ Attrs complete_optimizer_config(const std::string& kind, const Attrs& config) {
     complete.set(option, value);
   }
   check_clipping(kind, complete);
+  if (complete.has("initial_scale") != complete.has("dynamic_growth_steps"))
+    throw ValueError(fmt::format("{}: initial_scale and dynamic_growth_steps go together", kind));
   return complete;
 }
 

@@ -18,6 +18,19 @@ struct OptimizerRule {
   Attrs attrs = {};                     // of the node, all but scaled
 };
 
+// The state of dynamic loss scaling; undefined variables where it is off.
+struct LossScale {
+  static constexpr double kMin = 1, kMax = 16777216;  // 2^24, as apex has it
+  Variable scale;                                     // float32 []
+  Variable good_steps;                                // int64 []: since the scale last changed
+  Variable skipped_steps;                             // int64 []: in all
+
+  explicit operator bool() const { return scale.defined(); }
+  std::vector<Variable> variables() const {
+    return *this ? std::vector{scale, good_steps, skipped_steps} : std::vector<Variable>();
+  }
+};
+
 struct Optimizer::Impl {
   std::string kind;
   Attrs config;  // complete: every option but those that are off
@@ -28,6 +41,7 @@ struct Optimizer::Impl {
 
   Variable learning_rate;  // float32 []
   Variable iterations;     // int64 []
+  LossScale loss_scale;
   struct Slots {
     Variable parameter;
     std::vector<Variable> moments;
@@ -38,6 +52,12 @@ struct Optimizer::Impl {
 
   Slots& slots_of(const Variable& parameter);
   bool updates_next() const { return accumulated + 1 >= accumulation_steps; }
+  // From the configuration, if it asks for it.
+  void make_loss_scale();
+  // The factor of each gradient: clipping, and what undoes the loss scale; undefined: all 1. Closes
+  // the graph's gate on gradients that are not finite.
+  Value append_scales(Graph& graph, const Values& gradients);
+  void append_loss_scale(Graph& graph, const Value& norm);
   // Clipping, the update node and its assignments; iterations + 1.
   void append_update(Graph& graph, const Values& gradients,
                      const std::vector<Variable>& parameters);
@@ -65,6 +85,9 @@ class AppliedOptimizers {
   AppliedOptimizers* outer_;
   std::vector<Optimizer> list_;
 };
+
+// Turns loss scaling on; leaves it as it is where it already is.
+void enable_loss_scale(const Optimizer& optimizer, const LossScaleOptions& options);
 
 // Whether the next batch updates: which program the host must run.
 bool updates_next(const Optimizer& optimizer);

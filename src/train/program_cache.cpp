@@ -38,18 +38,24 @@ Backend& engine_of(const Context& context) {
   return backend("cpu");
 }
 
-DType compute_dtype_of(const Context& context) {
+DType compute_dtype_of(const std::string& policy, const Context& context) {
   static std::atomic<bool> said = false;
-  if (context.policy == "float32") return DType::float32;
-  if (context.policy != "mixed_bfloat16")
-    throw ValueError(
-        fmt::format("unknown policy \"{}\"; there are float32, mixed_bfloat16", context.policy));
+  DType wanted = compute_dtype(policy);
+  if (wanted == DType::float32) return wanted;
   Backend& engine = engine_of(context);
-  if (engine.supports("conv2d", DType::bfloat16)) return DType::bfloat16;
+  if (engine.supports("conv2d", wanted)) return wanted;
   say_once(context, said,
            fmt::format("{}: the engine \"{}\" has no products of sixteen bits; training in float32",
-                       context.policy, engine.name()));
+                       policy, engine.name()));
   return DType::float32;
+}
+
+DType compute_dtype_of(const Context& context) { return compute_dtype_of(context.policy, context); }
+
+void set_precision(Graph& graph, const Context& context) {
+  graph.set_compute_dtype(compute_dtype_of(context));
+  graph.set_policy_dtypes(
+      [&context](const std::string& policy) { return compute_dtype_of(policy, context); });
 }
 
 CompileOptions compile_options(const Context& context) {

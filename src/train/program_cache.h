@@ -51,6 +51,11 @@ std::vector<TensorSpec> specs_of(std::span<const Tensor> tensors);
 Backend& engine_of(const Context& context);
 // What products compute in under the context's policy on its engine.
 DType compute_dtype_of(const Context& context);
+// The same for a policy of a layer's own.
+DType compute_dtype_of(const std::string& policy, const Context& context);
+// Tells a graph what its products and its layers' policies mean on the context's engine. The
+// context must outlive the tracing.
+void set_precision(Graph& graph, const Context& context);
 // What a backend is told about this context; threads are resolved.
 CompileOptions compile_options(const Context& context);
 

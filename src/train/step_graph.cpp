@@ -78,10 +78,14 @@ StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced
   return loss;
 }
 
-// Not finite when the loss or any gradient is not. A loss can hide a bad gradient: the slope of
-// sqrt at 0, or a NaN that max(x, 0) swallowed. One pass over the gradients, 0.1 % of a step of the
-// seeds' CNN.
-Value make_guard(Graph& graph, const Value& loss, const Values& slopes) {
+// With loss scaling the optimiser has named its alarm as the guard: it skips steps whose gradients
+// are not finite, until its scale cannot become smaller. A loss that is not finite has nothing to
+// do with the scale. Else: not finite when the loss or any gradient is not. A loss can hide a bad
+// gradient: the slope of sqrt at 0, or a NaN that max(x, 0) swallowed. One pass over the gradients,
+// 0.1 % of a step of the seeds' CNN.
+Value make_guard(Graph& graph, const Optimizer& optimizer, const Value& loss,
+                 const Values& slopes) {
+  if (optimizer.scales_loss()) return graph.guard() < 0 ? loss : loss + graph.value(graph.guard());
   if (slopes.empty()) return loss;
   Graph::Scope scope(graph, "loss");
   Graph::Scope phase(graph, Phase::backward);
@@ -93,7 +97,8 @@ Value make_guard(Graph& graph, const Value& loss, const Values& slopes) {
 void count_step(Graph& graph, const Variable& random_state) {
   Graph::Scope scope(graph, "metrics");
   Graph::Scope phase(graph, Phase::update);
-  graph.assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})));
+  graph.assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
+               Assign::always);
 }
 
 }  // namespace
@@ -103,7 +108,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   auto graph = std::make_unique<Graph>();
   bool training = kind == StepKind::train || kind == StepKind::accumulate;
   graph->set_training(training);
-  graph->set_compute_dtype(compute_dtype_of(*trainer.context));
+  set_precision(*graph, *trainer.context);
   if (training) graph->set_random_state(graph->variable(trainer.random_state));
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
   AsCompiled layers(compiled);
@@ -115,10 +120,11 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   }
   StepLoss loss = trace_loss(*graph, *compiled, traced);
   if (training) {
-    Values slopes = gradients(loss.total, compiled->trainable);
-    compiled->args.optimizer.apply(slopes, compiled->trainable);
+    const Optimizer& optimizer = compiled->args.optimizer;
+    Values slopes = gradients(optimizer.scale_loss(loss.total), compiled->trainable);
+    optimizer.apply(slopes, compiled->trainable);
     count_step(*graph, trainer.random_state);
-    graph->guard(make_guard(*graph, loss.total, slopes));
+    graph->guard(make_guard(*graph, optimizer, loss.total, slopes));
   }
   const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
   sums.append(*graph, loss.total, loss.of_outputs, traced.targets, traced.predictions,

@@ -19,14 +19,17 @@ CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorS
   return trainer.programs.add(int(kind), std::move(specs), std::move(graph), *trainer.context);
 }
 
-[[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs,
-                                  StepPlace place) {
+[[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs, StepPlace place,
+                                  const Optimizer& optimizer) {
   if (place.epoch >= 0) place.step -= program.runs_behind();
   std::optional<NonFinite> found = program.find_non_finite(inputs);
   std::string first =
       found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",
                           found->op, found->scope, to_string(found->spec))
             : "no single op gives a bad value";
+  if (optimizer.scales_loss())
+    first += fmt::format(" (loss scale {}, {} steps skipped so far)", optimizer.loss_scale(),
+                         optimizer.skipped_steps());
   throw NonFiniteError(
       fmt::format("{}: the loss or a gradient is not finite: {}; the weights are those before this "
                   "step. Check the "
@@ -88,7 +91,8 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   RunStatus status = run(program, inputs, place);
   // Steps of their own are waited for; fit looks back when a later step or the epoch's end tells.
   if (status == RunStatus::ok && place.epoch < 0) status = program.status();
-  if (status == RunStatus::skipped_non_finite) fail_non_finite(program, inputs, place);
+  if (status == RunStatus::skipped_non_finite)
+    fail_non_finite(program, inputs, place, compiled.args.optimizer);
   count_batch(compiled.args.optimizer);
   compiled.training->count(inputs[0].shape()[0]);
 }
@@ -97,7 +101,7 @@ void finish_training_steps(ModelBase& model, const StepPlace& place) {
   for (StepKind kind : {StepKind::train, StepKind::accumulate}) {
     const CachedProgram* cached = model.trainer->programs.latest(int(kind));
     if (cached != nullptr && cached->program->status() == RunStatus::skipped_non_finite)
-      fail_non_finite(*cached->program, {}, place);
+      fail_non_finite(*cached->program, {}, place, model.trainer->compiled->args.optimizer);
   }
 }
 

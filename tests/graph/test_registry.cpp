@@ -53,6 +53,7 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
                                             "adam_update",
                                             "rmsprop_update",
                                             "clip_scales",
+                                            "loss_scale_update",
                                             "unary_grad",
                                             "conv2d_weight_grad",
                                             "max_pool2d_grad",

@@ -63,12 +63,39 @@ TEST(Precision, ACastThatUndoesAnotherIsLeftOut) {
   EXPECT_EQ(casts, 2) << graph.dump();  // the one above, and that of the weight
 }
 
+TEST(Precision, ALayerOfItsOwnPolicyComputesInIt) {
+  Graph graph;
+  graph.set_compute_dtype(DType::float16);
+  Graph::Scope scope(graph, "model");
+  Value x = graph.input("x", {DType::float32, {2, 4}});
+  Value hidden = Dense(3)(x);
+  EXPECT_EQ(hidden.dtype(), DType::float16);
+  EXPECT_EQ(Dense(2, {.activation = "softmax", .dtype = "float32"})(hidden).dtype(),
+            DType::float32);
+  EXPECT_EQ(Dense(2, {.dtype = "mixed_bfloat16"})(x).dtype(), DType::bfloat16);
+  EXPECT_EQ(Dense(2)(hidden).dtype(), DType::float16) << "the next layer is as before";
+}
+
+TEST(Precision, AFloat32LayerBehindASixteenBitOneTakesItsOutput) {
+  Graph graph;
+  Graph::Scope scope(graph, "model");
+  Value x = graph.input("x", {DType::float32, {2, 4}});
+  Value hidden = Dense(3, {.dtype = "mixed_float16"})(x);
+  EXPECT_EQ(hidden.dtype(), DType::float16);
+  EXPECT_EQ(Dense(2)(hidden).dtype(), DType::float32);
+}
+
+TEST(Precision, AnUnknownPolicyOfALayerIsRefusedByName) {
+  std::string text = error_of<ValueError>([] { Dense(2, {.dtype = "half"}); });
+  EXPECT_TRUE(says(text, {"\"half\"", "mixed_float16"}));
+}
+
 class MixedTraining : public DeviceTest {};
 INSTANTIATE_ON_DEVICES(MixedTraining);
 
 TEST_P(MixedTraining, LearnsAsFloat32Does) {
   std::vector<double> last;
-  for (const char* policy : {"float32", "mixed_bfloat16"}) {
+  for (const char* policy : {"float32", "mixed_bfloat16", "mixed_float16"}) {
     Policy mixed(policy);
     set_seed(3);
     Sequential model({Dense(16, {.activation = "relu"}), Dense(3, {.activation = "softmax"})});
@@ -81,8 +108,10 @@ TEST_P(MixedTraining, LearnsAsFloat32Does) {
     for (const Variable& weight : model.weights()) EXPECT_EQ(weight.dtype(), DType::float32);
     EXPECT_EQ(model.predict(data.x).dtype(), DType::float32);
   }
-  EXPECT_LT(last[1], 0.5);
-  EXPECT_NEAR(last[1], last[0], 0.05);
+  for (size_t mixed : {1, 2}) {
+    EXPECT_LT(last[mixed], 0.5);
+    EXPECT_NEAR(last[mixed], last[0], 0.05);
+  }
 }
 
 TEST(Precision, ADeviceWithoutSixteenBitsSaysSoOnce) {

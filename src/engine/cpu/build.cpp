@@ -33,11 +33,12 @@ void Builder::analyse() {
   alias_.assign(values, -1);
   parts_.homes.resize(graph().variables().size());
 
-  std::vector<bool> read(values);  // by a node, an output or the guard
+  std::vector<bool> read(values);  // by a node, an output, the guard or the gate
   for (const Node& node : graph().nodes())
     for (int value : node.inputs) read[size_t(value)] = true;
   for (const GraphOutput& output : graph().outputs()) read[size_t(output.value)] = true;
-  if (graph().guard() >= 0) read[size_t(graph().guard())] = true;
+  for (int value : {graph().guard(), graph().gate()})
+    if (value >= 0) read[size_t(value)] = true;
 
   // Updates whose results are only assigned go last; nothing depends on them.
   std::vector<int> updates;
@@ -52,7 +53,8 @@ void Builder::analyse() {
   order_.insert(order_.end(), updates.begin(), updates.end());
 
   for (const GraphOutput& output : graph().outputs()) last_use_[size_t(output.value)] = kForEver;
-  if (graph().guard() >= 0) last_use_[size_t(graph().guard())] = kForEver;
+  for (int value : {graph().guard(), graph().gate()})
+    if (value >= 0) last_use_[size_t(value)] = kForEver;
   for (const Assignment& assignment : graph().assignments()) {
     assigned_to_[size_t(assignment.value)] = assignment.variable;
     last_use_[size_t(assignment.value)] = kForEver;
@@ -104,6 +106,7 @@ void Builder::finish_outputs() {
   for (const GraphOutput& output : graph().outputs())
     parts_.output_buffers.push_back(keep(output.value));
   if (graph().guard() >= 0) parts_.guard_buffer = keep(graph().guard());
+  if (graph().gate() >= 0) parts_.gate_buffer = keep(graph().gate());
   // A variable whose old contents are assigned to another one: taken aside before anything is
   // overwritten.
   for (const Assignment& assignment : graph().assignments()) {
@@ -124,12 +127,15 @@ void Builder::finish_assignments() {
         placed ? copies_[size_t(variable)].front().buffer : place_variable(variable, layout);
     const Layout& wanted = copies_[size_t(variable)].front().layout;
     if (staged_[i] < 0 && copies_[size_t(assignment.value)].front().buffer == target) continue;
+    size_t first = parts_.instructions.size();
     if (staged_[i] >= 0 && !wanted.is_plain()) {
       emit_reorder(staged_[i], wanted.row_major(), target, wanted.desc());
     } else {
       int source = staged_[i] >= 0 ? staged_[i] : input(assignment.value, wanted);
       emit_copy(source, target, wanted.bytes(spec(variable)));
     }
+    for (size_t at = first; at < parts_.instructions.size(); ++at)
+      parts_.instructions[at].always = assignment.when == Assign::always;
   }
 }
 

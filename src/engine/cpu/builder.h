@@ -48,6 +48,7 @@ struct ProgramParts {
   std::vector<std::shared_ptr<CpuResidence>> homes;  // by variable
   std::vector<int> output_buffers;                   // by output, row-major
   int guard_buffer = -1;
+  int gate_buffer = -1;
 };
 
 std::string own_kernel();  // "own:avx2": how own kernels call themselves in reports

@@ -71,6 +71,7 @@ struct Instruction {
   std::unique_ptr<const Kernel> kernel;
   std::vector<Operand> operands;
   KernelInfo info;
+  bool always = false;  // of those that write variables: run even if the gate is closed
 };
 
 }  // namespace stoker::cpu

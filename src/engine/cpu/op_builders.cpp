@@ -68,6 +68,7 @@ constexpr auto kOps = std::to_array<OpBuilder>({
     {"adam_update", floats, build_adam_update},
     {"rmsprop_update", floats, build_rmsprop_update},
     {"clip_scales", widenable, build_clip_scales},
+    {"loss_scale_update", floats, build_loss_scale_update},
     {"host_call", anything, build_host_call},
 });
 

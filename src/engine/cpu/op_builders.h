@@ -73,6 +73,7 @@ void build_sgd_update(Builder& builder, const Node& node);
 void build_adam_update(Builder& builder, const Node& node);
 void build_rmsprop_update(Builder& builder, const Node& node);
 void build_clip_scales(Builder& builder, const Node& node);
+void build_loss_scale_update(Builder& builder, const Node& node);
 // host.cpp
 void build_host_call(Builder& builder, const Node& node);
 

@@ -1,6 +1,7 @@
 // One instruction updates all parameters: their elements, laid end to end, are divided evenly over
 // the team.
 #include <cmath>
+#include <limits>
 
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/op_builders.h"
@@ -150,23 +151,26 @@ void build_rmsprop_update(Builder& b, const Node& node) {
   });
 }
 
-// g₀ … gₙ₋₁ → scales: [n], norm: []
+// g₀ … gₙ₋₁ [, loss scale] → scales: [n], norm: []
 void build_clip_scales(Builder& b, const Node& node) {
   double max_norm = node.attrs.get<double>("max_norm");
   bool global = node.attrs.get<std::string>("mode") == "global";
+  bool scaled = node.attrs.get_or("scaled", false);
   Call call{own_kernel(), {}, {}};
   std::vector<int64_t> sizes;
-  for (int value : node.inputs) {
+  for (size_t i = 0; i + size_t(scaled) < node.inputs.size(); ++i) {
+    int value = node.inputs[i];
     Layout layout =
         b.spec(value).dtype == DType::float32 ? b.layout(value) : Layout();  // padding adds nothing
     call.reads.push_back(gradient_as_float(b, value, layout));
     sizes.push_back(layout.stored_elements(b.spec(value)));
   }
+  int count = int(sizes.size()), workers = team_size(), reads = count + int(scaled);
+  if (scaled) call.reads.push_back(b.plain(node.inputs.back()));
   call.writes = {b.define(node.outputs[0]), b.define(node.outputs[1])};
-  int count = int(sizes.size()), workers = team_size();
   call.writes.push_back(b.scratch(size_t(workers * count) * sizeof(double)));
   b.emit(std::move(call), [=, sizes = std::move(sizes)](Pointers p) {
-    double* partial = p.out<double>(count + 2);
+    double* partial = p.out<double>(reads + 2);
     for (int i = 0; i < workers * count; ++i) partial[i] = 0;
     int64_t work = 0;
     for (int64_t size : sizes) work += size;
@@ -178,15 +182,42 @@ void build_clip_scales(Builder& b, const Node& node) {
               kernels().sum_of_squares(p.in<float>(i) + part.begin, part.end - part.begin);
       }
     });
-    double total = 0;
+    double total = 0, factor = scaled ? 1 / double(*p.in<float>(count)) : 1;
     for (int i = 0; i < count; ++i) {
       for (int worker = 1; worker < workers; ++worker) partial[i] += partial[worker * count + i];
       total += partial[i];
     }
     for (int i = 0; i < count; ++i)
-      p.out<float>(count)[i] =
-          float(max_norm / std::max(std::sqrt(global ? total : partial[i]), max_norm));
-    *p.out<float>(count + 1) = float(std::sqrt(total));
+      p.out<float>(reads)[i] = float(
+          factor * max_norm / std::max(factor * std::sqrt(global ? total : partial[i]), max_norm));
+    *p.out<float>(reads + 1) = float(factor * std::sqrt(total));
+  });
+}
+
+// norm, scale, good steps, skipped steps → scale, good steps, skipped steps, alarm
+void build_loss_scale_update(Builder& b, const Node& node) {
+  auto growth_steps = node.attrs.get<int64_t>("growth_steps");
+  auto min_scale = float(node.attrs.get<double>("min_scale"));
+  auto max_scale = float(node.attrs.get<double>("max_scale"));
+  Call call{own_kernel(), {}, {}};
+  for (int value : node.inputs) call.reads.push_back(b.plain(value));
+  for (int value : node.outputs) call.writes.push_back(b.define(value));
+  b.emit(std::move(call), [=](Pointers p) {
+    float scale = *p.in<float>(1), alarm = 0;
+    int64_t good = *p.in<int64_t>(2) + 1, skipped = *p.in<int64_t>(3);
+    if (!std::isfinite(*p.in<float>(0))) {
+      if (scale <= min_scale) alarm = std::numeric_limits<float>::quiet_NaN();
+      scale = std::max(scale / 2, min_scale);
+      good = 0;
+      ++skipped;
+    } else if (good >= growth_steps) {
+      scale = std::min(scale * 2, max_scale);
+      good = 0;
+    }
+    *p.out<float>(4) = scale;
+    *p.out<int64_t>(5) = good;
+    *p.out<int64_t>(6) = skipped;
+    *p.out<float>(7) = alarm;
   });
 }
 

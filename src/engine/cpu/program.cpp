@@ -75,9 +75,8 @@ void CpuProgram::prepare(std::span<const Tensor> inputs) {
 
 // --- running ---
 
-bool CpuProgram::guard_is_finite() const {
-  return parts_.guard_buffer < 0 ||
-         std::isfinite(*static_cast<const float*>(addresses_[size_t(parts_.guard_buffer)]));
+bool CpuProgram::is_finite(int buffer) const {
+  return buffer < 0 || std::isfinite(*static_cast<const float*>(addresses_[size_t(buffer)]));
 }
 
 RunStatus CpuProgram::run(std::span<const Tensor> inputs) {
@@ -86,7 +85,9 @@ RunStatus CpuProgram::run(std::span<const Tensor> inputs) {
   has_run_ = true;
   for (size_t i = 0; i < parts_.first_update; ++i) run_instruction(i);
   if (!guard_is_finite()) return RunStatus::skipped_non_finite;
-  for (size_t i = parts_.first_update; i < parts_.instructions.size(); ++i) run_instruction(i);
+  bool open = is_finite(parts_.gate_buffer);
+  for (size_t i = parts_.first_update; i < parts_.instructions.size(); ++i)
+    if (open || parts_.instructions[i].always) run_instruction(i);
   return RunStatus::ok;
 }
 
@@ -99,7 +100,9 @@ RunStatus CpuProgram::run_timed(std::span<const Tensor> inputs, std::vector<int6
   Clock::time_point before = Clock::now();
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
     if (i == parts_.first_update && !guard_is_finite()) return RunStatus::skipped_non_finite;
-    run_instruction(i);
+    bool runs =
+        i < parts_.first_update || parts_.instructions[i].always || is_finite(parts_.gate_buffer);
+    if (runs) run_instruction(i);
     Clock::time_point now = Clock::now();
     nanoseconds[i] = std::chrono::nanoseconds(now - before).count();
     before = now;

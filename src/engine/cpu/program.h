@@ -27,7 +27,8 @@ class CpuProgram final : public Program {
   void prepare(std::span<const Tensor> inputs);
   void bind_all();
   void bind(int buffer, void* data);
-  bool guard_is_finite() const;
+  bool guard_is_finite() const { return is_finite(parts_.guard_buffer); }
+  bool is_finite(int buffer) const;  // a float32; true where there is none
   const void* output_data(size_t index) const;
   std::optional<NonFinite> non_finite_output(const Instruction& instruction) const;
   void run_instruction(size_t i) const {

@@ -55,7 +55,8 @@ void Builder::analyse() {
   for (const Node& node : graph().nodes())
     for (int value : node.inputs) read_[size_t(value)] = true;
   for (const GraphOutput& output : graph().outputs()) read_[size_t(output.value)] = true;
-  if (graph().guard() >= 0) read_[size_t(graph().guard())] = true;
+  for (int value : {graph().guard(), graph().gate()})
+    if (value >= 0) read_[size_t(value)] = true;
 
   // Updates whose results are only assigned go last; nothing depends on them.
   std::vector<int> updates;
@@ -72,7 +73,8 @@ void Builder::analyse() {
   for (size_t i = 0; i < order_.size(); ++i) position[size_t(order_[i])] = int(i);
 
   for (const GraphOutput& output : graph().outputs()) last_use_[size_t(output.value)] = kForEver;
-  if (graph().guard() >= 0) last_use_[size_t(graph().guard())] = kForEver;
+  for (int value : {graph().guard(), graph().gate()})
+    if (value >= 0) last_use_[size_t(value)] = kForEver;
   for (const Assignment& assignment : graph().assignments()) {
     assigned_to_[size_t(assignment.value)] = assignment.variable;
     last_use_[size_t(assignment.value)] = kForEver;
@@ -424,6 +426,7 @@ void Builder::finish_outputs() {
   for (const GraphOutput& output : graph().outputs())
     parts_.output_buffers.push_back(keep(output.value));
   if (graph().guard() >= 0) parts_.guard_buffer = keep(graph().guard());
+  if (graph().gate() >= 0) parts_.gate_buffer = keep(graph().gate());
   // A variable whose old contents are assigned to another one: taken aside before anything is
   // overwritten.
   for (const Assignment& assignment : graph().assignments()) {
@@ -445,6 +448,7 @@ void Builder::finish_assignments() {
   node_ = -1;
   Call call{"own", {}, {}, "assign"};
   std::vector<size_t> bytes;
+  std::vector<bool> always;
   for (size_t i = 0; i < graph().assignments().size(); ++i) {
     const Assignment& assignment = graph().assignments()[i];
     int variable = graph().variables()[size_t(assignment.variable)].value;
@@ -454,6 +458,7 @@ void Builder::finish_assignments() {
     call.reads.push_back(source);
     call.writes.push_back(target);
     bytes.push_back(bytes_of(spec(variable)));
+    always.push_back(assignment.when == Assign::always);
   }
   for (size_t first = 0; first < bytes.size(); first += CopyList::kMost) {
     size_t count = std::min(bytes.size() - first, size_t(CopyList::kMost));
@@ -461,11 +466,11 @@ void Builder::finish_assignments() {
       return std::vector<int>(all.begin() + long(first), all.begin() + long(first + count));
     };
     std::vector<size_t> sizes(bytes.begin() + long(first), bytes.begin() + long(first + count));
-    emit({"own", part(call.reads), part(call.writes), "assign"}, [sizes](const Launch& at) {
+    emit({"own", part(call.reads), part(call.writes), "assign"}, [=](const Launch& at) {
       CopyList list;
       list.enabled = at.enabled;
       for (size_t i = 0; i < sizes.size(); ++i)
-        list.add(at.get(i), at.get(sizes.size() + i), int64_t(sizes[i]));
+        list.add(at.get(i), at.get(sizes.size() + i), int64_t(sizes[i]), always[first + i]);
       run_copies(list, at.stream);
     });
   }

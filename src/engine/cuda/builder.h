@@ -110,7 +110,7 @@ class Builder {
   size_t first_update_ = 0;
   std::vector<int> last_use_;     // by value: position in order_
   std::vector<int> assigned_to_;  // by value: variable, or -1
-  std::vector<bool> read_;        // by value: by a node, an output or the guard
+  std::vector<bool> read_;        // by value: by a node, an output, the guard or the gate
   std::vector<int> buffer_of_;    // by value, or -1
   std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
   std::vector<int> buffer_value_;

@@ -35,7 +35,9 @@ struct Launch {
   const Device& device;
   cudaStream_t stream;
   std::span<void* const> at;
-  const int* enabled;  // the gate of updates on the device; null: always
+  // On the device: whether updates happen, and whether those happen that a closed gate of the graph
+  // does not keep; null: both do.
+  const int* enabled;
 
   template <class T = void>
   T* get(size_t operand) const {
@@ -60,7 +62,7 @@ struct ProgramParts {
   std::vector<BufferInfo> buffers;
   std::vector<std::shared_ptr<CudaResidence>> homes;  // by variable
   std::vector<int> output_buffers;                    // by output
-  int guard_buffer = -1;
+  int guard_buffer = -1, gate_buffer = -1;
 };
 
 }  // namespace stoker::cuda

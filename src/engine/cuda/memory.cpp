@@ -128,7 +128,7 @@ PinnedBlock::PinnedBlock(size_t bytes) : bytes_(bytes) {
 void PinnedBlock::Free::operator()(void* data) const { cudaFreeHost(data); }
 
 Gate::Gate(const std::shared_ptr<DevicePool>& pool)
-    : block_(pool, 2 * sizeof(int), "the gate of updates"), seen_(2 * sizeof(int64_t)) {
+    : block_(pool, 3 * sizeof(int), "the gate of updates"), seen_(2 * sizeof(int64_t)) {
   *program() = -1;
   *run() = -1;
 }

@@ -81,7 +81,7 @@ class Gate {
  public:
   explicit Gate(const std::shared_ptr<DevicePool>& pool);
   int* latch() const { return static_cast<int*>(block_.data()); }
-  int* enabled() const { return latch() + 1; }
+  int* enabled() const { return latch() + 1; }  // two: see Launch
   // Host memory that the device writes: the program and its run that closed the gate; -1: open.
   volatile int64_t* program() const { return static_cast<int64_t*>(seen_.data()); }
   volatile int64_t* run() const { return program() + 1; }

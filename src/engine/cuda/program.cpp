@@ -137,8 +137,8 @@ void CudaProgram::issue_one(const Slot& slot, size_t index) {
   addresses.reserve(instruction.operands.size());
   for (int buffer : instruction.operands) addresses.push_back(slot.addresses[size_t(buffer)]);
   try {
-    instruction.run(
-        {device_, device_.stream(), addresses, has_guard() ? arena_->gate().enabled() : nullptr});
+    instruction.run({device_, device_.stream(), addresses,
+                     gates_updates() ? arena_->gate().enabled() : nullptr});
   } catch (const CudaError& error) {
     throw CudaError(
         fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope, error.what()));
@@ -146,10 +146,14 @@ void CudaProgram::issue_one(const Slot& slot, size_t index) {
 }
 
 void CudaProgram::issue_guard(const Slot& slot) {
-  if (!has_guard()) return;
+  if (!gates_updates()) return;
   Gate& gate = arena_->gate();
+  auto scalar = [&](int buffer) {
+    return buffer < 0 ? nullptr : static_cast<const float*>(slot.addresses[size_t(buffer)]);
+  };
   GuardCall call;
-  call.guard = static_cast<const float*>(slot.addresses[size_t(parts_.guard_buffer)]);
+  call.guard = scalar(parts_.guard_buffer);
+  call.gate = scalar(parts_.gate_buffer);
   call.latch = gate.latch();
   call.enabled = gate.enabled();
   call.run = static_cast<int64_t*>(run_number_.data());

@@ -69,6 +69,7 @@ class CudaProgram final : public Program {
   const void* output_data(size_t index) const;
   void read_back(size_t index, void* to, size_t bytes) const;
   bool has_guard() const { return parts_.guard_buffer >= 0; }
+  bool gates_updates() const { return has_guard() || parts_.gate_buffer >= 0; }
 
   ProgramParts parts_;
   std::vector<Variable> variables_;

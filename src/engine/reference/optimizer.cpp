@@ -1,6 +1,7 @@
 // The updates: one node holds all parameters, each with its gradient and moments in a row.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/reference/kernel.h"
 
@@ -115,13 +116,16 @@ void rmsprop_update(const Call& call) {
   });
 }
 
-// gradients -> the factor of each (all the same when mode is "global"), and the norm over all.
+// gradients [, loss scale] -> the factor of each (all the same when mode is "global"), and the norm
+// over all, both without the loss scale.
 void clip_scales(const Call& call) {
   Number max_norm = call.attrs.get<double>("max_norm");
   bool global = call.attrs.get<std::string>("mode") == "global";
+  bool scaled = call.attrs.get_or("scaled", false);
+  Number factor = scaled ? 1 / (*call.inputs.back())[0] : 1;
   std::vector<Number> squares;
   Number total = 0;
-  for (const Array* gradient : call.inputs) {
+  for (const Array* gradient : call.inputs.first(call.inputs.size() - size_t(scaled))) {
     Number sum = 0;
     for (Number g : gradient->data) sum += g * g;
     squares.push_back(sum);
@@ -129,8 +133,27 @@ void clip_scales(const Call& call) {
   }
   for (size_t which = 0; which < squares.size(); ++which)
     call.out(0)[int64_t(which)] =
-        max_norm / std::max(std::sqrt(global ? total : squares[which]), max_norm);
-  call.out(1)[0] = std::sqrt(total);
+        factor * max_norm / std::max(factor * std::sqrt(global ? total : squares[which]), max_norm);
+  call.out(1)[0] = factor * std::sqrt(total);
+}
+
+// norm, scale, good steps, skipped steps -> scale, good steps, skipped steps, alarm
+void loss_scale_update(const Call& call) {
+  Number scale = call.in(1)[0], good = call.in(2)[0] + 1, skipped = call.in(3)[0];
+  Number floor = call.attrs.get<double>("min_scale"), alarm = 0;
+  if (!std::isfinite(call.in(0)[0])) {
+    if (scale <= floor) alarm = std::numeric_limits<Number>::quiet_NaN();
+    scale = std::max(scale / 2, floor);
+    good = 0;
+    skipped += 1;
+  } else if (good >= Number(call.attrs.get<int64_t>("growth_steps"))) {
+    scale = std::min(scale * 2, Number(call.attrs.get<double>("max_scale")));
+    good = 0;
+  }
+  call.out(0)[0] = scale;
+  call.out(1)[0] = good;
+  call.out(2)[0] = skipped;
+  call.out(3)[0] = alarm;
 }
 
 }  // namespace
@@ -140,6 +163,7 @@ void add_optimizer_kernels(KernelTable& table) {
   table["adam_update"] = adam_update;
   table["rmsprop_update"] = rmsprop_update;
   table["clip_scales"] = clip_scales;
+  table["loss_scale_update"] = loss_scale_update;
 }
 
 }  // namespace stoker::reference

@@ -62,8 +62,11 @@ bool ReferenceProgram::guard_is_finite() const {
 }
 
 void ReferenceProgram::write_assignments() {
+  bool open = graph_->gate() < 0 || is_finite(values_[size_t(graph_->gate())]);
   for (const Assignment& assignment : graph_->assignments())
-    variables_[size_t(assignment.variable)]->array().data = values_[size_t(assignment.value)].data;
+    if (open || assignment.when == Assign::always)
+      variables_[size_t(assignment.variable)]->array().data =
+          values_[size_t(assignment.value)].data;
 }
 
 RunStatus ReferenceProgram::run(std::span<const Tensor> inputs) {

@@ -1,4 +1,4 @@
-// sgd_update, adam_update, rmsprop_update, clip_scales.
+// sgd_update, adam_update, rmsprop_update, clip_scales, loss_scale_update.
 #include <fmt/format.h>
 
 #include "graph/ops/shape_rules.h"
@@ -91,11 +91,16 @@ CostRule update_cost(LayoutOf layout_of, double per_element) {
 }
 
 std::vector<TensorSpec> infer_clip_scales(const Attrs& attrs, Specs inputs) {
-  expect_count(inputs, 1, SIZE_MAX);
+  bool scaled = attrs.get_or("scaled", false);
+  expect_count(inputs, 1 + size_t(scaled), SIZE_MAX);
   const auto& mode = attrs.get<std::string>("mode");
   if (mode != "each" && mode != "global")
     throw ValueError(fmt::format("clip mode is \"each\" or \"global\", got \"{}\"", mode));
   if (!(attrs.get<double>("max_norm") > 0)) throw ShapeError("expected a positive max_norm");
+  if (scaled) {
+    expect_spec(inputs.back(), {DType::float32, {}}, "a loss scale");
+    inputs = inputs.first(inputs.size() - 1);
+  }
   for (const TensorSpec& gradient : inputs) expect_dtype(gradient, floats(), "gradients");
   return {{DType::float32, {int64_t(inputs.size())}}, {DType::float32, {}}};
 }
@@ -104,6 +109,18 @@ Cost clip_scales_cost(const Attrs&, Specs inputs, Specs outputs) {
   double flops = 0;
   for (const TensorSpec& gradient : inputs) flops += 2 * elements(gradient);
   return cost_of(flops, inputs, outputs);
+}
+
+std::vector<TensorSpec> infer_loss_scale_update(const Attrs& attrs, Specs inputs) {
+  expect_count(inputs, 4, 4);
+  TensorSpec number{DType::float32, {}}, count{DType::int64, {}};
+  expect_spec(inputs[0], number, "a norm");
+  expect_spec(inputs[1], number, "a loss scale");
+  expect_spec(inputs[2], count, "a number of good steps");
+  expect_spec(inputs[3], count, "a number of skipped steps");
+  if (attrs.get<int64_t>("growth_steps") < 1) throw ShapeError("expected growth_steps above 0");
+  if (!(attrs.get<double>("min_scale") > 0)) throw ShapeError("expected a positive min_scale");
+  return {number, count, count, number};
 }
 
 void add_update(OpRegistry& registry, std::string name, LayoutOf layout_of, double flops) {
@@ -124,6 +141,11 @@ void register_optimizer_ops(OpRegistry& registry) {
                 .infer = infer_clip_scales,
                 .cost = clip_scales_cost,
                 .dtypes = floats()});
+  registry.add({.name = "loss_scale_update",
+                .infer = infer_loss_scale_update,
+                .cost = [](const Attrs&, Specs inputs,
+                           Specs outputs) { return cost_of(4, inputs, outputs); },
+                .dtypes = {DType::float32}});
 }
 
 }  // namespace stoker

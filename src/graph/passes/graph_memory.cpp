@@ -47,6 +47,7 @@ std::vector<int> last_uses(const Graph& graph) {
   for (const GraphOutput& output : graph.outputs()) last[size_t(output.value)] = end;
   for (const Assignment& assignment : graph.assignments()) last[size_t(assignment.value)] = end;
   if (graph.guard() >= 0) last[size_t(graph.guard())] = end;
+  if (graph.gate() >= 0) last[size_t(graph.gate())] = end;
   return last;
 }
 

@@ -49,7 +49,8 @@ class ReLULayer : public SingleInputLayer {
  protected:
   Value forward(const Value& x, CallContext&) override {
     expect_float(x);
-    const auto& [max_value, slope, threshold, name] = options_;
+    const std::optional<double>& max_value = options_.max_value;
+    double slope = options_.negative_slope, threshold = options_.threshold;
     if (threshold == 0 && !max_value) return slope == 0 ? ops::relu(x) : ops::leaky_relu(x, slope);
     if (threshold == 0 && slope == 0 && *max_value == 6) return ops::activation(x, "relu6");
     Value above = max_value ? ops::minimum(x, *max_value) : x;
@@ -172,23 +173,25 @@ class DropoutLayer : public SingleInputLayer {
 }  // namespace
 
 Activation::Activation(const ActivationFunction& activation, const LayerOptions& options)
-    : Layer(std::make_shared<ActivationLayer>(activation, options)) {}
+    : Layer(std::make_shared<ActivationLayer>(activation, options), options.dtype) {}
 
-ReLU::ReLU(const ReLUOptions& options) : Layer(std::make_shared<ReLULayer>(options)) {}
+ReLU::ReLU(const ReLUOptions& options)
+    : Layer(std::make_shared<ReLULayer>(options), options.dtype) {}
 
 LeakyReLU::LeakyReLU(double negative_slope, const LayerOptions& options)
-    : Layer(std::make_shared<LeakyReLULayer>(negative_slope, options)) {}
+    : Layer(std::make_shared<LeakyReLULayer>(negative_slope, options), options.dtype) {}
 
-PReLU::PReLU(const PReLUOptions& options) : Layer(std::make_shared<PReLULayer>(options)) {}
+PReLU::PReLU(const PReLUOptions& options)
+    : Layer(std::make_shared<PReLULayer>(options), options.dtype) {}
 
 ELU::ELU(double alpha, const LayerOptions& options)
-    : Layer(std::make_shared<ELULayer>(alpha, options)) {}
+    : Layer(std::make_shared<ELULayer>(alpha, options), options.dtype) {}
 
 Softmax::Softmax(int axis, const LayerOptions& options)
-    : Layer(std::make_shared<SoftmaxLayer>(axis, options)) {}
+    : Layer(std::make_shared<SoftmaxLayer>(axis, options), options.dtype) {}
 
 Dropout::Dropout(double rate, const LayerOptions& options)
-    : Layer(std::make_shared<DropoutLayer>(rate, options)) {}
+    : Layer(std::make_shared<DropoutLayer>(rate, options), options.dtype) {}
 
 namespace {
 

@@ -250,14 +250,14 @@ Layer separable_from(const Attrs& attrs) {
 }  // namespace
 
 Conv2D::Conv2D(int64_t filters, Size2 kernel_size, const Conv2DOptions& options)
-    : Layer(std::make_shared<Conv2DLayer>(filters, kernel_size, options)) {}
+    : Layer(std::make_shared<Conv2DLayer>(filters, kernel_size, options), options.dtype) {}
 
 DepthwiseConv2D::DepthwiseConv2D(Size2 kernel_size, const DepthwiseConv2DOptions& options)
-    : Layer(std::make_shared<DepthwiseConv2DLayer>(kernel_size, options)) {}
+    : Layer(std::make_shared<DepthwiseConv2DLayer>(kernel_size, options), options.dtype) {}
 
 SeparableConv2D::SeparableConv2D(int64_t filters, Size2 kernel_size,
                                  const SeparableConv2DOptions& options)
-    : Layer(std::make_shared<SeparableConv2DLayer>(filters, kernel_size, options)) {}
+    : Layer(std::make_shared<SeparableConv2DLayer>(filters, kernel_size, options), options.dtype) {}
 
 void add_convolution_layers(LayerFactories& factories) {
   factories["Conv2D"] = conv2d_from;

@@ -126,10 +126,10 @@ Layer lambda_from(const Attrs& attrs) {
 }  // namespace
 
 Dense::Dense(int64_t units, const DenseOptions& options)
-    : Layer(std::make_shared<DenseLayer>(units, options)) {}
+    : Layer(std::make_shared<DenseLayer>(units, options), options.dtype) {}
 
 Lambda::Lambda(std::function<Value(const Value&)> function, const LayerOptions& options)
-    : Layer(std::make_shared<LambdaLayer>(std::move(function), options)) {}
+    : Layer(std::make_shared<LambdaLayer>(std::move(function), options), options.dtype) {}
 
 void add_core_layers(LayerFactories& factories) {
   factories["InputLayer"] = input_from;

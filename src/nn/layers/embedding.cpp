@@ -51,7 +51,7 @@ class EmbeddingLayer : public SingleInputLayer {
 }  // namespace
 
 Embedding::Embedding(int64_t input_dim, int64_t output_dim, const EmbeddingOptions& options)
-    : Layer(std::make_shared<EmbeddingLayer>(input_dim, output_dim, options)) {}
+    : Layer(std::make_shared<EmbeddingLayer>(input_dim, output_dim, options), options.dtype) {}
 
 void add_embedding_layers(LayerFactories& factories) {
   factories["Embedding"] = [](const Attrs& attrs) {

@@ -109,25 +109,26 @@ class ConcatenateLayer : public LayerBase {
 
 }  // namespace
 
-Add::Add(const LayerOptions& options) : Layer(std::make_shared<MergeLayer>("Add", add, options)) {}
+Add::Add(const LayerOptions& options)
+    : Layer(std::make_shared<MergeLayer>("Add", add, options), options.dtype) {}
 
 Subtract::Subtract(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Subtract", subtract, options)) {}
+    : Layer(std::make_shared<MergeLayer>("Subtract", subtract, options), options.dtype) {}
 
 Multiply::Multiply(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Multiply", multiply, options)) {}
+    : Layer(std::make_shared<MergeLayer>("Multiply", multiply, options), options.dtype) {}
 
 Average::Average(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Average", add, options)) {}
+    : Layer(std::make_shared<MergeLayer>("Average", add, options), options.dtype) {}
 
 Maximum::Maximum(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Maximum", ops::maximum, options)) {}
+    : Layer(std::make_shared<MergeLayer>("Maximum", ops::maximum, options), options.dtype) {}
 
 Minimum::Minimum(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Minimum", ops::minimum, options)) {}
+    : Layer(std::make_shared<MergeLayer>("Minimum", ops::minimum, options), options.dtype) {}
 
 Concatenate::Concatenate(int axis, const LayerOptions& options)
-    : Layer(std::make_shared<ConcatenateLayer>(axis, options)) {}
+    : Layer(std::make_shared<ConcatenateLayer>(axis, options), options.dtype) {}
 
 void add_merge_layers(LayerFactories& factories) {
   factories["Add"] = [](const Attrs&) { return Add(); };

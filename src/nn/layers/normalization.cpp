@@ -224,10 +224,10 @@ Layer layer_normalization_from(const Attrs& attrs) {
 }  // namespace
 
 BatchNormalization::BatchNormalization(const BatchNormalizationOptions& options)
-    : Layer(std::make_shared<BatchNormalizationLayer>(options)) {}
+    : Layer(std::make_shared<BatchNormalizationLayer>(options), options.dtype) {}
 
 LayerNormalization::LayerNormalization(const LayerNormalizationOptions& options)
-    : Layer(std::make_shared<LayerNormalizationLayer>(options)) {}
+    : Layer(std::make_shared<LayerNormalizationLayer>(options), options.dtype) {}
 
 void add_normalization_layers(LayerFactories& factories) {
   factories["BatchNormalization"] = batch_normalization_from;

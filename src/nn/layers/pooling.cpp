@@ -88,16 +88,17 @@ Layer global_pooling_from(const Attrs& attrs) {
 }  // namespace
 
 MaxPooling2D::MaxPooling2D(Size2 pool_size, const Pooling2DOptions& options)
-    : Layer(std::make_shared<Pooling2DLayer>(PoolKind::max, pool_size, options)) {}
+    : Layer(std::make_shared<Pooling2DLayer>(PoolKind::max, pool_size, options), options.dtype) {}
 
 AveragePooling2D::AveragePooling2D(Size2 pool_size, const Pooling2DOptions& options)
-    : Layer(std::make_shared<Pooling2DLayer>(PoolKind::average, pool_size, options)) {}
+    : Layer(std::make_shared<Pooling2DLayer>(PoolKind::average, pool_size, options),
+            options.dtype) {}
 
 GlobalAveragePooling2D::GlobalAveragePooling2D(const GlobalPooling2DOptions& options)
-    : Layer(std::make_shared<GlobalPooling2DLayer>(PoolKind::average, options)) {}
+    : Layer(std::make_shared<GlobalPooling2DLayer>(PoolKind::average, options), options.dtype) {}
 
 GlobalMaxPooling2D::GlobalMaxPooling2D(const GlobalPooling2DOptions& options)
-    : Layer(std::make_shared<GlobalPooling2DLayer>(PoolKind::max, options)) {}
+    : Layer(std::make_shared<GlobalPooling2DLayer>(PoolKind::max, options), options.dtype) {}
 
 void add_pooling_layers(LayerFactories& factories) {
   factories["MaxPooling2D"] = pooling_from<MaxPooling2D>;

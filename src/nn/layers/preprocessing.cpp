@@ -166,10 +166,10 @@ Layer normalization_from(const Attrs& attrs) {
 }  // namespace
 
 Rescaling::Rescaling(double scale, double offset, const LayerOptions& options)
-    : Layer(std::make_shared<RescalingLayer>(scale, offset, options)) {}
+    : Layer(std::make_shared<RescalingLayer>(scale, offset, options), options.dtype) {}
 
 Normalization::Normalization(const NormalizationOptions& options)
-    : Layer(std::make_shared<AdaptableNormalizationLayer>(options)) {}
+    : Layer(std::make_shared<AdaptableNormalizationLayer>(options), options.dtype) {}
 
 void Normalization::adapt(const Tensor& data) const {
   static_cast<AdaptableNormalizationLayer&>(base()).adapt(data);

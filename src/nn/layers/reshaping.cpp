@@ -180,22 +180,23 @@ class UpSampling2DLayer : public SingleInputLayer {
 
 }  // namespace
 
-Flatten::Flatten(const LayerOptions& options) : Layer(std::make_shared<FlattenLayer>(options)) {}
+Flatten::Flatten(const LayerOptions& options)
+    : Layer(std::make_shared<FlattenLayer>(options), options.dtype) {}
 
 Reshape::Reshape(const Shape& target_shape, const LayerOptions& options)
-    : Layer(std::make_shared<ReshapeLayer>(target_shape, options)) {}
+    : Layer(std::make_shared<ReshapeLayer>(target_shape, options), options.dtype) {}
 
 Permute::Permute(const std::vector<int64_t>& dims, const LayerOptions& options)
-    : Layer(std::make_shared<PermuteLayer>(dims, options)) {}
+    : Layer(std::make_shared<PermuteLayer>(dims, options), options.dtype) {}
 
 ZeroPadding2D::ZeroPadding2D(Edges2 padding, const LayerOptions& options)
-    : Layer(std::make_shared<ZeroPadding2DLayer>(padding, options)) {}
+    : Layer(std::make_shared<ZeroPadding2DLayer>(padding, options), options.dtype) {}
 
 Cropping2D::Cropping2D(Edges2 cropping, const LayerOptions& options)
-    : Layer(std::make_shared<Cropping2DLayer>(cropping, options)) {}
+    : Layer(std::make_shared<Cropping2DLayer>(cropping, options), options.dtype) {}
 
 UpSampling2D::UpSampling2D(Size2 size, const UpSampling2DOptions& options)
-    : Layer(std::make_shared<UpSampling2DLayer>(size, options)) {}
+    : Layer(std::make_shared<UpSampling2DLayer>(size, options), options.dtype) {}
 
 void add_reshaping_layers(LayerFactories& factories) {
   factories["Flatten"] = [](const Attrs&) { return Flatten(); };

@@ -87,7 +87,7 @@ class WeightNormalizationLayer : public LayerBase {
 }  // namespace
 
 WeightNormalization::WeightNormalization(const Layer& layer, const LayerOptions& options)
-    : Layer(std::make_shared<WeightNormalizationLayer>(layer, options)) {}
+    : Layer(std::make_shared<WeightNormalizationLayer>(layer, options), options.dtype) {}
 
 void add_weight_normalization(LayerFactories& factories) {
   factories["WeightNormalization"] = [](const Attrs& attrs) {

@@ -1,4 +1,5 @@
-// The updates and clip_scales: two or three parameters, every option alone and all together.
+// The updates, clip_scales and loss_scale_update: two or three parameters, every option alone and
+// all together.
 #include <algorithm>
 #include <cmath>
 
@@ -173,10 +174,46 @@ void add_clip_scales(OpCases& cases) {
       cases.good.push_back(
           {name + "_long", attrs, {{{2003}}, {{}}, {{64}}}, scaled(2068, clip_scales_scales)});
     }
+  for (std::string mode : {"each", "global"})
+    for (double scale : {1024.0, 0.25})
+      cases.good.push_back({mode + (scale > 1 ? "_of_a_scaled_loss" : "_of_a_shrunk_loss"),
+                            {{"mode", mode}, {"max_norm", 0.5}, {"scaled", true}},
+                            {{{3, 5}}, {{7}}, {{}, {.values = {scale}}, kFloat32}},
+                            scaled(22, clip_scales_scales)});
   TensorSpec g{kFloat32, {3}};
   cases.bad = {{"a norm of zero", {{"mode", "each"}, {"max_norm", 0.0}}, {g}},
                {"integers", {{"mode", "each"}, {"max_norm", 1.0}}, {{DType::int32, {3}}}},
-               {"no gradients", {{"mode", "each"}, {"max_norm", 1.0}}, {}}};
+               {"no gradients", {{"mode", "each"}, {"max_norm", 1.0}}, {}},
+               {"a loss scale alone",
+                {{"mode", "each"}, {"max_norm", 1.0}, {"scaled", true}},
+                {{kFloat32, {}}}},
+               {"no loss scale", {{"mode", "each"}, {"max_norm", 1.0}, {"scaled", true}}, {g, g}}};
+}
+
+void add_loss_scale_update(OpCases& cases) {
+  Attrs attrs = {{"growth_steps", int64_t(3)}, {"min_scale", 1.0}, {"max_scale", 4096.0}};
+  auto add = [&](std::string name, double norm, double scale, double good) {
+    cases.good.push_back({std::move(name),
+                          attrs,
+                          {{{}, {.values = {norm}}, kFloat32},
+                           {{}, {.values = {scale}}, kFloat32},
+                           {{}, {.values = {good}}, DType::int64},
+                           {{}, {.values = {7}}, DType::int64}},
+                          exact()});
+  };
+  add("a_good_step", 2.5, 1024, 0);
+  add("one_good_step_too_few", 2.5, 1024, 1);
+  add("doubles", 2.5, 1024, 2);
+  add("stays_at_the_largest", 2.5, 4096, 2);
+  add("halves", INFINITY, 1024, 2);
+  add("halves_for_nan", NAN, 1024, 2);
+  add("stays_at_the_smallest", INFINITY, 1.5, 0);
+  TensorSpec number{kFloat32, {}}, count{DType::int64, {}};
+  cases.bad = {{"a vector of norms", attrs, {{kFloat32, {2}}, number, count, count}},
+               {"no counts", attrs, {number, number}},
+               {"growth after no step",
+                {{"growth_steps", int64_t(0)}, {"min_scale", 1.0}, {"max_scale", 4096.0}},
+                {number, number, count, count}}};
 }
 
 }  // namespace
@@ -186,6 +223,7 @@ void add_optimizer_cases(OpCaseTable& table) {
   add_adam(table["adam_update"]);
   add_rmsprop(table["rmsprop_update"]);
   add_clip_scales(table["clip_scales"]);
+  add_loss_scale_update(table["loss_scale_update"]);
 }
 
 }  // namespace stoker::test

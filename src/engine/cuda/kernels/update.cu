@@ -138,35 +138,57 @@ __global__ void clip_scales(const __grid_constant__ ClipCall c) {
   double all = 0;
   for (int i = int(threadIdx.x); i < c.first_block[c.count]; i += int(blockDim.x)) all += c.sums[i];
   all = block_reduce(all, 0.0, Plus());
+  double factor = c.loss_scale != nullptr ? 1 / double(*c.loss_scale) : 1;
   if (threadIdx.x == 0) {
     norm = sqrt(all);
-    *c.norm = float(norm);
+    *c.norm = float(factor * norm);
   }
   __syncthreads();
   for (int which = int(threadIdx.x); which < c.count; which += int(blockDim.x)) {
     double own = 0;
     if (!c.global)
       for (int i = c.first_block[which]; i < c.first_block[which + 1]; ++i) own += c.sums[i];
-    c.scales[which] = float(c.max_norm / fmax(c.global ? norm : sqrt(own), c.max_norm));
+    c.scales[which] =
+        float(factor * c.max_norm / fmax(factor * (c.global ? norm : sqrt(own)), c.max_norm));
   }
 }
 
+__global__ void loss_scale(const LossScaleCall c) {
+  float scale = *c.scale, alarm = 0;
+  int64_t good = *c.good + 1, skipped = *c.skipped;
+  if (!isfinite(*c.norm)) {
+    if (scale <= c.min_scale) alarm = nanf("");
+    scale = fmaxf(scale / 2, c.min_scale);
+    good = 0;
+    ++skipped;
+  } else if (good >= c.growth_steps) {
+    scale = fminf(scale * 2, c.max_scale);
+    good = 0;
+  }
+  *c.next_scale = scale;
+  *c.next_good = good;
+  *c.next_skipped = skipped;
+  *c.alarm = alarm;
+}
+
 __global__ void guard(const GuardCall c) {
-  if (!isfinite(*c.guard) && *c.latch == 0) {
+  if (c.guard != nullptr && !isfinite(*c.guard) && *c.latch == 0) {
     *c.latch = 1;
     *c.bad_program = c.program;
     __threadfence_system();
     *c.bad_run = *c.run;
   }
-  *c.enabled = *c.latch == 0;
+  bool open = *c.latch == 0;
+  c.enabled[0] = open && (c.gate == nullptr || isfinite(*c.gate));
+  c.enabled[1] = open;
   ++*c.run;
 }
 
 constexpr int64_t kCopyBytes = 16384;  // of a block
 
 __global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ CopyList c) {
-  if (c.enabled != nullptr && *c.enabled == 0) return;
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  if (c.enabled != nullptr && c.enabled[c.always[which] ? 1 : 0] == 0) return;
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kCopyBytes;
   int64_t bytes = min(kCopyBytes, c.size[which] - begin);
   const char* from = static_cast<const char*>(c.from[which]) + begin;
@@ -228,16 +250,22 @@ void run_clip_scales(const ClipCall& call, cudaStream_t stream) {
   check_launch("clip_scales");
 }
 
+void run_loss_scale(const LossScaleCall& call, cudaStream_t stream) {
+  loss_scale<<<1, 1, 0, stream>>>(call);
+  check_launch("loss_scale_update");
+}
+
 void run_guard(const GuardCall& call, cudaStream_t stream) {
   guard<<<1, 1, 0, stream>>>(call);
   check_launch("guard");
 }
 
-void CopyList::add(const void* source, void* target, int64_t count_or_bytes) {
+void CopyList::add(const void* source, void* target, int64_t count_or_bytes, bool always_copied) {
   if (count == 0) first_block[0] = 0;
   from[count] = source;
   to[count] = target;
   size[count] = count_or_bytes;
+  always[count] = always_copied;
   int64_t chunk = convert ? kChunk : kCopyBytes;
   first_block[count + 1] = first_block[count] + int((count_or_bytes + chunk - 1) / chunk);
   ++count;

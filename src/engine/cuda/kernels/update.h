@@ -53,16 +53,29 @@ struct ClipCall {
   bool global = true;
   double max_norm = 0;
   const double* sums = nullptr;
+  const float* loss_scale = nullptr;  // if not null: gradients are this times too large
   float *scales = nullptr, *norm = nullptr;
   int first_block[kMost + 1];
 };
 void run_clip_scales(const ClipCall& call, cudaStream_t stream);
 
-// Closes the gate (engine/cuda/memory.h) if the guard is not finite, and says who did it.
+// The next loss scale; graph/ops/optimizer.cpp says of what.
+struct LossScaleCall {
+  const float *norm = nullptr, *scale = nullptr;
+  const int64_t *good = nullptr, *skipped = nullptr;
+  float *next_scale = nullptr, *alarm = nullptr;
+  int64_t *next_good = nullptr, *next_skipped = nullptr;
+  int64_t growth_steps = 0;
+  float min_scale = 0, max_scale = 0;
+};
+void run_loss_scale(const LossScaleCall& call, cudaStream_t stream);
+
+// Closes the gate (engine/cuda/memory.h) if the guard is not finite, and says who did it. A `gate`
+// that is not finite keeps the updates of this run, and only those.
 struct GuardCall {
-  const float* guard = nullptr;
-  int *latch = nullptr, *enabled = nullptr;
-  int64_t* run = nullptr;  // counts the runs of this program
+  const float *guard = nullptr, *gate = nullptr;  // each may be null
+  int *latch = nullptr, *enabled = nullptr;       // enabled: two, see Launch
+  int64_t* run = nullptr;                         // counts the runs of this program
   int64_t program = 0;
   volatile int64_t *bad_program = nullptr, *bad_run = nullptr;
 };
@@ -77,10 +90,11 @@ struct CopyList {
   const void* from[kMost];
   void* to[kMost];
   int64_t size[kMost];  // elements, or bytes
+  bool always[kMost];   // whether enabled[1] counts for it
   int first_block[kMost + 1];
   const int* enabled = nullptr;  // if not null and 0 there: nothing happens
 
-  void add(const void* source, void* target, int64_t count_or_bytes);
+  void add(const void* source, void* target, int64_t count_or_bytes, bool always_copied = false);
 };
 static_assert(sizeof(CopyList) < 32000, "kernel arguments end at 32 764 bytes");
 void run_copies(const CopyList& list, cudaStream_t stream);

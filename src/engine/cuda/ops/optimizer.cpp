@@ -134,16 +134,21 @@ void build_moving_average(Builder& b, const Node& node) {
 
 void build_clip_scales(Builder& b, const Node& node) {
   auto call = std::make_shared<ClipCall>();
-  call->count = int(node.inputs.size());
+  bool scaled = node.attrs.get_or("scaled", false);
+  call->count = int(node.inputs.size()) - int(scaled);
   if (call->count > ClipCall::kMost) throw Error("clip_scales: more than 2000 gradients");
   call->global = node.attrs.get<std::string>("mode") == "global";
   call->max_norm = node.attrs.get<double>("max_norm");
   std::vector<int> reads;
   std::vector<Parameter> parameters;
-  for (int value : node.inputs) {
+  for (int i = 0; i < call->count; ++i) {
+    int value = node.inputs[size_t(i)];
     reads.push_back(b.input(value));
     parameters.push_back({b.shape(value).elements(), b.spec(value).dtype});
   }
+  size_t count = reads.size();
+  if (scaled) reads.push_back(b.input(node.inputs.back()));
+  size_t results = reads.size();
   // Lists of at most kMost gradients, each with its own range of partial sums.
   auto lists = [parameters](auto visit) {
     int blocks = 0;
@@ -169,19 +174,41 @@ void build_clip_scales(Builder& b, const Node& node) {
   });
   int sums = b.scratch(size_t(blocks) * sizeof(double));
   int scales = b.define(node.outputs[0]), norm = b.define(node.outputs[1]);
-  size_t count = reads.size();
   b.emit({"own:norms", std::move(reads), {scales, norm, sums}}, [=](const Launch& at) {
-    auto* partials = at.get<double>(count + 2);
+    auto* partials = at.get<double>(results + 2);
     lists([&](UpdateList& list, size_t begin, int before) {
       for (int i = 0; i < list.count; ++i) list.item[i].g = at.get(begin + size_t(i));
       list.sums = partials + before;
       run_update(list, at.stream);
     });
     ClipCall bound = *call;
-    bound.scales = at.get<float>(count);
-    bound.norm = at.get<float>(count + 1);
+    if (scaled) bound.loss_scale = at.get<const float>(count);
+    bound.scales = at.get<float>(results);
+    bound.norm = at.get<float>(results + 1);
     bound.sums = partials;
     run_clip_scales(bound, at.stream);
+  });
+}
+
+void build_loss_scale_update(Builder& b, const Node& node) {
+  LossScaleCall options;
+  options.growth_steps = node.attrs.get<int64_t>("growth_steps");
+  options.min_scale = float(node.attrs.get<double>("min_scale"));
+  options.max_scale = float(node.attrs.get<double>("max_scale"));
+  Call call{"own:loss_scale", {}, {}};
+  for (int value : node.inputs) call.reads.push_back(b.input(value));
+  for (int value : node.outputs) call.writes.push_back(b.define(value));
+  b.emit(std::move(call), [=](const Launch& at) {
+    LossScaleCall bound = options;
+    bound.norm = at.get<const float>(0);
+    bound.scale = at.get<const float>(1);
+    bound.good = at.get<const int64_t>(2);
+    bound.skipped = at.get<const int64_t>(3);
+    bound.next_scale = at.get<float>(4);
+    bound.next_good = at.get<int64_t>(5);
+    bound.next_skipped = at.get<int64_t>(6);
+    bound.alarm = at.get<float>(7);
+    run_loss_scale(bound, at.stream);
   });
 }
 
@@ -193,6 +220,7 @@ void add_optimizer_builders(OpBuilders& table) {
   table["rmsprop_update"] = {build_rmsprop};
   table["moving_average"] = {build_moving_average};
   table["clip_scales"] = {build_clip_scales};
+  table["loss_scale_update"] = {build_loss_scale_update};
 }
 
 }  // namespace stoker::cuda

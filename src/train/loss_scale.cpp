@@ -1,0 +1,70 @@
+// Dynamic loss scaling: its variables, and the nodes that read and move them. docs/design/007 says
+// when a step is skipped and when it is an error.
+#include <stoker/ops.h>
+
+#include "graph/graph.h"
+#include "train/optimizer_impl.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr Variable::Options kState = {.trainable = false, .category = MemoryCategory::optimizer};
+
+int64_t integer(const Variable& variable) { return variable.read().data<int64_t>()[0]; }
+
+}  // namespace
+
+void Optimizer::Impl::make_loss_scale() {
+  if (!config.has("initial_scale")) return;
+  const std::string& name = config.get<std::string>("name");
+  auto scale = float(config.get<double>("initial_scale"));
+  Tensor zero = Tensor::zeros({}, DType::int64);
+  loss_scale = {.scale = Variable(name + "/loss_scale", Tensor(scale), kState),
+                .good_steps = Variable(name + "/good_steps", zero, kState),
+                .skipped_steps = Variable(name + "/skipped_steps", zero, kState)};
+}
+
+void Optimizer::Impl::append_loss_scale(Graph& graph, const Value& norm) {
+  Values next =
+      stoker::apply("loss_scale_update",
+                    {norm, loss_scale.scale, loss_scale.good_steps, loss_scale.skipped_steps},
+                    {{"growth_steps", config.get<int64_t>("dynamic_growth_steps")},
+                     {"min_scale", LossScale::kMin},
+                     {"max_scale", LossScale::kMax}});
+  graph.assign(loss_scale.scale, next[0], Assign::always);
+  graph.assign(loss_scale.good_steps, next[1], Assign::always);
+  graph.assign(loss_scale.skipped_steps, next[2], Assign::always);
+  graph.gate(norm);
+  graph.guard(next[3]);  // not finite where the scale cannot become smaller
+}
+
+void enable_loss_scale(const Optimizer& optimizer, const LossScaleOptions& options) {
+  if (!optimizer.scales_loss()) LossScaleOptimizer(optimizer, options);
+}
+
+LossScaleOptimizer::LossScaleOptimizer(const Optimizer& inner, const LossScaleOptions& options)
+    : Optimizer(inner) {
+  if (!inner.defined()) throw ValueError("LossScaleOptimizer: no optimizer was given");
+  Attrs config = impl_->config;
+  config.set("initial_scale", options.initial_scale);
+  config.set("dynamic_growth_steps", options.dynamic_growth_steps);
+  impl_->config = complete_optimizer_config(impl_->kind, config);
+  impl_->make_loss_scale();
+}
+
+bool Optimizer::scales_loss() const { return bool(impl_->loss_scale); }
+
+Value Optimizer::scale_loss(const Value& loss) const {
+  return scales_loss() ? loss * Value(impl_->loss_scale.scale) : loss;
+}
+
+double Optimizer::loss_scale() const {
+  return scales_loss() ? impl_->loss_scale.scale.read().item() : 1.0;
+}
+
+int64_t Optimizer::skipped_steps() const {
+  return scales_loss() ? integer(impl_->loss_scale.skipped_steps) : 0;
+}
+
+}  // namespace stoker
