@@ -60,7 +60,7 @@ def room_of_public(header):
     """The room of 'stoker/x.h'; None if the table does not know it."""
     parts = Path(header).parts[1:]
     if len(parts) > 1 and parts[0] == "extend":
-        return "engine"
+        return "nn"
     return ROOM_OF_HEADER.get(Path(parts[0]).stem) if len(parts) == 1 else None
 
 

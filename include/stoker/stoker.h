@@ -9,6 +9,7 @@
 #include <stoker/dtype.h>
 #include <stoker/element.h>
 #include <stoker/error.h>
+#include <stoker/extend/cuda.h>
 #include <stoker/function.h>
 #include <stoker/history.h>
 #include <stoker/idx.h>

@@ -125,7 +125,9 @@ TEST(LayerFactory, MakesEveryKindAgain) {
     EXPECT_EQ(again.base().parameters(), sample.layer.base().parameters());
   }
   for (const auto& [kind, factory] : built_in_layers())
-    EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "Lambda") << kind;
+    EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "CudaLayer" ||
+                kind == "Lambda")
+        << kind;
 }
 
 TEST(LayerFactory, KeepsAFrozenLayerFrozen) {

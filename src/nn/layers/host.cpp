@@ -1,6 +1,8 @@
-// HostLayer: own C++ on host memory, as the op "host_call".
+// HostLayer: own C++ on host memory, as the op "host_call". CudaLayer: the same, with kernels that
+// run in its place on a GPU.
 #include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/extend/cuda.h>
 
 #include "graph/host_function.h"
 #include "graph/op.h"
@@ -22,17 +24,26 @@ void expect_same_memory(const std::string& name, const void* given, const Tensor
                     name));
 }
 
+struct DeviceKernels {
+  CudaForward forward;
+  CudaBackward backward;
+};
+
+CudaArray array(const DeviceArray& on_device) { return {on_device.data, on_device.spec}; }
+
 class HostCallLayer : public SingleInputLayer {
  public:
-  HostCallLayer(HostForward forward, HostBackward backward, const HostLayerOptions& options)
+  HostCallLayer(HostForward forward, HostBackward backward, const HostLayerOptions& options,
+                DeviceKernels kernels = {})
       : SingleInputLayer(options.name),
         forward_(std::move(forward)),
         backward_(std::move(backward)),
+        kernels_(std::move(kernels)),
         output_shape_(options.output_shape) {
     if (!forward_) fail_option("expected a forward function, got an empty one");
   }
 
-  std::string kind() const override { return "HostLayer"; }
+  std::string kind() const override { return kernels_.forward ? "CudaLayer" : "HostLayer"; }
 
  protected:
   Value forward(const Value& x, CallContext&) override {
@@ -56,6 +67,10 @@ class HostCallLayer : public SingleInputLayer {
       run(inputs[0], outputs[0]);
       expect_same_memory(name, given, outputs[0]);
     };
+    if (kernels_.forward)
+      function->launch = [launch = kernels_.forward](void* stream, auto inputs, auto outputs) {
+        launch(array(inputs[0]), array(outputs[0]), static_cast<CUstream_st*>(stream));
+      };
     if (backward_) function->gradient = gradient_function();
     return function;
   }
@@ -73,26 +88,74 @@ class HostCallLayer : public SingleInputLayer {
       run(inputs[0], inputs[1], inputs[2], outputs[0]);
       expect_same_memory(name, given, outputs[0]);
     };
+    if (kernels_.backward)
+      function->launch = [launch = kernels_.backward](void* stream, auto inputs, auto outputs) {
+        launch(array(inputs[0]), array(inputs[1]), array(inputs[2]), array(outputs[0]),
+               static_cast<CUstream_st*>(stream));
+      };
     return function;
   }
 
   HostForward forward_;
   HostBackward backward_;
+  DeviceKernels kernels_;
   std::function<Shape(const Shape&)> output_shape_;
 };
 
-Layer host_from(const Attrs& attrs) {
-  throw ValueError(
-      fmt::format("HostLayer \"{}\" is C++ code, which is not in the file; pass a maker of "
-                  "\"HostLayer\" when loading",
-                  config::text(attrs, "name")));
+[[noreturn]] Layer fail_loading(const char* kind, const Attrs& attrs) {
+  throw ValueError(fmt::format(
+      "{0} \"{1}\" is C++ code, which is not in the file; pass a maker of \"{0}\" when loading",
+      kind, config::text(attrs, "name")));
+}
+
+[[noreturn]] void fail_without_gpu(const std::string& name, const char* option) {
+  throw Error(
+      fmt::format("CudaLayer \"{}\" has kernels for a GPU only, and this runs on the CPU; give it "
+                  "{}, or train on a GPU",
+                  name, option));
+}
+
+std::shared_ptr<LayerBase> make_cuda_layer(CudaForward forward, CudaBackward backward,
+                                           const CudaLayerOptions& options) {
+  std::string name = options.name;
+  if (!forward)
+    throw ValueError(
+        fmt::format("CudaLayer \"{}\": expected a forward function, got an empty one", name));
+  HostForward host_forward = options.host_forward;
+  HostBackward host_backward = backward ? options.host_backward : HostBackward();
+  if (!host_forward)
+    host_forward = [name](const Tensor&, Tensor&) { fail_without_gpu(name, "host_forward"); };
+  if (backward && !host_backward)
+    host_backward = [name](const Tensor&, const Tensor&, const Tensor&, Tensor&) {
+      fail_without_gpu(name, "host_backward");
+    };
+  return std::make_shared<HostCallLayer>(
+      std::move(host_forward), std::move(host_backward),
+      HostLayerOptions{.output_shape = options.output_shape, .name = options.name},
+      DeviceKernels{std::move(forward), std::move(backward)});
 }
 
 }  // namespace
 
-HostLayer::HostLayer(HostForward forward, HostBackward backward, const HostLayerOptions& options)
-    : Layer(std::make_shared<HostCallLayer>(std::move(forward), std::move(backward), options)) {}
+void CudaArray::expect(DType dtype) const {
+  if (spec.dtype != dtype)
+    throw Error(
+        fmt::format("an own CUDA kernel asks for {}, but the array is {}; {{.dtype = \"float32\"}} "
+                    "makes the layer "
+                    "take float32 under any policy",
+                    stoker::name(dtype), to_string(spec)));
+}
 
-void add_host_layers(LayerFactories& factories) { factories["HostLayer"] = host_from; }
+CudaLayer::CudaLayer(CudaForward forward, CudaBackward backward, const CudaLayerOptions& options)
+    : Layer(make_cuda_layer(std::move(forward), std::move(backward), options), options.dtype) {}
+
+HostLayer::HostLayer(HostForward forward, HostBackward backward, const HostLayerOptions& options)
+    : Layer(std::make_shared<HostCallLayer>(std::move(forward), std::move(backward), options),
+            options.dtype) {}
+
+void add_host_layers(LayerFactories& factories) {
+  factories["HostLayer"] = [](const Attrs& attrs) { return fail_loading("HostLayer", attrs); };
+  factories["CudaLayer"] = [](const Attrs& attrs) { return fail_loading("CudaLayer", attrs); };
+}
 
 }  // namespace stoker

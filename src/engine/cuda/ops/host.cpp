@@ -1,5 +1,5 @@
 // A user's own function: its inputs come to the host, its outputs go back. The captured graph ends
-// before it and goes on after it.
+// before it and goes on after it. One that has kernels of its own is captured like any other op.
 #include "graph/host_function.h"
 
 #include "engine/cuda/ops/op_builders.h"
@@ -19,6 +19,17 @@ void build_host_call(Builder& b, const Node& node) {
   for (int value : node.outputs) {
     writes.push_back(b.define(value));
     outputs.push_back(b.spec(value));
+  }
+  if (function->launch) {
+    b.emit({"user:" + function->name, reads, writes}, [=](const Launch& at) {
+      std::vector<DeviceArray> given, made;
+      for (size_t i = 0; i < inputs.size(); ++i) given.push_back({at.get(i), inputs[i]});
+      for (size_t i = 0; i < outputs.size(); ++i)
+        made.push_back({at.get(inputs.size() + i), outputs[i]});
+      function->launch(at.stream, given, made);
+      check(cudaGetLastError(), "an own kernel");
+    });
+    return;
   }
   b.emit_on_host({"host", reads, writes}, [=](const Launch& at) {
     std::vector<Tensor> given, made;
