@@ -37,8 +37,9 @@ cuda-check: setup
 	@mkdir -p build
 	@cmake -S . -B build/cuda-check -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTOKER_CUDA=ON -DSTOKER_WERROR=ON \
 	  -DCMAKE_CUDA_ARCHITECTURES=90a-real -DSTOKER_EXAMPLES=OFF > build/cuda-check.log 2>&1 || { cat build/cuda-check.log; exit 1; }
-	@cmake --build build/cuda-check --parallel $(JOBS) --target bench_gpu test_engine
+	@cmake --build build/cuda-check --parallel $(JOBS) --target bench_gpu test_engine test_extend
 	@build/cuda-check/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*'
+	@build/cuda-check/bin/test_extend --gtest_brief=1
 	@build/cuda-check/bin/bench_gpu --check || [ $$? = 77 ]
 
 # The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of half an hour.
