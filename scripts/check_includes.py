@@ -33,6 +33,7 @@ PUBLIC = {
     "base": "batch context dtype error file random shape tensor tensor_view version",
     "data": "dataset element image typed_function",
     "graph": "attrs ops value variable",
+    "engine": "devices",
     "nn": "initializers layer layers losses metrics regularizers",
     "train": "callbacks function history idx model optimizers run_plan",
     "all": "stoker",

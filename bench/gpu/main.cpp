@@ -1,6 +1,7 @@
 // The GPU bars, made to be run on a borrowed machine in a few minutes:
 //   bench_gpu --check [--only TEXT]          every op against the reference
-//   bench_gpu [--json FILE] [--torch SCRIPT] [--only TEXT] [--profile]
+//   bench_gpu [--json FILE] [--torch SCRIPT] [--photos FOLDER] [--only TEXT] [--profile]
+//   bench_gpu --all …                        both, in one table
 //   bench_gpu --losses FOLDER                writes ResNet-50's weights, batch and losses there
 // SCRIPT is bench/gpu/peer.py: it runs the same steps in PyTorch and prints rows.
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <stoker/stoker.h>
@@ -18,6 +20,7 @@
 #include "common/report.h"
 #include "common/timing.h"
 #include "gpu/checks.h"
+#include "gpu/fed.h"
 #include "gpu/models.h"
 
 namespace stoker::bench {
@@ -25,8 +28,8 @@ namespace stoker::bench {
 namespace {
 
 struct Arguments {
-  bool check = false, profile = false;
-  std::string json, torch, only, losses, device = "cuda";
+  bool check = false, profile = false, all = false;
+  std::string json, torch, photos, only, losses, device = "cuda";
 };
 
 Arguments parse_arguments(int argc, char** argv) {
@@ -39,6 +42,10 @@ Arguments parse_arguments(int argc, char** argv) {
     };
     if (word == "--check")
       found.check = true;
+    else if (word == "--all")
+      found.all = true;
+    else if (word == "--photos")
+      found.photos = next();
     else if (word == "--profile")
       found.profile = true;
     else if (word == "--json")
@@ -53,8 +60,8 @@ Arguments parse_arguments(int argc, char** argv) {
       found.device = next();
     else
       throw ValueError("unknown option " + word +
-                       "; there are --check, --profile, --json, --torch, --only, --losses, "
-                       "--device");
+                       "; there are --check, --all, --profile, --json, --torch, --photos, --only, "
+                       "--losses, --device");
   }
   return found;
 }
@@ -259,6 +266,17 @@ int write_losses(const std::string& folder, const std::string& device) {
   return losses[0] == losses[1] ? 0 : 1;
 }
 
+void check_all_ops(Report& report) {
+  std::ostringstream text;
+  int failed = check_ops(text, "");
+  if (failed > 0) std::cout << text.str();
+  report.add({.name = "ops that differ from the reference",
+              .value = double(failed),
+              .unit = "",
+              .better = Better::lower,
+              .bar = 0.0});
+}
+
 int run(const Arguments& arguments) {
   if (std::string why; arguments.device == "cuda" && !has_cuda(&why)) {
     std::cout << "skipped: " << why << "\n";
@@ -267,13 +285,16 @@ int run(const Arguments& arguments) {
   std::cout << backend(arguments.device).fingerprint() << std::endl;
   if (arguments.check) return check_ops(std::cout, arguments.only) == 0 ? 0 : 1;
   if (!arguments.losses.empty()) return write_losses(arguments.losses, arguments.device);
-  Peers peers = run_torch(arguments.torch);
   Report report;
+  if (arguments.all) check_all_ops(report);
+  Peers peers = run_torch(arguments.torch);
   for (const Bar& bar : bars())
     if (bar.name.find(arguments.only) != std::string::npos)
       measure_bar(bar, arguments, peers, report);
   if (arguments.only.empty() && !arguments.profile) measure_steadiness(arguments, report);
   if (arguments.only.empty() && !arguments.profile) measure_fit(arguments, report);
+  if (std::string("fed from JPEG").find(arguments.only) != std::string::npos && !arguments.profile)
+    measure_fed(arguments.photos, arguments.device, report);
   report.print(std::cout);
   if (!arguments.json.empty()) report.write_json(arguments.json);
   return 0;

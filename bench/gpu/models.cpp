@@ -51,7 +51,8 @@ Value GpuModel::computed(const Variable& weight) {
 
 Value GpuModel::input(const Shape& shape, int64_t classes, const GpuModelOptions& options) {
   compute_ = options.compute;
-  batch_ = {uniform(shape, 0, 1, 0), class_ids(shape[0], classes)};
+  batch_ = options.batch;
+  if (batch_.empty()) batch_ = {uniform(shape, 0, 1, 0), class_ids(shape[0], classes)};
   Value x;
   if (options.resident) {
     Variable::Options fixed{.trainable = false, .category = MemoryCategory::inputs};
@@ -61,6 +62,7 @@ Value GpuModel::input(const Shape& shape, int64_t classes, const GpuModelOptions
     x = graph_.input("x", batch_[0].spec());
     labels_ = graph_.input("y", batch_[1].spec());
   }
+  if (x.dtype() == DType::uint8) x = ops::cast(x, DType::float32) * (1 / 127.5) - 1.0;
   return compute_ == DType::float32 ? x : ops::cast(x, compute_);
 }
 

@@ -13,6 +13,8 @@ namespace stoker::bench {
 struct GpuModelOptions {
   DType compute = DType::bfloat16;  // float32: no casts
   bool resident = true;             // false: x and y are inputs
+  std::vector<Tensor> batch =
+      {};  // x (uint8: scaled to [-1, 1] in the step) and class ids; else made up
 };
 
 class GpuModel {

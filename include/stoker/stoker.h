@@ -6,6 +6,7 @@
 #include <stoker/callbacks.h>
 #include <stoker/context.h>
 #include <stoker/dataset.h>
+#include <stoker/devices.h>
 #include <stoker/dtype.h>
 #include <stoker/element.h>
 #include <stoker/error.h>

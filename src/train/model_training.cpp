@@ -46,6 +46,9 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tens
   return parts;
 }
 
+// Before a pipeline takes its memory: a GPU's engine hands out page-locked memory from then on.
+void wake_engine(ModelBase& model) { engine_of(*trainer_of(model).context); }
+
 // Compiles the program of a full batch and looks at all class ids with what it knows, so that an
 // error has the element's index in the array, and comes before the first step.
 void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
@@ -128,6 +131,7 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   std::optional<Feed> validation;
   if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
+  wake_engine(model);
   Feed training(batches, {.action = "fit",
                           .steps = args.steps_per_epoch,
                           .restart = !args.steps_per_epoch,
@@ -152,6 +156,7 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
 Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "evaluate");
+  wake_engine(model);
   Feed feed(batches, {.action = "evaluate", .steps = args.steps});
   run_evaluation(model, feed, CallbackCalls(args.callbacks, *this), "evaluate");
   Logs logs = Logs(model.trainer->compiled->evaluation).snapshot();
@@ -168,6 +173,7 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
 }
 
 std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
+  wake_engine(impl());
   Feed feed(batches, {.action = "predict", .steps = args.steps});
   return run_predict(impl(), feed, CallbackCalls(args.callbacks, *this));
 }

@@ -349,6 +349,7 @@ void Builder::emit(Call call, Kernel kernel) {
     return info.kind == BufferKind::constant || info.kind == BufferKind::fixed;
   };
   size_t reads = instruction.operands.size() - call.writes.size();
+  instruction.reads = reads;
   instruction.once = reads > 0 && node_ >= 0 && !in_updates_ && call.writes.size() == 1 &&
                      std::all_of(instruction.operands.begin(),
                                  instruction.operands.begin() + long(reads), is_fixed) &&

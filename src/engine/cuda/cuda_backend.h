@@ -1,8 +1,9 @@
-// The GPU engine behind engine/backend.h. Where it is not built, engine/stub_cuda has the same two
+// The GPU engine behind engine/backend.h. Where it is not built, engine/stub_cuda has the same
 // functions, so that no caller asks the preprocessor.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/backend.h"
 
@@ -12,5 +13,15 @@ namespace stoker {
 Backend& cuda_backend(int index);
 
 bool cuda_is_usable(std::string* why);
+bool cuda_is_in_use();  // whether an engine was made
+
+struct GpuDescription {
+  std::string text;
+  size_t memory = 0;
+};
+enum class Visible : uint8_t { all, chosen };
+// In the order of their numbers.
+std::vector<GpuDescription> cuda_devices(Visible which);
+void choose_cuda_devices(std::vector<int> indices);  // among all
 
 }  // namespace stoker

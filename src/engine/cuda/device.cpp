@@ -1,11 +1,31 @@
 #include "engine/cuda/device.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 namespace stoker::cuda {
 
 void fail(const char* call, const std::string& reason) {
   throw CudaError(fmt::format("CUDA, {}: {}", call, reason));
+}
+
+bool Event::is_over() const {
+  cudaError_t status = cudaEventQuery(event_);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // it would otherwise show up at the next launch
+    return false;
+  }
+  check(status, "looking at an event");
+  return true;
+}
+
+void Event::wait() const {
+  constexpr auto kLook = std::chrono::microseconds(100);
+  auto until = std::chrono::steady_clock::now() + kLook;
+  while (std::chrono::steady_clock::now() < until)
+    if (is_over()) return;
+  check(cudaEventSynchronize(event_), "waiting for an event");
 }
 
 std::vector<DeviceInfo> devices(std::string* why) {
@@ -34,17 +54,11 @@ std::vector<DeviceInfo> devices(std::string* why) {
   return found;
 }
 
-Device::Device(int index) {
-  std::string why;
-  std::vector<DeviceInfo> all = devices(&why);
-  if (index < 0 || size_t(index) >= all.size())
-    throw ValueError(all.empty() ? fmt::format("cuda: {}", why)
-                                 : fmt::format("cuda:{} does not exist; there are {} devices",
-                                               index, all.size()));
-  info_ = all[size_t(index)];
+Device::Device(const DeviceInfo& info) : info_(info) {
   use();
   compute_ = std::make_unique<Stream>();
   copies_ = std::make_unique<Stream>();
+  lanes_.resize(kLanes - 1);
   check(cudnnCreate(&cudnn_), "a cuDNN handle");
   check(cudnnSetStream(cudnn_, stream()), "cuDNN's stream");
   check(cublasLtCreate(&cublas_), "a cuBLASLt handle");

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/cuda/check.h"
@@ -12,7 +13,10 @@ namespace stoker::cuda {
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
-  ~Stream() { cudaStreamDestroy(stream_); }
+  ~Stream() {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -27,7 +31,8 @@ class Event {
  public:
   enum class Timing : uint8_t { off, on };
   explicit Event(Timing timing = Timing::off) {
-    unsigned flags = timing == Timing::on ? cudaEventDefault : cudaEventDisableTiming;
+    unsigned flags =
+        timing == Timing::on ? cudaEventDefault : cudaEventDisableTiming | cudaEventBlockingSync;
     check(cudaEventCreateWithFlags(&event_, flags), "event");
   }
   ~Event() {
@@ -38,7 +43,9 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "event record"); }
-  void wait() const { check(cudaEventSynchronize(event_), "waiting for an event"); }
+  bool is_over() const;  // also when it was never recorded
+  // Looks for a short while, then sleeps: a core that spins decodes no image.
+  void wait() const;
   cudaEvent_t get() const { return event_; }
 
  private:
@@ -60,7 +67,7 @@ std::vector<DeviceInfo> devices(std::string* why = nullptr);
 // One device with its stream and library handles, made once and used by one thread at a time.
 class Device {
  public:
-  explicit Device(int index);
+  explicit Device(const DeviceInfo& info);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -69,6 +76,11 @@ class Device {
   const DeviceInfo& info() const { return info_; }
   cudaStream_t stream() const { return compute_->get(); }
   cudaStream_t copies() const { return copies_->get(); }
+  // Lanes of a capture: 0 is stream() itself.
+  static constexpr int kLanes = 6;
+  cudaStream_t lane(int index) const {
+    return index == 0 ? stream() : lanes_[size_t(index) - 1].get();
+  }
   cudnnHandle_t cudnn() const { return cudnn_; }
   cublasLtHandle_t cublas() const { return cublas_; }
   void wait() const { compute_->wait(); }
@@ -77,6 +89,7 @@ class Device {
  private:
   DeviceInfo info_;
   std::unique_ptr<Stream> compute_, copies_;
+  std::vector<Stream> lanes_;
   cudnnHandle_t cudnn_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
 };

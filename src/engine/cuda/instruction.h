@@ -48,7 +48,8 @@ using Kernel = std::function<void(const Launch&)>;
 
 struct Instruction {
   Kernel run;
-  std::vector<int> operands;                 // buffers
+  std::vector<int> operands;                 // buffers: what it reads, then what it writes
+  size_t reads = 0;                          // how many of them it only reads
   std::vector<std::pair<int, int>> results;  // (value, buffer) that it makes
   KernelInfo info;
   bool once = false;     // depends on constants alone

@@ -17,9 +17,12 @@ double mebibytes(size_t bytes) { return double(bytes) / double(1 << 20); }
 
 }  // namespace
 
-DevicePool::~DevicePool() { release_kept(); }
+DevicePool::~DevicePool() {
+  release_kept();
+  if (whole_ != nullptr) cudaFree(whole_);
+}
 
-void DevicePool::release_kept() {
+void DevicePool::release_kept() noexcept {
   for (auto& [bytes, data] : kept_) {
     cudaFree(data);
     held_ -= bytes;
@@ -27,62 +30,101 @@ void DevicePool::release_kept() {
   kept_.clear();
 }
 
+// --- taking ---
+
 void* DevicePool::take(size_t bytes, const char* what) {
   std::lock_guard lock(mutex_);
+  device_->use();
   size_t wanted = round_up(bytes);
+  if (!share_.growth && whole_ == nullptr && held_ == 0) reserve_all();
+  if (whole_ != nullptr) {
+    std::optional<size_t> place = region_.take(wanted);
+    if (!place) out_of_memory(bytes, what);
+    return mark_used(static_cast<char*>(whole_) + *place, wanted, what);
+  }
   auto found = kept_.lower_bound(wanted);
   if (found != kept_.end() && double(found->first) <= kWaste * double(wanted)) {
     auto [size, data] = *found;
     kept_.erase(found);
-    used_[data] = size;
-    in_use_ += size;
-    return data;
+    return mark_used(data, size, what);
   }
-  device_->use();
-  if (limit_ > 0 && held_ + wanted > limit_) release_kept();
-  if (limit_ > 0 && held_ + wanted > limit_) out_of_memory(bytes, what);
+  return mark_used(allocate(wanted, what), wanted, what);
+}
+
+void* DevicePool::mark_used(void* data, size_t bytes, const char* what) {
+  used_[data] = {bytes, what};
+  in_use_ += bytes;
+  return data;
+}
+
+void* DevicePool::allocate(size_t bytes, const char* what) {
+  if (share_.limit > 0 && held_ + bytes > share_.limit) release_kept();
+  if (share_.limit > 0 && held_ + bytes > share_.limit) out_of_memory(bytes, what);
   void* data = nullptr;
-  cudaError_t status = cudaMalloc(&data, wanted);
+  cudaError_t status = cudaMalloc(&data, bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     release_kept();
-    status = cudaMalloc(&data, wanted);
-    if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      out_of_memory(bytes, what);
-    }
+    status = cudaMalloc(&data, bytes);
+  }
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    out_of_memory(bytes, what);
   }
   check(status, "cudaMalloc");
   ++allocations_;
-  held_ += wanted;
-  in_use_ += wanted;
-  used_[data] = wanted;
+  held_ += bytes;
   return data;
+}
+
+// All that may be held; without a limit, what is free but for a little that libraries need.
+void DevicePool::reserve_all() {
+  constexpr size_t kForLibraries = size_t(512) << 20;
+  size_t free = free_on_device(), usable = free - std::min(free, kForLibraries);
+  size_t bytes = (share_.limit > 0 ? std::min(share_.limit, usable) : usable) / kUnit * kUnit;
+  whole_ = allocate(bytes, "all the memory there is, because memory_growth is off");
+  region_ = Region(bytes);
 }
 
 void DevicePool::give_back(void* data) noexcept {
   std::lock_guard lock(mutex_);
   auto found = used_.find(data);
   if (found == used_.end()) return;
-  in_use_ -= found->second;
-  kept_.emplace(found->second, data);
+  size_t bytes = found->second.bytes;
+  in_use_ -= bytes;
   used_.erase(found);
+  if (whole_ != nullptr)
+    region_.give_back(size_t(static_cast<char*>(data) - static_cast<char*>(whole_)), bytes);
+  else
+    kept_.emplace(bytes, data);
+}
+
+// --- telling ---
+
+size_t DevicePool::free_on_device() const {
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for free memory");
+  return free;
 }
 
 void DevicePool::out_of_memory(size_t bytes, const char* what) const {
-  size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
-  throw CudaError(fmt::format(
-      "out of memory on {}: {:.1f} MiB for {}, while Stoker holds {:.1f} MiB{} and {:.1f} of "
-      "{:.1f} MiB are free; a smaller batch needs less",
+  std::map<std::string, size_t> by_what;
+  for (const auto& [data, used] : used_) by_what[used.what] += used.bytes;
+  std::string holders;
+  for (const auto& [name, sum] : by_what)
+    holders += fmt::format("{}{} {:.1f} MiB", holders.empty() ? "" : ", ", name, mebibytes(sum));
+  throw OutOfMemoryError(fmt::format(
+      "out of memory on {}: {:.1f} MiB for {} do not fit. Stoker holds {:.1f} MiB{}{}; {:.1f} of "
+      "{:.1f} MiB of the device are free",
       device_->info().name, mebibytes(bytes), what, mebibytes(in_use_),
-      limit_ > 0 ? fmt::format(" of the {:.1f} MiB it may", mebibytes(limit_)) : "",
-      mebibytes(free), mebibytes(total)));
+      share_.limit > 0 ? fmt::format(" of the {:.1f} MiB it may", mebibytes(share_.limit)) : "",
+      holders.empty() ? "" : fmt::format(" ({})", holders), mebibytes(free_on_device()),
+      mebibytes(device_->info().memory)));
 }
 
-void DevicePool::set_limit(size_t bytes) {
+void DevicePool::set_share(const MemoryShare& share) {
   std::lock_guard lock(mutex_);
-  limit_ = bytes;
+  share_ = share;
 }
 size_t DevicePool::in_use() const {
   std::lock_guard lock(mutex_);
@@ -91,6 +133,13 @@ size_t DevicePool::in_use() const {
 size_t DevicePool::held() const {
   std::lock_guard lock(mutex_);
   return held_;
+}
+size_t DevicePool::free_bytes() const {
+  std::lock_guard lock(mutex_);
+  device_->use();
+  if (whole_ != nullptr) return region_.largest();
+  size_t free = free_on_device() + held_ - in_use_;
+  return share_.limit > 0 ? std::min(free, share_.limit - std::min(share_.limit, in_use_)) : free;
 }
 int64_t DevicePool::allocations() const {
   std::lock_guard lock(mutex_);
@@ -126,6 +175,59 @@ PinnedBlock::PinnedBlock(size_t bytes) : bytes_(bytes) {
 }
 
 void PinnedBlock::Free::operator()(void* data) const { cudaFreeHost(data); }
+
+namespace {
+constexpr size_t kMostIdle = size_t(512) << 20;
+}
+
+void* PageLockedMemory::allocate(size_t bytes) {
+  {
+    std::lock_guard lock(mutex_);
+    if (auto found = idle_.find(bytes); found != idle_.end()) {
+      void* memory = found->second;
+      idle_.erase(found);
+      idle_bytes_ -= bytes;
+      return memory;
+    }
+  }
+  void* memory = nullptr;
+  if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) != cudaSuccess) {
+    cudaGetLastError();
+    return ordinary_memory().allocate(bytes);
+  }
+  std::lock_guard lock(mutex_);
+  locked_[memory] = bytes;
+  return memory;
+}
+
+void PageLockedMemory::release(void* memory, size_t bytes) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    auto found = locked_.find(memory);
+    if (found == locked_.end()) return ordinary_memory().release(memory, bytes);
+    if (idle_bytes_ + bytes <= kMostIdle) {
+      idle_.emplace(bytes, memory);
+      idle_bytes_ += bytes;
+      return;
+    }
+    locked_.erase(found);
+  }
+  cudaFreeHost(memory);
+}
+
+bool PageLockedMemory::owns(const void* memory) const {
+  std::lock_guard lock(mutex_);
+  auto after = locked_.upper_bound(memory);
+  if (after == locked_.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(after);
+  return memory < static_cast<const char*>(begin) + bytes;
+}
+
+PageLockedMemory& page_locked_memory() {
+  static auto* memory =
+      std::make_unique<PageLockedMemory>().release();  // pipelines may outlive statics
+  return *memory;
+}
 
 Gate::Gate(const std::shared_ptr<DevicePool>& pool)
     : block_(pool, 3 * sizeof(int), "the gate of updates"), seen_(2 * sizeof(int64_t)) {

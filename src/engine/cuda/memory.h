@@ -8,35 +8,58 @@
 #include <memory>
 #include <mutex>
 
+#include "base/host_memory.h"
 #include "engine/backend.h"
 #include "engine/cuda/device.h"
+#include "engine/cuda/region.h"
 
 namespace stoker::cuda {
 
+// How much of a device may be held.
+struct MemoryShare {
+  size_t limit = 0;    // bytes; 0: no limit
+  bool growth = true;  // false: all of it is taken at the first request
+};
+
 // Thread-safe. A request is served from the smallest kept block that fits it closely enough, else
-// by cudaMalloc; when that fails, everything kept is given back and it is tried once more.
+// by cudaMalloc; when that fails, everything kept is given back and it is tried once more. Without
+// growth, all requests are places in one block.
 class DevicePool : public std::enable_shared_from_this<DevicePool> {
  public:
   explicit DevicePool(std::shared_ptr<const Device> device) : device_(std::move(device)) {}
   ~DevicePool();
 
+  // `what` names in an error what holds the memory: a literal. OutOfMemoryError.
   void* take(size_t bytes, const char* what);
   void give_back(void* data) noexcept;
-  void set_limit(size_t bytes);  // 0: none
+  void set_share(const MemoryShare& share);
   size_t in_use() const;
   size_t held() const;          // in use and kept
+  size_t free_bytes() const;    // of the device, within the limit, and what is kept
   int64_t allocations() const;  // calls of cudaMalloc so far
   const Device& device() const { return *device_; }
 
  private:
-  void release_kept();
+  struct Used {
+    size_t bytes;
+    const char* what;
+  };
+
+  void* mark_used(void* data, size_t bytes, const char* what);
+  void* allocate(size_t bytes, const char* what);
+  void reserve_all();
+  void release_kept() noexcept;
+  size_t free_on_device() const;
   [[noreturn]] void out_of_memory(size_t bytes, const char* what) const;
 
   std::shared_ptr<const Device> device_;
   mutable std::mutex mutex_;
+  MemoryShare share_;
   std::multimap<size_t, void*> kept_;
-  std::map<void*, size_t> used_;
-  size_t in_use_ = 0, held_ = 0, limit_ = 0;
+  std::map<void*, Used> used_;
+  void* whole_ = nullptr;  // without growth
+  Region region_{0};
+  size_t in_use_ = 0, held_ = 0;
   int64_t allocations_ = 0;
 };
 
@@ -75,6 +98,26 @@ class PinnedBlock {
   size_t bytes_ = 0;
 };
 
+// What pipelines take their batches from, so that the device can read them where they lie. Blocks
+// that were released are kept for the next pipeline, up to a limit: locking pages takes
+// milliseconds. Where no more pages can be locked, ordinary memory is handed out instead.
+// Thread-safe.
+class PageLockedMemory final : public HostMemory {
+ public:
+  void* allocate(size_t bytes) override;
+  void release(void* memory, size_t bytes) noexcept override;
+  bool page_locked() const override { return true; }
+  bool owns(const void* memory) const;  // also inside a block
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const void*, size_t> locked_;  // all blocks of it, idle ones too
+  std::multimap<size_t, void*> idle_;
+  size_t idle_bytes_ = 0;
+};
+
+PageLockedMemory& page_locked_memory();  // lives until the process ends
+
 // The gate of a run's updates, shared by its programs: once a guard was not finite, no program
 // updates anything until the host has seen it and opened the gate again.
 class Gate {
@@ -103,12 +146,15 @@ class SharedArena final : public Arena {
   void* data() const { return block_.data(); }
   size_t bytes() const { return block_.bytes(); }
   int64_t generation() const { return generation_; }
+  // Which program ran last: the idle time before a run is only known after the same program's.
+  void set_last_run(int64_t program) { last_run_ = program; }
+  bool runs_after(int64_t program) const { return last_run_ == program; }
 
  private:
   std::shared_ptr<DevicePool> pool_;
   Gate gate_;
   DeviceBlock block_;
-  int64_t generation_ = 0;
+  int64_t generation_ = 0, last_run_ = -1;
 };
 
 }  // namespace stoker::cuda

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -35,18 +36,13 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
       pool_(std::move(pool)),
       device_(pool_->device()),
       options_(options),
-      run_number_(pool_, sizeof(int64_t), "a counter"),
-      id_(next_id()) {
+      run_number_(pool_, sizeof(int64_t), "counters"),
+      id_(next_id()),
+      timer_(device_) {
   options_.arena.reset();
   for (const Instruction& instruction : parts_.instructions) kernels_.push_back(instruction.info);
-  slots_ = std::vector<Slot>(size_t(std::max(options.status_lag, 0)) + 1);
-  for (Slot& slot : slots_)
-    for (const GraphInput& input : parts_.graph->inputs()) {
-      const TensorSpec& spec = parts_.graph->spec(input.value);
-      size_t bytes = size_t(spec.shape.elements()) * size_of(spec.dtype);
-      slot.inputs.emplace_back(pool_, bytes, "an input");
-      slot.staging.emplace_back();
-    }
+  for (int i = 0; i <= std::max(options.status_lag, 0); ++i)
+    slots_.push_back({InputSlot(pool_, *parts_.graph), {}, {}});
   size_t begin = 0;
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
     if (!parts_.instructions[i].on_host) continue;
@@ -60,7 +56,10 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
   for (size_t i = 0; i < variables_.size(); ++i) take(variables_[i], parts_.homes[i]);
 }
 
-CudaProgram::~CudaProgram() { cudaStreamSynchronize(device_.stream()); }
+CudaProgram::~CudaProgram() {
+  cudaStreamSynchronize(device_.copies());
+  cudaStreamSynchronize(device_.stream());
+}
 
 // --- addresses ---
 
@@ -86,7 +85,7 @@ void CudaProgram::bind_all() {
           slot.addresses[i] = parts_.homes[size_t(info.index)]->data();
           break;
         case BufferKind::input:
-          slot.addresses[i] = slot.inputs[size_t(info.index)].data();
+          slot.addresses[i] = slot.inputs.data(size_t(info.index));
           break;
       }
     }
@@ -94,25 +93,12 @@ void CudaProgram::bind_all() {
 }
 
 void CudaProgram::upload(Slot& slot, std::span<const Tensor> inputs) {
-  if (inputs.empty()) return;
-  if (slot.in_use && cudaEventQuery(slot.copied.get()) != cudaSuccess) {
-    cudaGetLastError();
-    slot.copied.wait();  // the page-locked copy is about to be overwritten
-    ++counts_.synchronisations;
-  }
-  if (slot.in_use)
-    check(cudaStreamWaitEvent(device_.copies(), slot.used.get()), "waiting for a slot");
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    size_t bytes = inputs[i].bytes();
-    if (bytes == 0) continue;
-    if (slot.staging[i].bytes() < bytes) slot.staging[i] = PinnedBlock(bytes);
-    std::memcpy(slot.staging[i].data(), inputs[i].raw(), bytes);
-    check(cudaMemcpyAsync(slot.inputs[i].data(), slot.staging[i].data(), bytes,
-                          cudaMemcpyHostToDevice, device_.copies()),
-          "copying an input");
-  }
-  slot.copied.record(device_.copies());
-  check(cudaStreamWaitEvent(device_.stream(), slot.copied.get()), "waiting for inputs");
+  for (Slot& other : slots_) other.inputs.release();
+  timer_.begin_run(runs_, arena_->runs_after(id_));
+  if (!options_.pin)
+    slot.inputs.upload_in_line(inputs, timer_);
+  else if (slot.inputs.upload(inputs, timer_))
+    ++counts_.throttles;
 }
 
 CudaProgram::Slot& CudaProgram::prepare(std::span<const Tensor> inputs) {
@@ -131,21 +117,21 @@ CudaProgram::Slot& CudaProgram::prepare(std::span<const Tensor> inputs) {
 
 // --- running ---
 
-void CudaProgram::issue_one(const Slot& slot, size_t index) {
+void CudaProgram::issue_one(const Slot& slot, size_t index, cudaStream_t stream) {
   const Instruction& instruction = parts_.instructions[index];
   std::vector<void*> addresses;
   addresses.reserve(instruction.operands.size());
   for (int buffer : instruction.operands) addresses.push_back(slot.addresses[size_t(buffer)]);
   try {
-    instruction.run({device_, device_.stream(), addresses,
-                     gates_updates() ? arena_->gate().enabled() : nullptr});
+    instruction.run(
+        {device_, stream, addresses, gates_updates() ? arena_->gate().enabled() : nullptr});
   } catch (const CudaError& error) {
     throw CudaError(
         fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope, error.what()));
   }
 }
 
-void CudaProgram::issue_guard(const Slot& slot) {
+void CudaProgram::issue_guard(const Slot& slot, cudaStream_t stream) {
   if (!gates_updates()) return;
   Gate& gate = arena_->gate();
   auto scalar = [&](int buffer) {
@@ -160,16 +146,82 @@ void CudaProgram::issue_guard(const Slot& slot) {
   call.program = id_;
   call.bad_program = gate.program();
   call.bad_run = gate.run();
-  run_guard(call, device_.stream());
+  run_guard(call, stream);
 }
 
 void CudaProgram::issue(const Slot& slot, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
-    if (i == parts_.first_update) issue_guard(slot);
-    if (!parts_.instructions[i].once || runs_ == 0) issue_one(slot, i);
+    if (i == parts_.first_update) issue_guard(slot, device_.stream());
+    if (!parts_.instructions[i].once || runs_ == 0) issue_one(slot, i, device_.stream());
   }
   // Without updates the guard still counts.
-  if (end == parts_.instructions.size() && parts_.first_update >= end) issue_guard(slot);
+  if (end == parts_.instructions.size() && parts_.first_update >= end)
+    issue_guard(slot, device_.stream());
+}
+
+// --- branches ---
+
+Accesses CudaProgram::accesses_of(const Slot& slot, size_t index) const {
+  const Instruction& instruction = parts_.instructions[index];
+  Accesses found;
+  for (size_t i = 0; i < instruction.operands.size(); ++i) {
+    auto buffer = size_t(instruction.operands[i]);
+    found.push_back({slot.addresses[buffer], parts_.buffers[buffer].bytes, i >= instruction.reads});
+  }
+  // Updates look at the gate that the guard closes.
+  if (gates_updates() && index >= parts_.first_update)
+    found.push_back({arena_->gate().enabled(), 2 * sizeof(int), false});
+  return found;
+}
+
+// All instructions and the guard, each as soon as what it needs is there.
+void CudaProgram::issue_branches(const Slot& slot) {
+  constexpr size_t kGuard = ~size_t(0);
+  std::vector<size_t> items;
+  std::vector<Accesses> accesses;
+  auto add_guard = [&] {
+    if (!gates_updates()) return;
+    items.push_back(kGuard);
+    accesses.push_back({{arena_->gate().enabled(), 2 * sizeof(int), true}});
+    for (int buffer : {parts_.guard_buffer, parts_.gate_buffer})
+      if (buffer >= 0)
+        accesses.back().push_back({slot.addresses[size_t(buffer)], sizeof(float), false});
+  };
+  for (size_t i = 0; i < parts_.instructions.size(); ++i) {
+    if (i == parts_.first_update) add_guard();
+    if (parts_.instructions[i].once) continue;
+    items.push_back(i);
+    accesses.push_back(accesses_of(slot, i));
+  }
+  if (parts_.first_update >= parts_.instructions.size()) add_guard();
+
+  std::vector<std::vector<int>> dependencies = find_dependencies(accesses);
+  std::vector<int> lanes = assign_lanes(dependencies, Device::kLanes);
+  std::vector<Event> ended(items.size());
+  std::vector<bool> is_open(Device::kLanes, false);
+  Event start;
+  start.record(device_.stream());
+  for (size_t i = 0; i < items.size(); ++i) {
+    cudaStream_t stream = device_.lane(lanes[i]);
+    if (lanes[i] > 0 && !is_open[size_t(lanes[i])])
+      check(cudaStreamWaitEvent(stream, start.get()), "opening a branch");
+    is_open[size_t(lanes[i])] = true;
+    for (int before : dependencies[i])
+      if (lanes[size_t(before)] != lanes[i])
+        check(cudaStreamWaitEvent(stream, ended[size_t(before)].get()), "joining a branch");
+    check(cudnnSetStream(device_.cudnn(), stream), "cuDNN's stream");
+    if (items[i] == kGuard)
+      issue_guard(slot, stream);
+    else
+      issue_one(slot, items[i], stream);
+    ended[i].record(stream);
+  }
+  for (int lane = 1; lane < Device::kLanes; ++lane) {
+    if (!is_open[size_t(lane)]) continue;
+    Event last;
+    last.record(device_.lane(lane));
+    check(cudaStreamWaitEvent(device_.stream(), last.get()), "joining a branch");
+  }
 }
 
 void CudaProgram::capture(Slot& slot) {
@@ -178,8 +230,13 @@ void CudaProgram::capture(Slot& slot) {
           "capturing a step");
     cudaGraph_t graph = nullptr;
     try {
-      issue(slot, begin, end);
+      if (branches_)
+        issue_branches(slot);
+      else
+        issue(slot, begin, end);
+      check(cudnnSetStream(device_.cudnn(), device_.stream()), "cuDNN's stream");
     } catch (...) {
+      cudnnSetStream(device_.cudnn(), device_.stream());
       cudaStreamEndCapture(device_.stream(), &graph);
       if (graph != nullptr) cudaGraphDestroy(graph);
       cudaGetLastError();
@@ -203,27 +260,38 @@ void CudaProgram::replay(Slot& slot) {
       counts_.launches += int64_t(end - begin);
     }
     if (end < parts_.instructions.size()) {
-      issue_one(slot, end);
+      issue_one(slot, end, device_.stream());
       counts_.synchronisations += 2;
     }
   }
 }
 
+void CudaProgram::end_run(Slot& slot) {
+  timer_.end_kernels();
+  slot.inputs.mark_used();
+  arena_->set_last_run(id_);
+  ++runs_;
+}
+
 RunStatus CudaProgram::run(std::span<const Tensor> inputs) {
   if (has_guard() && arena_->gate().is_closed()) return RunStatus::skipped_non_finite;
   Slot& slot = prepare(inputs);
+  timer_.begin_kernels();
   replay(slot);
-  slot.used.record(device_.stream());
-  slot.in_use = true;
-  ++runs_;
+  end_run(slot);
   if (!has_guard() || options_.status_lag > 0) return RunStatus::ok;
   wait();
   return take_status();
 }
 
-void CudaProgram::wait() const {
+void CudaProgram::wait_for_outputs() const {
   device_.wait();
   ++counts_.synchronisations;
+}
+
+void CudaProgram::wait() {
+  wait_for_outputs();
+  for (Slot& slot : slots_) slot.inputs.release_all();  // every run waited for its copies
 }
 
 // The device is idle. Forgets what it tells.
@@ -252,14 +320,12 @@ RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
   for (size_t i = 0; i <= parts_.instructions.size(); ++i) events.emplace_back(Event::Timing::on);
   events[0].record(device_.stream());
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
-    if (i == parts_.first_update) issue_guard(slot);
-    issue_one(slot, i);
+    if (i == parts_.first_update) issue_guard(slot, device_.stream());
+    issue_one(slot, i, device_.stream());
     events[i + 1].record(device_.stream());
   }
-  if (parts_.first_update >= parts_.instructions.size()) issue_guard(slot);
-  slot.used.record(device_.stream());
-  slot.in_use = true;
-  ++runs_;
+  if (parts_.first_update >= parts_.instructions.size()) issue_guard(slot, device_.stream());
+  end_run(slot);
   wait();
   nanoseconds.assign(parts_.instructions.size(), 0);
   for (size_t i = 0; i < nanoseconds.size(); ++i) {
@@ -277,9 +343,9 @@ std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> in
   // The batch that closed the gate still lies in its slot.
   Slot& slot = replays ? slots_[size_t(*gate.run()) % slots_.size()] : prepare(inputs);
   gate.open(device_.stream());
-  DeviceBlock flag(pool_, sizeof(int), "a flag");
+  DeviceBlock flag(pool_, sizeof(int), "flags");
   for (size_t i = 0; i < parts_.first_update; ++i) {
-    issue_one(slot, i);
+    issue_one(slot, i, device_.stream());
     for (auto [value, buffer] : parts_.instructions[i].results) {
       if (value < 0 || !is_floating(parts_.graph->spec(value).dtype)) continue;
       const TensorSpec& spec = parts_.graph->spec(value);
@@ -326,7 +392,7 @@ void CudaProgram::read_back(size_t index, void* to, size_t bytes) const {
   if (bytes == 0) return;
   check(cudaMemcpyAsync(to, data, bytes, cudaMemcpyDeviceToHost, device_.stream()),
         "reading an output");
-  wait();
+  wait_for_outputs();
 }
 
 Tensor CudaProgram::output(size_t index) const {
@@ -397,6 +463,10 @@ size_t aligned(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// A step of so little memory has kernels that leave most of a GPU idle.
+constexpr size_t kMostForBranches = size_t(256) << 20;
+constexpr size_t kMostBranched = 400;  // instructions: finding what depends on what is quadratic
+
 }  // namespace
 
 void CudaProgram::plan() {
@@ -409,6 +479,15 @@ void CudaProgram::plan() {
       if (begin < 0) begin = int(i);
       end = int(i);
     }
+  // Where all of it is small, no two buffers share memory, so that nothing waits for nothing.
+  size_t in_all = 0;
+  for (const BufferInfo& info : parts_.buffers)
+    if (info.kind == BufferKind::arena) in_all += aligned(info.bytes);
+  branches_ = options_.capture && !options_.keep_order && stretches_.size() == 1 &&
+              in_all <= kMostForBranches && parts_.instructions.size() <= kMostBranched;
+  if (branches_)
+    for (auto& [begin, end] : life)
+      if (begin >= 0) std::tie(begin, end) = std::pair(0, int(parts_.instructions.size()) - 1);
   own_.resize(parts_.buffers.size());
   for (size_t i = 0; i < parts_.buffers.size(); ++i) {
     const BufferInfo& info = parts_.buffers[i];
@@ -430,8 +509,54 @@ void CudaProgram::plan() {
   offsets_.assign(parts_.buffers.size(), 0);
   for (size_t i = 0; i < which.size(); ++i) offsets_[which[i]] = plan.offsets[i];
   arena_bytes_ = plan.peak;
-  arena_->reserve(arena_bytes_);
   report(plan);
+  reserve_arena();
+}
+
+namespace {
+
+int64_t batch_size_of(const Graph& graph) {
+  for (const GraphInput& input : graph.inputs())
+    if (const Shape& shape = graph.spec(input.value).shape; shape.rank() > 0) return shape[0];
+  return 0;
+}
+
+// Weights, gradients and moments are what they are; the rest grows with the batch.
+bool grows_with_batch(MemoryCategory category) {
+  return category == MemoryCategory::activations || category == MemoryCategory::workspace ||
+         category == MemoryCategory::inputs;
+}
+
+}  // namespace
+
+std::string CudaProgram::advice(size_t available) const {
+  std::string text = "this program needs ";
+  size_t fixed = 0, growing = 0;
+  for (int c = 0; c < kMemoryCategories; ++c) {
+    auto category = MemoryCategory(c);
+    size_t bytes = memory_.bytes[size_t(c)];
+    (grows_with_batch(category) ? growing : fixed) += bytes;
+    if (bytes > 0)
+      text += fmt::format("{} {:.1f} MiB, ", name(category), double(bytes) / (1 << 20));
+  }
+  text += fmt::format("in all {:.1f} MiB", double(memory_.total) / (1 << 20));
+  int64_t batch = batch_size_of(*parts_.graph);
+  if (batch == 0 || growing == 0) return text;
+  double room = double(available) - double(fixed);
+  auto fits = int64_t(double(batch) * std::max(room, 0.0) / double(growing));
+  if (fits >= batch) return text;
+  return text + (fits > 0 ? fmt::format(" at batch size {}; {} would fit", batch, fits)
+                          : fmt::format(" at batch size {}; not even one sample would fit", batch));
+}
+
+void CudaProgram::reserve_arena() {
+  try {
+    arena_->reserve(arena_bytes_);
+  } catch (const OutOfMemoryError& error) {
+    size_t others = pool_->in_use() - std::min(pool_->in_use(), memory_.total - arena_bytes_);
+    size_t available = pool_->free_bytes() + pool_->in_use() - others;
+    throw OutOfMemoryError(fmt::format("{}; {}", error.what(), advice(available)));
+  }
 }
 
 void CudaProgram::report(const MemoryPlan& plan) {
@@ -449,8 +574,7 @@ void CudaProgram::report(const MemoryPlan& plan) {
   };
   for (const DeviceBlock& block : own_)
     if (block.bytes() > 0) add(MemoryCategory::activations, block.bytes());
-  for (const Slot& slot : slots_)
-    for (const DeviceBlock& input : slot.inputs) add(MemoryCategory::inputs, input.bytes());
+  for (const Slot& slot : slots_) add(MemoryCategory::inputs, slot.inputs.bytes());
   for (size_t i = 0; i < parts_.homes.size(); ++i)
     add(parts_.graph->variables()[i].variable.category(), parts_.homes[i]->bytes());
 }

@@ -5,7 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "engine/branches.h"
+#include "engine/cuda/input_slot.h"
 #include "engine/cuda/instruction.h"
+#include "engine/cuda/step_timer.h"
 
 namespace stoker::cuda {
 
@@ -38,18 +41,16 @@ class CudaProgram final : public Program {
   const MemoryReport& memory() const override { return memory_; }
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }
   DeviceCounts device_counts() const override;
+  bool take_device_step(DeviceStep& step) override { return timer_.take(step); }
   RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) override;
   std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) override;
 
   size_t graph_nodes() const;  // of a captured step; 0 before
 
  private:
-  // Where the inputs of one run lie. With several, the next batch is copied while a step runs.
+  // One of the places for a run's inputs, and the program over it.
   struct Slot {
-    std::vector<DeviceBlock> inputs;  // by input
-    std::vector<PinnedBlock> staging;
-    Event copied, used;
-    bool in_use = false;
+    InputSlot inputs;
     std::vector<void*> addresses;  // by buffer
     std::vector<std::unique_ptr<CapturedGraph>> segments;
   };
@@ -59,13 +60,19 @@ class CudaProgram final : public Program {
   void bind_all();
   Slot& prepare(std::span<const Tensor> inputs);
   void upload(Slot& slot, std::span<const Tensor> inputs);
+  void end_run(Slot& slot);
+  void reserve_arena();
+  std::string advice(size_t available) const;
   void issue(const Slot& slot, size_t begin, size_t end);
-  void issue_one(const Slot& slot, size_t index);
+  void issue_one(const Slot& slot, size_t index, cudaStream_t stream);
+  void issue_branches(const Slot& slot);
+  Accesses accesses_of(const Slot& slot, size_t index) const;
   void capture(Slot& slot);
   void replay(Slot& slot);
-  void wait() const;
+  void wait();
+  void wait_for_outputs() const;
   RunStatus take_status();
-  void issue_guard(const Slot& slot);
+  void issue_guard(const Slot& slot, cudaStream_t stream);
   const void* output_data(size_t index) const;
   void read_back(size_t index, void* to, size_t bytes) const;
   bool has_guard() const { return parts_.guard_buffer >= 0; }
@@ -80,6 +87,7 @@ class CudaProgram final : public Program {
   int64_t generation_ = -1;
   std::vector<size_t> offsets_;  // by buffer, in the arena
   size_t arena_bytes_ = 0;
+  bool branches_ = false;         // small kernels: captured side by side
   std::vector<DeviceBlock> own_;  // outputs, constants, counters: by buffer
   std::vector<Slot> slots_;
   std::vector<std::pair<size_t, size_t>> stretches_;  // instructions between host calls
@@ -87,6 +95,7 @@ class CudaProgram final : public Program {
   int64_t id_;                                        // tells the programs of an arena apart
   size_t last_slot_ = 0;
   int64_t runs_ = 0;
+  StepTimer timer_;
   MemoryReport memory_;
   std::vector<KernelInfo> kernels_;
   mutable DeviceCounts counts_;

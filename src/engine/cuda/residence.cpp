@@ -5,7 +5,7 @@ namespace stoker::cuda {
 CudaResidence::CudaResidence(std::shared_ptr<DevicePool> pool, const TensorSpec& spec)
     : pool_(std::move(pool)),
       spec_(spec),
-      block_(pool_, size_t(spec.shape.elements()) * size_of(spec.dtype), "a variable") {}
+      block_(pool_, size_t(spec.shape.elements()) * size_of(spec.dtype), "variables") {}
 
 Tensor CudaResidence::read() const {
   Tensor value(spec_.dtype, spec_.shape);

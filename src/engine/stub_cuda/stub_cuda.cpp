@@ -17,4 +17,8 @@ bool cuda_is_usable(std::string* why) {
   return false;
 }
 
+bool cuda_is_in_use() { return false; }
+std::vector<GpuDescription> cuda_devices(Visible) { return {}; }
+void choose_cuda_devices(std::vector<int>) {}
+
 }  // namespace stoker

@@ -1,0 +1,60 @@
+#include "engine/branches.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace stoker {
+
+namespace {
+
+bool collide(const Access& a, const Access& b) {
+  if (!a.writes && !b.writes) return false;
+  auto first = reinterpret_cast<uintptr_t>(a.begin), second = reinterpret_cast<uintptr_t>(b.begin);
+  return first < second + b.bytes && second < first + a.bytes;
+}
+
+bool collide(const Accesses& a, const Accesses& b) {
+  return std::ranges::any_of(a, [&](const Access& one) {
+    return std::ranges::any_of(b, [&](const Access& other) { return collide(one, other); });
+  });
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> find_dependencies(std::span<const Accesses> items) {
+  std::vector<std::vector<int>> found(items.size());
+  std::vector<std::vector<bool>> waits_for(items.size());  // directly or not
+  for (size_t i = 0; i < items.size(); ++i) {
+    waits_for[i].assign(items.size(), false);
+    for (size_t j = i; j-- > 0;) {
+      if (waits_for[i][j] || !collide(items[i], items[j])) continue;
+      found[i].push_back(int(j));
+      waits_for[i][j] = true;
+      for (size_t k = 0; k < j; ++k)
+        if (waits_for[j][k]) waits_for[i][k] = true;
+    }
+    std::ranges::reverse(found[i]);
+  }
+  return found;
+}
+
+std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies, int lanes) {
+  std::vector<int> lane_of(dependencies.size(), 0);
+  std::vector<int> last(size_t(lanes), -1);  // item on each lane
+  for (size_t i = 0; i < dependencies.size(); ++i) {
+    int chosen = -1;
+    // The latest of what it waits for: that one most likely ends last.
+    for (int lane = 0; lane < lanes; ++lane) {
+      bool goes_on =
+          std::ranges::find(dependencies[i], last[size_t(lane)]) != dependencies[i].end();
+      if (goes_on && (chosen < 0 || last[size_t(lane)] > last[size_t(chosen)])) chosen = lane;
+    }
+    // Else an empty lane, else the one that was left longest ago.
+    if (chosen < 0) chosen = int(std::ranges::min_element(last) - last.begin());
+    lane_of[i] = chosen;
+    last[size_t(chosen)] = int(i);
+  }
+  return lane_of;
+}
+
+}  // namespace stoker

@@ -1,0 +1,27 @@
+// Which work must have ended before other work begins, from the memory it reads and writes. With
+// that, a captured step need not be one long line: where kernels are too small to fill a GPU, what
+// does not depend on each other runs side by side. Pure; knows nothing of CUDA.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace stoker {
+
+struct Access {
+  const void* begin = nullptr;
+  size_t bytes = 0;
+  bool writes = false;
+};
+using Accesses = std::vector<Access>;
+
+// By item: the earlier items it must wait for, in order; those that another of them waits for
+// anyway are left out.
+std::vector<std::vector<int>> find_dependencies(std::span<const Accesses> items);
+
+// By item: one of `lanes`, so that as few waits as possible are wrong: a lane goes on with an item
+// that waits for its last one.
+std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies, int lanes);
+
+}  // namespace stoker

@@ -1,0 +1,49 @@
+// When runs began and ended, as the device's clock saw it. Off until somebody asks; then every run
+// records a few events, which are read once they are over: nothing here waits. From one thread.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "engine/backend.h"
+#include "engine/cuda/device.h"
+
+namespace stoker::cuda {
+
+class StepTimer {
+ public:
+  explicit StepTimer(const Device& device) : device_(device) {}
+
+  // `follows`: the run before on this device was the program's own.
+  void begin_run(int64_t run, bool follows);
+  // Around its copies and its kernels, on their streams.
+  void begin_copies(cudaStream_t copies);
+  void end_copies(cudaStream_t copies);
+  void begin_kernels();
+  void end_kernels();
+
+  // The oldest run that is over and was not taken; turns measuring on.
+  bool take(DeviceStep& step);
+
+ private:
+  static constexpr size_t kInFlight = 16;  // runs whose events are kept apart
+  static constexpr size_t kMostTold = 64;
+
+  struct Marks {
+    Event copies_begin{Event::Timing::on}, copies_end{Event::Timing::on};
+    Event begin{Event::Timing::on}, end{Event::Timing::on};
+    int64_t run = -1;
+    bool follows = false, ran_dry = false, complete = false;
+  };
+
+  Marks& at(int64_t run) { return marks_[size_t(run) % kInFlight]; }
+  void read_finished();
+  DeviceStep read(Marks& marks);
+
+  const Device& device_;
+  std::vector<Marks> marks_;  // empty: off
+  int64_t current_ = -1, next_read_ = 0;
+  std::deque<DeviceStep> told_;
+};
+
+}  // namespace stoker::cuda
