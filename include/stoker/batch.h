@@ -35,6 +35,9 @@ class Batch {
   std::vector<Tensor> tensors_;
 };
 
+struct PipelineStatistics;
+struct PipelineKnobs;
+
 // One walk over batches, by one thread.
 class BatchStream {
  public:
@@ -46,6 +49,12 @@ class BatchStream {
   // Where the walk stands, behind the batch that next() returned last, for WalkOptions::state.
   // Empty: it cannot tell; to go on there, a new walk has to pass over as many batches.
   virtual std::string state() const { return {}; }
+
+  // For sources that are pipelines; false: this one is not. What was measured since the walk began.
+  virtual bool measure(PipelineStatistics& statistics) const { return (void)statistics, false; }
+  // Goes on with other settings from the batch after the last one; the batches stay the same. The
+  // last one is no longer valid.
+  virtual bool retune(const PipelineKnobs& knobs) { return (void)knobs, false; }
 };
 
 // Which walk is wanted. Sources that draw at random draw by the number of the epoch.

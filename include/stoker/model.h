@@ -91,6 +91,11 @@ struct CompileArgs {
   Context* context = nullptr;  // null: the default one; must outlive the model
 };
 
+// Whether fit may change what cannot change results (workers, batches ahead, a cache), measure
+// whether it helps, and keep it only then.
+enum class Tune : uint8_t { off, automatic };
+inline constexpr Tune Auto = Tune::automatic;
+
 struct FitArgs {
   int64_t epochs = 1;
   std::optional<int64_t> batch_size = {};  // of arrays: 32
@@ -105,6 +110,10 @@ struct FitArgs {
   int64_t initial_epoch = 0;
   int verbose = 1;  // 0: silent; 1: a line an epoch to Context::out
   std::vector<CallbackRef> callbacks = {};
+  Tune tune = Tune::off;
+  // A folder that gets status.json, about once a second, for `stoker monitor`, and doctor.json at
+  // the end; empty: none.
+  std::string run_directory = {};
 };
 
 struct EvaluateArgs {

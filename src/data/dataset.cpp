@@ -45,7 +45,7 @@ namespace {
 
 std::shared_ptr<Run> described(const NodeRef& node) {
   Context plain;
-  return make_plan(node, 0, nullptr, threads_for(settings_of(*node), plain), false).run;
+  return make_plan(node, {.threads = threads_for(settings_of(*node), plain)}).run;
 }
 
 }  // namespace
@@ -62,31 +62,60 @@ std::string Dataset::explain_json() const {
 
 namespace {
 
+struct Walking {
+  Iterator iterator;
+  std::shared_ptr<Run> run;
+};
+using Go = std::function<Walking(const IterateOptions&, const PipelineKnobs&)>;
+
 class DatasetStream final : public BatchStream {
  public:
-  explicit DatasetStream(Iterator iterator) : iterator_(std::move(iterator)) {}
+  DatasetStream(Go go, const IterateOptions& options)
+      : go_(std::move(go)), options_(options), walking_(go_(options, {})) {}
+
   const Batch* next() override {
-    const Batch* batch = iterator_.next();
+    const Batch* batch = walking_.iterator.next();
     at_border_ = batch == nullptr;
     return batch;
   }
   // Its workers are at the next epoch already.
   bool continues_with(int64_t epoch) override {
-    return at_border_ && !iterator_.finished() && iterator_.epoch() == epoch;
+    return at_border_ && !walking_.iterator.finished() && walking_.iterator.epoch() == epoch;
   }
-  std::string state() const override { return iterator_.state(); }
+  bool measure(PipelineStatistics& statistics) const override {
+    statistics = statistics_of(*walking_.run);
+    return true;
+  }
+  bool retune(const PipelineKnobs& knobs) override {
+    if (walking_.iterator.finished()) return false;
+    options_.state = walking_.iterator.state();
+    walking_ = go_(options_, knobs);
+    return true;
+  }
+  std::string state() const override { return walking_.iterator.state(); }
 
  private:
-  Iterator iterator_;
+  Go go_;
+  IterateOptions options_;
+  Walking walking_;
   bool at_border_ = true;
 };
 
 }  // namespace
 
 Batches Dataset::batches() const {
-  return {[dataset = *this](const WalkOptions& walk) -> std::unique_ptr<BatchStream> {
-            return std::make_unique<DatasetStream>(dataset.iterate(
-                {.epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1, .state = walk.state}));
+  Go go = [dataset = *this](const IterateOptions& options, const PipelineKnobs& knobs) -> Walking {
+    auto impl = std::make_unique<Iterator::Impl>(dataset.node_, options, knobs);
+    std::shared_ptr<Run> run = impl->run();
+    std::lock_guard lock(dataset.observed_->mutex);
+    dataset.observed_->latest = run;
+    return {Iterator(std::move(impl)), std::move(run)};
+  };
+  return {[go = std::move(go)](const WalkOptions& walk) -> std::unique_ptr<BatchStream> {
+            return std::make_unique<DatasetStream>(
+                go,
+                IterateOptions{
+                    .epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1, .state = walk.state});
           },
           cardinality().count};
 }

@@ -32,6 +32,8 @@ class Node {
   virtual std::string details() const { return {}; }
   // Does not count in the keys of random numbers: prefetch, options, budget, error policies.
   virtual bool transparent() const { return false; }
+  // Whether its function is given random numbers.
+  virtual bool draws_at_random() const { return false; }
   // Of the options, those that change what comes out: a state fits only where they are the same.
   virtual std::string identity() const { return details(); }
   // How it runs. Called once per iteration.

@@ -26,6 +26,8 @@ class Feed {
   std::optional<int64_t> steps() const;
   int64_t batch_size() const { return arrays_ ? arrays_->batch_size() : 0; }
   const ArrayBatches* arrays() const { return arrays_.get(); }
+  // The walk in progress; null: none, or arrays.
+  BatchStream* stream() const { return walk_.get(); }
 
   void begin_epoch(int64_t epoch);
   // The epoch's next batch, valid until the next call; null at its end. ValueError when there is no

@@ -82,11 +82,16 @@ class FitLoop {
                            .validation_steps = validation_ ? validation_->steps() : std::nullopt,
                            .batch_size = training_.batch_size(),
                            .verbose = args_.verbose});
-    observer_ = make_step_observer(FitView{.model = model_, .context = *trainer_.context});
+    observer_ = make_step_observer(FitView{.model = model_,
+                                           .context = *trainer_.context,
+                                           .args = args_,
+                                           .training = training_,
+                                           .callbacks = callbacks_});
     callbacks_(&Callback::on_train_begin);
     Logs logs;
     for (int64_t epoch = args_.initial_epoch; epoch < args_.epochs && !trainer_.stop; ++epoch)
       logs = run_epoch(epoch);
+    if (observer_) observer_->fit_ended();
     callbacks_(&Callback::on_train_end, logs);
     return trainer_.history;
   }

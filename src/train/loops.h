@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "train/feed.h"
 #include "train/model_base.h"
 #include "train/sample_weights.h"
@@ -16,7 +17,7 @@ namespace stoker {
 class CallbackCalls {
  public:
   CallbackCalls(const std::vector<CallbackRef>& list, const Model& model)
-      : list_(list), model_(model) {
+      : list_(list), model_(model), nanoseconds_(list.size()) {
     for (const CallbackRef& callback : list_) callback->set_model(&model_);
   }
   void set_params(const FitParams& params) const {
@@ -30,12 +31,23 @@ class CallbackCalls {
 
   template <class... Parameters, class... Arguments>
   void operator()(void (Callback::*turn)(Parameters...), Arguments&&... arguments) const {
-    for (const CallbackRef& callback : list_) ((*callback).*turn)(arguments...);
+    int64_t before = list_.empty() ? 0 : steady_clock().now();
+    for (size_t i = 0; i < list_.size(); ++i) {
+      ((*list_[i]).*turn)(arguments...);
+      int64_t now = steady_clock().now();
+      nanoseconds_[i] += now - before;
+      before = now;
+    }
   }
+
+  const std::vector<CallbackRef>& list() const { return list_; }
+  // How long each has been called so far.
+  std::span<const int64_t> nanoseconds() const { return nanoseconds_; }
 
  private:
   const std::vector<CallbackRef>& list_;
   Model model_;
+  mutable std::vector<int64_t> nanoseconds_;
 };
 
 // What the data of a fit or an evaluation becomes: columns x…, y… [, weights…] of equal length,

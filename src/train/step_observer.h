@@ -10,7 +10,10 @@
 
 namespace stoker {
 
+class CallbackCalls;
+class Feed;
 class ModelBase;
+struct FitArgs;
 
 // Nanoseconds of steady_clock(). asked → ready: waiting for the batch; ready → run: callbacks
 // before the step, and weights of classes; run → ran: the step itself on a CPU, its launch where
@@ -28,10 +31,13 @@ struct EpochTimes {
   int64_t begin = 0, last_step = 0, read = 0, validated = 0, end = 0;
 };
 
-// What is observed; both live until the fit is over.
+// What is observed; all of it lives until the fit is over.
 struct FitView {
   ModelBase& model;
   const Context& context;
+  const FitArgs& args;
+  Feed& training;
+  const CallbackCalls& callbacks;
 };
 
 class StepObserver {
@@ -39,6 +45,8 @@ class StepObserver {
   virtual ~StepObserver() = default;
   virtual void step_ended(const StepTimes& times) = 0;
   virtual void epoch_ended(const EpochTimes& times) = 0;
+  // After the last epoch, before callbacks hear of the end.
+  virtual void fit_ended() = 0;
   // A few words for the progress bar: "limit: input"; empty while there is nothing to say.
   virtual std::string status() const = 0;
 };

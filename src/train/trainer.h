@@ -16,6 +16,7 @@
 namespace stoker {
 
 class ModelBase;
+struct Diagnosis;
 
 // What compile() settled.
 struct Compiled {
@@ -39,8 +40,9 @@ struct Trainer {
   std::vector<Tensor> scratch;  // the inputs of a step that are put together here
   History history;
   bool stop = false;
-  bool busy = false;       // inside fit
-  int64_t batch_size = 0;  // of the last fit
+  bool busy = false;                           // inside fit
+  int64_t batch_size = 0;                      // of the last fit
+  std::shared_ptr<const Diagnosis> diagnosis;  // of the last fit, by who observed it
 };
 
 // The model's trainer, made if need be.

@@ -194,6 +194,12 @@ class CacheNode final : public Node {
 
 }  // namespace
 
+Planned kept_in_memory(Planned planned, PlanContext& context) {
+  planned.maker = std::make_shared<CacheMaker>(
+      std::move(planned.maker), std::make_shared<Store>(*planned.length), context.new_scratch());
+  return planned;
+}
+
 Dataset Dataset::cache() const { return Dataset(std::make_shared<CacheNode>(node_)); }
 
 }  // namespace stoker::data

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/thread_time.h"
 #include "data/image/function.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint32_t kSamplePeriod = 64;     // of calls that are cheaper than
 constexpr double kAlwaysMeasured = 5'000;  // nanoseconds: 60 for two clock readings are 1 % then
+constexpr int64_t kCpuPeriod = 16;         // of measured calls: whose time on a core is taken
 
 // Counts what goes through, for the bytes that a cache would hold.
 int64_t bytes_of(const ConstTensorView& view) {
@@ -109,9 +111,17 @@ class MapMaker final : public Maker {
  private:
   void apply_measured(const ScratchElement& in, ElementWriter& out, Rng& rng) const {
     MeasuredWriter measured(out);
-    int64_t begin = steady_clock().now();
+    bool with_cpu = stats_.sampled.value() % kCpuPeriod == 0;
+    int64_t cpu = with_cpu ? thread_cpu_ns() : 0, begin = steady_clock().now();
     function_->apply(in.views(), measured, rng);
-    stats_.sampled_ns.add(steady_clock().now() - begin);
+    int64_t ns = steady_clock().now() - begin;
+    if (with_cpu) {
+      stats_.cpu_ns.add(thread_cpu_ns() - cpu);
+      stats_.cpu_sampled_ns.add(ns);
+      stats_.cpu_sampled.add();
+    }
+    if (ns > stats_.longest_ns.load(std::memory_order_relaxed)) stats_.longest_ns.store(ns);
+    stats_.sampled_ns.add(ns);
     stats_.sampled.add();
     stats_.bytes.add(measured.bytes);
     stats_.sample_period.store(stats_.mean_ns() < kAlwaysMeasured ? kSamplePeriod : 1,
@@ -143,6 +153,7 @@ class MapNode final : public Node {
     return text;
   }
 
+  bool draws_at_random() const override { return function_->is_random(); }
   // How many are made at the same time does not change what comes out.
   std::string identity() const override { return function_->name(); }
 

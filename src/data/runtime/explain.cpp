@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/ops/settings.h"
+#include "data/runtime/cache_place.h"
 #include "data/runtime/run.h"
 
 namespace stoker::data {
@@ -34,42 +35,6 @@ void collect(const Node& node, int indent, std::vector<std::pair<const Node*, in
   for (const NodeRef& input : node.inputs())
     collect(*input, indent + (node.inputs().size() > 1 ? 1 : 0), out);
   out.emplace_back(&node, indent);
-}
-
-const StageStats* stats_of(const Run& run, const Node* node) {
-  for (const StageStats& stage : run.statistics.stages())
-    if (stage.node == node) return &stage;
-  return nullptr;
-}
-
-bool was_measured(const StageStats* stage) {
-  return stage != nullptr && stage->sampled.value() > 0;
-}
-
-// Where a cache would pay: behind the last measured function before the first random one.
-struct CacheAdvice {
-  const Node* after = nullptr;
-  double bytes = 0, saved_ns = 0;
-};
-
-CacheAdvice cache_advice(const Run& run) {
-  CacheAdvice advice;
-  std::vector<std::pair<const Node*, int>> nodes;
-  collect(*run.root, 0, nodes);
-  double saved = 0;
-  for (auto [node, indent] : nodes) {
-    if (node->kind() == "cache" || indent > 0) return {};
-    const StageStats* stage = stats_of(run, node);
-    if (!was_measured(stage)) continue;
-    if (stage->random) break;
-    saved += stage->mean_ns();
-    double bytes = double(stage->bytes.value()) / double(stage->sampled.value());
-    Cardinality count = node->cardinality();
-    if (!count.known() || count.infinite()) continue;
-    if (bytes * double(*count.count) < 0.5 * double(run.budget->limit()))
-      advice = {node, bytes * double(*count.count), saved};
-  }
-  return advice.saved_ns > 10'000 ? advice : CacheAdvice{};
 }
 
 struct Measured {
@@ -142,11 +107,11 @@ std::string explain_text(const Run& run) {
   size_t bad = 0;
   for (const auto& quarantine : run.quarantines) bad += quarantine->list().size();
   if (bad > 0) text += fmt::format("quarantine: {} elements could not be made\n", bad);
-  if (CacheAdvice advice = cache_advice(run); advice.after != nullptr)
+  if (CacheAdvice advice = cache_advice(run); advice.bytes > 0)
     text += fmt::format(
         "advice: cache() after {} would hold {} and save {} an element from the second "
         "epoch on\n",
-        title(*advice.after), bytes_text(advice.bytes), time_text(advice.saved_ns));
+        advice.after, bytes_text(advice.bytes), time_text(advice.saved_ns));
   return text;
 }
 
@@ -180,8 +145,8 @@ std::string explain_as_json(const Run& run) {
   else if (count.known())
     cardinality = *count.count;
   json advice = nullptr;
-  if (CacheAdvice cache = cache_advice(run); cache.after != nullptr)
-    advice = {{"cache_after", title(*cache.after)},
+  if (CacheAdvice cache = cache_advice(run); cache.bytes > 0)
+    advice = {{"cache_after", cache.after},
               {"bytes", cache.bytes},
               {"saves_ns_per_element", cache.saved_ns}};
   return json{{"name", run.settings.options.name},

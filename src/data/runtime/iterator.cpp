@@ -10,6 +10,7 @@
 #include "base/memory_info.h"
 #include "data/ops/positions.h"
 #include "data/ops/settings.h"
+#include "data/runtime/cache_place.h"
 
 namespace stoker::data {
 
@@ -107,30 +108,36 @@ int threads_for(const Settings& settings, const Context& context) {
   return int(context.threads.pipeline > 0 ? cores : std::max(cores, kWaitingThreads));
 }
 
-Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin,
-               const std::vector<int64_t>& order) {
+Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
+  const PipelineKnobs& knobs = plan_options.knobs;
+  ThreadPool* pool = plan_options.pool;
   Plan plan;
   plan.run = std::make_shared<Run>();
   Run& run = *plan.run;
   run.root = root;
   run.settings = settings_of(*root);
   run.budget = std::make_shared<MemoryBudget>(byte_limit(run.settings.budget));
+  if (knobs.repaired) run.settings.options.as_written = false;
   bool as_written = run.settings.options.as_written;
-  PlanContext context(seed, as_written, pool, run.budget, run.statistics);
+  PlanContext context(plan_options.seed, as_written, pool, run.budget, run.statistics);
+  context.retuned = knobs.repaired;
+  if (knobs.cache) context.cache_after = place_for_cache(root.get());
 
   // Settings that end the chain are obeyed here; the node below them is what runs.
   const Node* last = root.get();
   while (dynamic_cast<const SettingsNode*>(last) != nullptr) last = last->input().get();
   Planned planned = last->plan(context);
-  if (!order.empty()) planned = replayed(std::move(planned), order);
+  if (!plan_options.order.empty()) planned = replayed(std::move(planned), plan_options.order);
   run.random_access = planned.length.has_value();
   run.replay = planned.replay;
   run.ordered = planned.limits.ordered;
 
   const WorkLimits& limits = planned.limits;
   int64_t cores = core_limit(run.settings, 0);
-  if (pool != nullptr) cores = std::min<int64_t>(cores, threads);
+  if (pool != nullptr) cores = std::min<int64_t>(cores, plan_options.threads);
   std::optional<int64_t> depth = run.settings.prefetch;
+  if (knobs.repaired) depth = AUTOTUNE;
+  if (knobs.depth) depth = knobs.depth;
   if (!depth && !as_written) {
     depth = AUTOTUNE;
     context.note(
@@ -139,17 +146,18 @@ Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads
   }
   bool background = depth.value_or(0) != 0;
   run.tunes_depth = background && depth == AUTOTUNE && !as_written;
-  run.tunes_workers = background && limits.tuned() && !as_written;
+  bool tuned = (limits.tuned() || knobs.repaired) && !as_written;
+  run.tunes_workers = background && tuned && !knobs.workers;
   plan.start.depth = depth.value_or(0) > 0 ? *depth : as_written ? 2 : kDefaultDepth;
-  plan.start.workers = limits.tuned() && !as_written ? cores : limits.workers;
+  plan.start.workers = knobs.workers ? *knobs.workers : tuned ? cores : limits.workers;
   if (!background) plan.start.workers = 0;
   plan.limits = {.cores = cores,
-                 .most_workers = std::max<int64_t>(threads, 1),
+                 .most_workers = std::max<int64_t>(plan_options.threads, 1),
                  .most_depth = kMostDepth,
                  .workers = run.tunes_workers,
                  .depth = run.tunes_depth};
 
-  HostMemory& memory = pin && !as_written ? pinned_memory() : ordinary_memory();
+  HostMemory& memory = plan_options.pin && !as_written ? pinned_memory() : ordinary_memory();
   run.page_locked = memory.page_locked();
   std::string name = run.settings.options.name;
   Runner::Options options{.title = name.empty() ? "dataset" : fmt::format("dataset \"{}\"", name),
@@ -165,7 +173,8 @@ Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads
   return plan;
 }
 
-Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options) {
+Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options,
+                     const PipelineKnobs& knobs) {
   const Context& context = options.context != nullptr ? *options.context : default_context();
   Settings settings = settings_of(*root);
   seed_ = settings.options.seed ? *settings.options.seed : context.seed.value();
@@ -190,7 +199,12 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options) {
   }
   int threads = threads_for(settings, context);
   pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .name = "pipeline"});
-  Plan plan = make_plan(root, seed_, pool_.get(), threads, context.pin, options.order);
+  Plan plan = make_plan(root, {.seed = seed_,
+                               .pool = pool_.get(),
+                               .threads = threads,
+                               .pin = context.pin,
+                               .order = options.order,
+                               .knobs = knobs});
   run_ = std::move(plan.run);
   runner_ = std::move(plan.runner);
   if (run_->tunes_workers || run_->tunes_depth) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/pipeline_statistics.h"
 #include "data/runtime/run.h"
 #include "data/runtime/runner.h"
 
@@ -12,15 +13,21 @@ struct Plan {
   TunerSettings start;
   Tuner::Limits limits;
 };
-// `order`: the elements to make, instead of all in their order.
-Plan make_plan(const NodeRef& root, uint64_t seed, ThreadPool* pool, int threads, bool pin,
-               const std::vector<int64_t>& order = {});
+struct PlanOptions {
+  uint64_t seed = 0;
+  ThreadPool* pool = nullptr;
+  int threads = 1;
+  bool pin = false;
+  std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
+  PipelineKnobs knobs = {};
+};
+Plan make_plan(const NodeRef& root, const PlanOptions& options);
 // Most threads that workers of this chain could use.
 int threads_for(const Settings& settings, const Context& context);
 
 class Iterator::Impl {
  public:
-  Impl(const NodeRef& root, const IterateOptions& options);
+  Impl(const NodeRef& root, const IterateOptions& options, const PipelineKnobs& knobs = {});
 
   const Batch* next();
   int64_t epoch() const;

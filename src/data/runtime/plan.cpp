@@ -66,7 +66,11 @@ uint64_t fingerprint(const Node& node) {
 }
 
 Planned PlanContext::plan_input(const Node& node, size_t i) {
-  if (node.inputs().size() == 1) return node.input()->plan(*this);
+  if (node.inputs().size() == 1) {
+    Planned planned = node.input()->plan(*this);
+    bool keep = node.input().get() == cache_after && planned.length;
+    return keep ? kept_in_memory(std::move(planned), *this) : std::move(planned);
+  }
   uint64_t before = branch_;
   branch_ = mixed(branch_, i + 1);
   Planned planned = node.inputs()[i]->plan(*this);
@@ -86,7 +90,7 @@ uint64_t PlanContext::key(const Node& node) const {
 Planned PlanContext::materialised(Planned planned, const Node& node) {
   RunnerStats& stats = statistics.runner(title(node));
   WorkLimits limits = planned.limits;
-  int64_t workers = limits.tuned() ? available_cores() : limits.workers;
+  int64_t workers = limits.tuned() || retuned ? available_cores() : limits.workers;
   if (as_written) workers = limits.some_stated ? limits.workers : 1;
   bool alone = pool == nullptr || (workers <= 1 && !limits.depth);
   int64_t depth = limits.depth.value_or(0) > 0 ? *limits.depth : 2 * workers;

@@ -86,6 +86,8 @@ class PlanContext {
   ThreadPool* const pool;
   const std::shared_ptr<MemoryBudget> budget;
   Statistics& statistics;
+  bool retuned = false;               // stated numbers of workers are not obeyed
+  const Node* cache_after = nullptr;  // what comes out of it is kept in memory
   std::vector<std::string> notes;
   std::vector<std::shared_ptr<Quarantine>> quarantines;
 
@@ -97,5 +99,8 @@ class PlanContext {
 
 // A maker for held elements.
 MakerRef held_maker();
+
+// Elements with random access as they were made in epoch 0, kept while the budget has room.
+Planned kept_in_memory(Planned planned, PlanContext& context);
 
 }  // namespace stoker::data

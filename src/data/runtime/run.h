@@ -2,6 +2,7 @@
 // and afterwards.
 #pragma once
 
+#include "base/pipeline_statistics.h"
 #include "data/node.h"
 #include "data/runtime/budget.h"
 #include "data/runtime/quarantine.h"
@@ -35,5 +36,6 @@ struct Run {
 
 std::string explain_text(const Run& run);
 std::string explain_as_json(const Run& run);
+PipelineStatistics statistics_of(const Run& run);
 
 }  // namespace stoker::data

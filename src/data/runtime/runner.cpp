@@ -1,10 +1,9 @@
 #include "data/runtime/runner.h"
 
-#include <ctime>
-
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/thread_time.h"
 #include "data/ops/rows_into.h"
 #include "data/runtime/writers.h"
 
@@ -17,12 +16,6 @@ constexpr int64_t kMostPerWork = 64;  // elements that share one entry of the wi
 constexpr int kSpins = 500;           // pauses for which a worker looks for tickets to come
 constexpr int64_t kShareOfStage = 8;  // of the budget: what one inner stage may hold
 constexpr size_t kMostAhead = 2048;   // delivered before a slow one: keeps a state below 64 KB
-
-int64_t thread_cpu_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 }  // namespace
 
