@@ -38,6 +38,20 @@ stoker_required(libjpeg libjpeg-dev "JPEG images" "${JPEG_FOUND}" "${JPEG_VERSIO
 find_package(PNG QUIET)
 stoker_required(libpng libpng-dev "PNG images" "${PNG_FOUND}" "${PNG_VERSION_STRING}")
 
+find_package(CLI11 QUIET)
+if(CLI11_FOUND)
+  stoker_report(CLI11 "found ${CLI11_VERSION}" "the stoker program")
+else()
+  stoker_report(CLI11 "missing" "no stoker program is built: libcli11-dev")
+endif()
+
+find_path(STOKER_TOML_INCLUDE "toml++/toml.h")
+if(STOKER_TOML_INCLUDE)
+  stoker_report(toml++ "found" "job files in TOML")
+else()
+  stoker_report(toml++ "missing" "job files in JSON only: libtomlplusplus-dev")
+endif()
+
 if(STOKER_TESTS)
   find_package(GTest QUIET)
   if(GTest_FOUND)

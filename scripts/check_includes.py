@@ -35,7 +35,8 @@ PUBLIC = {
     "graph": "attrs ops value variable",
     "engine": "devices",
     "nn": "initializers layer layers losses metrics regularizers",
-    "train": "callbacks function history idx model optimizers run_plan",
+    "train": "auto_batch callbacks flops function history idx model optimizers run_plan",
+    "jobs": "applications",
     "all": "stoker",
 }
 ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}

@@ -3,18 +3,6 @@
 namespace stoker::peers {
 namespace {
 
-Model cnn(int64_t first, int64_t second) {
-  return Sequential({
-      Input({28, 28, 1}),
-      Conv2D(first, 3, {.activation = "relu"}),
-      MaxPooling2D(2),
-      Conv2D(second, 3, {.activation = "relu"}),
-      MaxPooling2D(2),
-      Flatten(),
-      Dense(10, {.activation = "softmax"}),
-  });
-}
-
 Value convolution(const Value& x, int64_t filters, int64_t kernel, int64_t stride) {
   return Conv2D(filters, kernel, {.strides = stride, .padding = "same", .use_bias = false})(x);
 }
@@ -35,15 +23,6 @@ Model residual() {
   return Model(in, Dense(10, {.activation = "softmax"})(GlobalAveragePooling2D()(x)));
 }
 
-Model mlp() {
-  return Sequential({
-      Input({784}),
-      Dense(512, {.activation = "relu"}),
-      Dense(512, {.activation = "relu"}),
-      Dense(10, {.activation = "softmax"}),
-  });
-}
-
 Model photos() {
   return Sequential({
       Input({96, 96, 3}),
@@ -61,10 +40,11 @@ Model photos() {
 }  // namespace
 
 Model build_model(const std::string& name) {
-  if (name == "cnn64") return cnn(64, 128);
-  if (name == "cnn32") return cnn(32, 64);
+  applications::Options digits{.input_shape = input_shape(name), .classes = 10};
+  if (name == "cnn64") return applications::cnn(digits);
+  if (name == "cnn32") return applications::cnn_small(digits);
   if (name == "residual") return residual();
-  if (name == "mlp") return mlp();
+  if (name == "mlp") return applications::mlp(digits);
   if (name == "photos") return photos();
   throw ValueError("model \"" + name + "\": expected cnn64, cnn32, residual, mlp or photos");
 }

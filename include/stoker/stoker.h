@@ -1,7 +1,9 @@
 // All of Stoker.
 #pragma once
 
+#include <stoker/applications.h>
 #include <stoker/attrs.h>
+#include <stoker/auto_batch.h>
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
 #include <stoker/context.h>
@@ -11,6 +13,7 @@
 #include <stoker/element.h>
 #include <stoker/error.h>
 #include <stoker/extend/cuda.h>
+#include <stoker/flops.h>
 #include <stoker/function.h>
 #include <stoker/history.h>
 #include <stoker/idx.h>

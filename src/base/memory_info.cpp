@@ -38,7 +38,19 @@ int64_t group_memory(const std::filesystem::path& root) {
   return std::max<int64_t>(limit - used, 0);
 }
 
+// A line of /proc/self/status in bytes.
+int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(key)) return std::stoll(line.substr(key.size())) * 1024;
+  return 0;
+}
+
 }  // namespace
+
+int64_t resident_memory() { return status_bytes("VmRSS:"); }
+int64_t peak_resident_memory() { return status_bytes("VmHWM:"); }
+void reset_peak_resident_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 int64_t available_memory(const std::filesystem::path& root) {
   int64_t machine = machine_memory(root), group = group_memory(root);

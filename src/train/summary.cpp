@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <stoker/flops.h>
 #include <stoker/model.h>
 
 #include "graph/graph.h"
@@ -147,6 +148,13 @@ int64_t elements(const std::vector<Variable>& variables) {
 }
 
 }  // namespace
+
+double count_flops(const Model& model) {
+  double sum = 0;
+  for (const Entry& entry : entries_of(ModelAccess::base(model).topology("count_flops()")))
+    sum += entry.flops;
+  return sum;
+}
 
 std::string Model::summary(const SummaryArgs& args) const {
   ModelBase& model = impl();

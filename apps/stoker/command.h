@@ -1,0 +1,58 @@
+// A command of the program, as data: main.cpp turns it into a parser. Each lives in a file of its
+// own under commands/; adding one is a function there, its line in commands.h and its place in the
+// list of main.cpp.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "jobs/job.h"
+
+namespace stoker::app {
+
+// What the program returns.
+inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;  // 130, 143: ended by SIGINT, SIGTERM
+
+// --json FILE, and where people are told: standard output, or standard error when the JSON goes
+// to standard output.
+struct Report {
+  std::string json;
+  std::ostream& people() const;
+  void write(const nlohmann::json& value) const;  // does nothing without --json
+};
+
+// Options that are fields of a job. They stand over what --job's file says.
+struct JobOptions {
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> given;  // field, text
+  jobs::Job job(jobs::Job defaults = {}) const;
+};
+
+// An option of a command's own, and where it goes. Without dashes it is a word in its place.
+struct Option {
+  std::string name, value, meaning;
+  std::variant<bool*, int64_t*, std::string*, std::vector<std::string>*> to;
+  bool required = false;
+};
+
+struct Command {
+  std::string name, meaning;
+  std::string examples;  // lines
+  std::vector<Option> options = {};
+  JobOptions* job = nullptr;                  // null: it takes no fields of a job
+  std::vector<std::string_view> fields = {};  // which; empty: all
+  Report* report = nullptr;
+  std::function<int()> run = {};  // after parsing; returns one of the above
+};
+
+// The first word of commands that use what was trained.
+Option model_word(std::string& path);
+
+}  // namespace stoker::app

@@ -1,0 +1,39 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "jobs/train_job.h"
+#include "jobs/use_model.h"
+
+namespace stoker::app {
+
+Command evaluate_command() {
+  struct State {
+    std::string model;
+    JobOptions job;
+    Report report;
+  };
+  auto state = std::make_shared<State>();
+  return {
+      .name = "evaluate",
+      .meaning = "Loss and accuracy of a trained model",
+      .examples =
+          "  stoker evaluate runs/a                     on the data it was trained with\n"
+          "  stoker evaluate runs/a --data new-photos\n"
+          "  stoker evaluate model.stoker --data idx:mnist --json -",
+      .options = {model_word(state->model)},
+      .job = &state->job,
+      .fields = {"data", "validation_data", "validation_split", "image_feature", "label_feature",
+                 "batch", "device", "precision", "threads", "pipeline_threads"},
+      .report = &state->report,
+      .run = [state] {
+        std::ostream& people = state->report.people();
+        jobs::Job job = state->job.job(jobs::job_beside(state->model));
+        jobs::configure_context(job, &people);
+        state->report.write(jobs::evaluate(jobs::open_trained(state->model), job, &people));
+        return kOk;
+      }};
+}
+
+}  // namespace stoker::app

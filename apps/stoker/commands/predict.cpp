@@ -1,0 +1,41 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "jobs/train_job.h"
+#include "jobs/use_model.h"
+
+namespace stoker::app {
+
+Command predict_command() {
+  struct State {
+    std::string model;
+    std::vector<std::string> pictures;
+    int64_t top = 1;
+    JobOptions job;
+    Report report;
+  };
+  auto state = std::make_shared<State>();
+  return {.name = "predict",
+          .meaning = "What a trained model sees in pictures",
+          .examples =
+              "  stoker predict runs/a cat.jpg dog.jpg\n"
+              "  stoker predict runs/a new-photos --top 3 --json predictions.json",
+          .options = {model_word(state->model),
+                      {"pictures", "FILE|DIR", "image files, or folders of them", &state->pictures,
+                       true},
+                      {"--top", "N", "how many classes to name [1]", &state->top}},
+          .job = &state->job,
+          .fields = {"device", "threads", "pipeline_threads"},
+          .report = &state->report,
+          .run = [state] {
+            std::ostream& people = state->report.people();
+            jobs::configure_context(state->job.job(), &people);
+            state->report.write(jobs::predict(jobs::open_trained(state->model), state->pictures,
+                                              state->top, &people));
+            return kOk;
+          }};
+}
+
+}  // namespace stoker::app

@@ -1,0 +1,57 @@
+// The command line of Stoker. Thin: a command reads its options and calls src/jobs.
+#include <iostream>
+#include <vector>
+
+#include <stoker/error.h>
+#include <stoker/version.h>
+
+#include "commands.h"
+#include "parser.h"
+
+namespace {
+
+using namespace stoker::app;
+
+std::vector<Command> all_commands() {
+  return {demo_command(),    train_command(),   evaluate_command(), predict_command(),
+          prepare_command(), inspect_command(), export_command(),   bench_command()};
+}
+
+int run(int argc, char** argv) {
+  CLI::App program(
+      "Trains Keras-style models, and says what limits them.\n"
+      "`stoker COMMAND --help` explains a command.",
+      "stoker");
+  program.set_version_flag("--version", stoker::version());
+  program.require_subcommand(1);
+  program.failure_message(CLI::FailureMessage::simple);
+  program.footer(
+      "Exit status: 0 done, 1 failed, 2 wrong options, 130 or 143 interrupted and saved.");
+  std::vector<Command> commands = all_commands();
+  std::vector<CLI::App*> parsers;
+  parsers.reserve(commands.size());
+  for (Command& command : commands) parsers.push_back(add_command(program, command));
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? kOk : kUsage;
+  }
+  for (size_t i = 0; i < commands.size(); ++i)
+    if (parsers[i]->parsed()) return commands[i].run();
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const stoker::Interrupted& interrupted) {
+    std::cerr << interrupted.what() << std::endl;
+    return interrupted.exit_code();
+  } catch (const std::exception& error) {
+    std::cout << std::flush;
+    std::cerr << "stoker: " << error.what() << std::endl;
+    return kFailed;
+  }
+}

@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+#include <stoker/error.h>
+#include <nlohmann/json.hpp>
+
+#include "jobs/job.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+void require(bool holds, const char* name, const nlohmann::json& got, const char* expected) {
+  if (!holds) throw ValueError(fmt::format("{}: expected {}, got {}", name, expected, got.dump()));
+}
+
+}  // namespace
+
+void check_job(const Job& job) {
+  require(job.epochs >= 1, "epochs", job.epochs, "1 or more");
+  require(job.validation_split >= 0 && job.validation_split < 1, "validation_split",
+          job.validation_split, "a share from 0 to below 1");
+  require(!job.steps_per_epoch || *job.steps_per_epoch >= 1, "steps_per_epoch",
+          job.steps_per_epoch.value_or(0), "1 or more");
+  require(!job.classes || *job.classes >= 2, "classes", job.classes.value_or(0), "2 or more");
+  require(!job.learning_rate || *job.learning_rate > 0, "learning_rate",
+          job.learning_rate.value_or(0), "a rate above 0");
+  require(job.momentum >= 0 && job.momentum < 1, "momentum", job.momentum,
+          "a share from 0 to below 1");
+  require(job.threads >= 0 && job.threads <= 4096, "threads", job.threads, "0 to 4096");
+  require(job.pipeline_threads >= 0 && job.pipeline_threads <= 4096, "pipeline_threads",
+          job.pipeline_threads, "0 to 4096");
+  require(job.verbose >= 0 && job.verbose <= 2, "verbose", job.verbose, "0, 1 or 2");
+}
+
+}  // namespace stoker::jobs

@@ -1,0 +1,273 @@
+#include "jobs/data_spec.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <stoker/idx.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "formats/shards.h"
+#include "jobs/classes_file.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kSplitSeed = 0x5eed;  // any fixed number: the same pictures validate every time
+constexpr ImageSize kDefaultSize = {96, 96};
+
+// Before the images of every kind of data become batches.
+struct Opened {
+  std::optional<data::Dataset> train, validation;
+  int64_t classes = 0;
+  std::vector<std::string> class_names;
+};
+
+struct Spec {
+  std::string kind, place;
+};
+
+Spec parsed(const std::string& text) {
+  for (const char* kind : {"idx", "shards", "tfrecord"})
+    if (std::string prefix = std::string(kind) + ":"; text.starts_with(prefix))
+      return {kind, text.substr(prefix.size())};
+  size_t colon = text.find(':');
+  if (colon != std::string::npos && !fs::exists(text))
+    throw ValueError(fmt::format(
+        "data \"{}\": unknown kind \"{}\"; a spec is a folder of images, idx:DIR, shards:DIR or "
+        "tfrecord:GLOB",
+        text, text.substr(0, colon)));
+  return {"folder", text};
+}
+
+// The first of `names` that is a folder in `place`; empty: none.
+std::string folder_in(const std::string& place, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (fs::is_directory(fs::path(place) / name)) return (fs::path(place) / name).string();
+  return "";
+}
+std::string training_folder(const std::string& place) { return folder_in(place, {"train"}); }
+std::string validation_folder(const std::string& place) {
+  return folder_in(place, {"val", "validation", "valid", "test"});
+}
+
+void expect_folder(const std::string& place) {
+  if (!fs::exists(place)) throw FileError(place + ": there is no such folder");
+  if (!fs::is_directory(place)) throw FileError(place + ": not a folder");
+}
+
+Opened open_folder(const std::string& place) {
+  expect_folder(place);
+  std::string train = training_folder(place), validation = validation_folder(place);
+  Opened opened;
+  opened.class_names = data::class_names(train.empty() ? place : train);
+  opened.classes = int64_t(opened.class_names.size());
+  data::ImageFolderOptions options{.class_names = opened.class_names};
+  opened.train = data::image_folder(train.empty() ? place : train, options);
+  if (!train.empty() && !validation.empty())
+    opened.validation = data::image_folder(validation, options);
+  return opened;
+}
+
+std::string idx_file(const std::string& folder, const std::string& name) {
+  std::string path = folder + "/" + name;
+  for (const std::string& candidate : {path, path + ".gz"})
+    if (fs::exists(candidate)) return candidate;
+  throw FileError(
+      fmt::format("{}: neither it nor {}.gz is there; idx:DIR wants MNIST's names", path, name));
+}
+
+struct Labelled {
+  Tensor pictures, labels;  // [N, H, W, C], [N]
+};
+
+Labelled load_arrays(const std::string& folder, const std::string& prefix) {
+  std::string path = idx_file(folder, prefix + "-images-idx3-ubyte");
+  Labelled arrays{load_idx(path), load_idx(idx_file(folder, prefix + "-labels-idx1-ubyte"))};
+  const Shape& shape = arrays.pictures.shape();
+  if (shape.rank() != 3 || arrays.pictures.dtype() != DType::uint8)
+    throw FileError(fmt::format("{}: expected uint8 [count, rows, columns], got {}", path,
+                                to_string(arrays.pictures.spec())));
+  if (arrays.labels.shape().rank() != 1 || arrays.labels.dtype() != DType::uint8 ||
+      arrays.labels.shape()[0] != shape[0])
+    throw FileError(fmt::format("{}: {} pictures, but labels {}", path, shape[0],
+                                to_string(arrays.labels.spec())));
+  arrays.pictures = arrays.pictures.reshape({shape[0], shape[1], shape[2], 1});
+  return arrays;
+}
+
+int64_t largest(const Tensor& labels) {
+  auto values = labels.values<uint8_t>();
+  return values.empty() ? -1 : int64_t(*std::max_element(values.begin(), values.end()));
+}
+
+Opened open_idx(const std::string& place) {
+  expect_folder(place);
+  Labelled train = load_arrays(place, "train");
+  Opened opened;
+  opened.classes = largest(train.labels) + 1;
+  opened.train = data::from_slices({train.pictures, train.labels});
+  bool has_test = fs::exists(place + "/t10k-images-idx3-ubyte") ||
+                  fs::exists(place + "/t10k-images-idx3-ubyte.gz");
+  if (has_test) {
+    Labelled test = load_arrays(place, "t10k");
+    opened.validation = data::from_slices({test.pictures, test.labels});
+  }
+  return opened;
+}
+
+Opened open_shards(const std::string& place) {
+  expect_folder(place);
+  Opened opened;
+  std::string train = training_folder(place), validation = validation_folder(place);
+  opened.train = data::load(train.empty() ? place : train);
+  if (!train.empty() && !validation.empty()) opened.validation = data::load(validation);
+  opened.class_names = read_classes(place);
+  opened.classes = int64_t(opened.class_names.size());
+  return opened;
+}
+
+Opened open_tfrecord(const Job& job, const std::string& glob) {
+  std::vector<std::string> paths;
+  for (const Batch& path : data::files(glob)) paths.push_back(*path[0].data<std::string>());
+  if (paths.empty()) throw FileError(glob + ": no file matches");
+  Opened opened;
+  opened.train = data::tfrecord(paths).map(data::parse_example(
+      {{job.image_feature, {DType::bytes, {}}}, {job.label_feature, {DType::int64, {}}}}));
+  return opened;
+}
+
+Opened open(const Job& job, const std::string& text) {
+  Spec spec = parsed(text);
+  if (spec.kind == "idx") return open_idx(spec.place);
+  if (spec.kind == "shards") return open_shards(spec.place);
+  if (spec.kind == "tfrecord") return open_tfrecord(job, spec.place);
+  return open_folder(spec.place);
+}
+
+void expect_examples(const data::Dataset& elements, const std::string& text) {
+  const data::ElementSpec& spec = elements.spec();
+  bool picture = spec.size() == 2 && (spec[0].dtype == DType::bytes || spec[0].shape.rank() == 3);
+  if (!picture || spec[1].shape.rank() != 0)
+    throw ValueError(fmt::format(
+        "data \"{}\": expected elements (picture, label) with the picture as bytes[] or [height, "
+        "width, channels], got {}",
+        text, data::to_string(spec)));
+}
+
+// A part of the data becomes the validation set, drawn once and for all.
+void split(const Job& job, Opened& opened) {
+  data::Cardinality count = opened.train->cardinality();
+  if (job.validation_split == 0 || !opened.train->random_access() || !count.known()) return;
+  auto held = int64_t(double(*count.count) * job.validation_split);
+  if (held == 0 || held == *count.count) return;
+  data::Dataset drawn = opened.train->shuffle({.seed = kSplitSeed, .reshuffle_each_epoch = false});
+  opened.validation = drawn.take(held);
+  opened.train = drawn.skip(held);
+}
+
+std::string counted(const std::optional<data::Dataset>& dataset) {
+  if (!dataset) return "none";
+  data::Cardinality count = dataset->cardinality();
+  return count.known() ? fmt::format("{}", *count.count) : "an unknown number";
+}
+
+TensorSpec picture_spec(const Job& job, const Examples& examples) {
+  const TensorSpec& stored = examples.elements.spec()[0];
+  if (examples.encoded()) {
+    ImageSize size = job.image_size.value_or(kDefaultSize);
+    return {DType::uint8, {size.height, size.width, 3}};
+  }
+  Shape shape = stored.shape;
+  if (job.image_size) shape = {job.image_size->height, job.image_size->width, shape[2]};
+  if (!shape.is_known())
+    throw ValueError(
+        fmt::format("pictures are {}, of different sizes: give image_size", to_string(stored)));
+  return {stored.dtype, shape};
+}
+
+// What makes a stored picture one for the model.
+std::optional<image::Op> fitted(const JobData& data, const Examples& examples) {
+  int64_t height = data.picture.shape[0], width = data.picture.shape[1];
+  image::Op resize = image::resize(height, width, {.antialias = true});
+  if (examples.encoded()) return image::decode_image() | resize;
+  if (examples.elements.spec()[0].shape == data.picture.shape) return std::nullopt;
+  return resize;
+}
+
+// Crops of half the area and more; grey pictures (digits, scans) are only shifted: a mirrored 2 is
+// no 2.
+image::Op augmented(const JobData& data, const Examples& examples) {
+  int64_t height = data.picture.shape[0], width = data.picture.shape[1];
+  bool grey = data.picture.shape[2] == 1;
+  if (grey || !examples.encoded()) {
+    image::Op shifted =
+        image::random_crop(height, width, {.padding = std::max<int64_t>(1, height / 12)});
+    if (std::optional<image::Op> fit = fitted(data, examples)) shifted = *fit | shifted;
+    return grey ? shifted : shifted | image::random_flip_left_right();
+  }
+  return image::decode_image() | image::random_resized_crop(height, width, {.scale = {0.5, 1}}) |
+         image::random_flip_left_right();
+}
+
+data::Dataset mapped(const data::Dataset& elements, const std::optional<image::Op>& op) {
+  return op ? elements.map(*op, {.name = "pictures"}) : elements;
+}
+
+data::DatasetOptions options_of(const Job& job, const char* name) {
+  return {.name = name, .seed = job.seed, .as_written = job.as_written};
+}
+
+}  // namespace
+
+JobData open_data(const Job& job) {
+  if (job.data.empty())
+    throw ValueError("no data; give a folder of images, idx:DIR, shards:DIR or tfrecord:GLOB");
+  Opened opened = open(job, job.data);
+  expect_examples(*opened.train, job.data);
+  if (!job.validation_data.empty()) {
+    Opened other = open(job, job.validation_data);
+    opened.validation = other.validation ? other.validation : other.train;
+    expect_examples(*opened.validation, job.validation_data);
+  } else if (!opened.validation) {
+    split(job, opened);
+  }
+  if (job.classes) opened.classes = *job.classes;
+  if (opened.classes < 2)
+    throw ValueError(fmt::format(
+        "data \"{}\": {}; give classes", job.data,
+        opened.classes == 1 ? "holds one class only" : "does not say how many classes it has"));
+  JobData data{.train = {*opened.train},
+               .classes = opened.classes,
+               .class_names = std::move(opened.class_names)};
+  if (opened.validation) data.validation = Examples{*opened.validation};
+  data.picture = picture_spec(job, data.train);
+  data.text =
+      fmt::format("{} to train on, {} to validate with, {} of {} classes", counted(opened.train),
+                  counted(opened.validation), to_string(data.picture), data.classes);
+  return data;
+}
+
+data::Dataset training_batches(const Job& job, const JobData& data, int64_t batch) {
+  constexpr int64_t kWindow = 10'000;  // of streams, which cannot be shuffled as a whole
+  const data::Dataset& source = data.train.elements;
+  data::Dataset shuffled = source.random_access() ? source.shuffle() : source.shuffle(kWindow);
+  std::optional<image::Op> op =
+      job.augment ? augmented(data, data.train) : fitted(data, data.train);
+  return mapped(shuffled, op).batch(batch).with_options(options_of(job, "train"));
+}
+
+data::Dataset plain_elements(const JobData& data, const Examples& examples) {
+  return mapped(examples.elements, fitted(data, examples));
+}
+
+data::Dataset plain_batches(const Job& job, const JobData& data, const Examples& examples,
+                            int64_t batch) {
+  return plain_elements(data, examples).batch(batch).with_options(options_of(job, "validation"));
+}
+
+}  // namespace stoker::jobs

@@ -1,0 +1,47 @@
+// Data specs: where the pictures of a job come from, in one word of a command line.
+//   DIR            a folder of images, one folder a class; DIR/train and DIR/val (or validation,
+//                  valid, test) where they are
+//   idx:DIR        MNIST's four files, plain or .gz; the t10k ones validate
+//   shards:DIR     what `stoker prepare` or Dataset::save wrote: DIR, or DIR/train and DIR/val
+//   tfrecord:GLOB  tf.Examples with an encoded image and a label
+// Data that brings no validation set is split by a draw that depends on nothing but its size.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <stoker/dataset.h>
+
+#include "jobs/job.h"
+
+namespace stoker::jobs {
+
+// Elements (picture, label) as they are stored: encoded bytes[], or uint8 or float32 [H, W, C].
+struct Examples {
+  data::Dataset elements;
+  bool encoded() const { return elements.spec()[0].dtype == DType::bytes; }
+};
+
+struct JobData {
+  Examples train;
+  std::optional<Examples> validation = {};
+  int64_t classes = 0;
+  std::vector<std::string> class_names = {};  // none: the numbers
+  TensorSpec picture = {};                    // that the model gets
+  std::string text = {};                      // a line for people
+};
+
+// Lists and opens, reads arrays into memory; no picture is decoded. FileError or ValueError for
+// what is not there or cannot be.
+JobData open_data(const Job& job);
+
+// Batches for fit: shuffled, augmented if the job says so, the same for the same seed.
+data::Dataset training_batches(const Job& job, const JobData& data, int64_t batch);
+// Pictures as the model gets them, in the order of the data.
+data::Dataset plain_elements(const JobData& data, const Examples& examples);
+// In the order of the data, each picture whole: for evaluate and predict.
+data::Dataset plain_batches(const Job& job, const JobData& data, const Examples& examples,
+                            int64_t batch);
+
+}  // namespace stoker::jobs

@@ -1,0 +1,40 @@
+// Looking before running: the machine, a model with its memory plan, a pipeline with its plan, and
+// the time of a step.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include <stoker/tensor.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include "jobs/job.h"
+
+namespace stoker::jobs {
+
+// Devices, cores, vector instructions and memory of this machine.
+nlohmann::json inspect_machine(std::ostream* out);
+
+// What a known network takes when nothing else is said: digits for the small ones, 224×224×3 for
+// the others.
+struct NetworkInput {
+  TensorSpec picture;
+  int64_t classes;
+};
+NetworkInput usual_input(const std::string& model);
+
+// Layers, parameters, FLOPs and the memory plan of the job's model at its batch. The model is a
+// known network, a .stoker file or the folder of a run; its input is that of the job's data, where
+// there is any, then image_size and classes, then the usual one.
+nlohmann::json inspect_model(const Job& job, std::ostream* out);
+
+// The plan of the job's input pipeline. measured_batches: so many are made first, so that the plan
+// has figures.
+nlohmann::json inspect_data(const Job& job, int64_t measured_batches, std::ostream* out);
+
+// Training steps of the job's model on made-up pictures:
+//   ms_per_step (median), ms_p10, ms_p90, samples_per_second, predicted_memory_bytes,
+//   peak_memory_bytes
+nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out);
+
+}  // namespace stoker::jobs

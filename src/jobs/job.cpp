@@ -1,0 +1,194 @@
+#include "jobs/job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stoker/error.h>
+#include <nlohmann/json.hpp>
+
+namespace stoker::jobs {
+
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void expected(const char* what, const json& got) {
+  throw ValueError(fmt::format("expected {}, got {}", what,
+                               got.dump(-1, ' ', false, json::error_handler_t::replace)));
+}
+
+void read(const json& from, std::string& to) {
+  if (!from.is_string()) expected("text", from);
+  to = from.get<std::string>();
+}
+void read(const json& from, bool& to) {
+  if (!from.is_boolean()) expected("true or false", from);
+  to = from.get<bool>();
+}
+void read(const json& from, int64_t& to) {
+  bool too_large = from.is_number_unsigned() && from.get<uint64_t>() > uint64_t(INT64_MAX);
+  if (!from.is_number_integer() || too_large) expected("a whole number", from);
+  to = from.get<int64_t>();
+}
+void read(const json& from, uint64_t& to) {
+  if (!from.is_number_integer() || (!from.is_number_unsigned() && from.get<int64_t>() < 0))
+    expected("a whole number from 0 on", from);
+  to = from.get<uint64_t>();
+}
+void read(const json& from, double& to) {
+  if (!from.is_number()) expected("a number", from);
+  to = from.get<double>();
+}
+void read(const json& from, BatchChoice& to) {
+  if (from == "auto") {
+    to = {0};
+    return;
+  }
+  if (!from.is_number_integer() || from.get<int64_t>() < 1)
+    expected("a number from 1 on, or \"auto\"", from);
+  to = {from.get<int64_t>()};
+}
+void read(const json& from, ImageSize& to) {
+  constexpr const char* kForm = "a size as 224 or \"160x120\" (height x width), from 1 to 16384";
+  constexpr int64_t kLargest = 16384;
+  if (from.is_number_integer()) {
+    to = {from.get<int64_t>(), from.get<int64_t>()};
+  } else if (from.is_string()) {
+    const std::string text = from.get<std::string>();
+    int end = 0;
+    ImageSize size;
+    // NOLINTNEXTLINE(cert-err34-c): the range is checked below
+    if (std::sscanf(text.c_str(), "%5ldx%5ld%n", &size.height, &size.width, &end) != 2 ||
+        size_t(end) != text.size())
+      expected(kForm, from);
+    to = size;
+  } else {
+    expected(kForm, from);
+  }
+  if (to.height < 1 || to.width < 1 || to.height > kLargest || to.width > kLargest)
+    expected(kForm, from);
+}
+template <class T>
+void read(const json& from, std::optional<T>& to) {
+  if (from.is_null()) return to.reset();
+  T value{};
+  read(from, value);
+  to = value;
+}
+
+template <class T>
+json written(const T& value) {
+  return value;
+}
+json written(const BatchChoice& batch) { return batch.size == 0 ? json("auto") : json(batch.size); }
+json written(const ImageSize& size) {
+  if (size.height == size.width) return size.height;
+  return fmt::format("{}x{}", size.height, size.width);
+}
+template <class T>
+json written(const std::optional<T>& value) {
+  return value ? written(*value) : json();
+}
+
+template <auto Member>
+constexpr JobField field(const char* name, const char* value, const char* meaning,
+                         const char* group) {
+  using Type = std::remove_cvref_t<decltype(std::declval<Job>().*Member)>;
+  return {.name = name,
+          .value = value,
+          .meaning = meaning,
+          .group = group,
+          .set = [](Job& job, const json& from) { read(from, job.*Member); },
+          .get = [](const Job& job) { return written(job.*Member); },
+          .text = std::is_same_v<Type, std::string>};
+}
+
+constexpr const char* kData = "Data";
+constexpr const char* kTraining = "Training";
+constexpr const char* kMachine = "Machine";
+constexpr const char* kOutput = "Output";
+
+constexpr JobField kFields[] = {
+    field<&Job::data>("data", "SPEC", "a folder of images, idx:DIR, shards:DIR or tfrecord:GLOB",
+                      kData),
+    field<&Job::validation_data>("validation_data", "SPEC", "another data spec to validate with",
+                                 kData),
+    field<&Job::validation_split>(
+        "validation_split", "SHARE",
+        "of data without a validation set of its own, taken by a fixed draw", kData),
+    field<&Job::image_size>("image_size", "N|HxW",
+                            "what images are resized to (files: 96; arrays: as they are)", kData),
+    field<&Job::classes>("classes", "N", "how many, where the data does not say it", kData),
+    field<&Job::image_feature>("image_feature", "NAME", "of a tf.Example, encoded images", kData),
+    field<&Job::label_feature>("label_feature", "NAME", "of a tf.Example, integers", kData),
+    field<&Job::augment>("augment", "", "random crops, and flips of colour images", kData),
+
+    field<&Job::model>("model", "NAME|FILE",
+                       "mlp, lenet, cnn, cnn-small, resnet18, resnet50, mobilenet, or a .stoker "
+                       "file to go on with",
+                       kTraining),
+    field<&Job::epochs>("epochs", "N", "times through the data", kTraining),
+    field<&Job::steps_per_epoch>("steps_per_epoch", "N", "fewer steps than the data has",
+                                 kTraining),
+    field<&Job::batch>("batch", "N|auto", "samples in a step; auto: from the memory plan",
+                       kTraining),
+    field<&Job::optimizer>("optimizer", "NAME", "sgd, adam, adamw, rmsprop", kTraining),
+    field<&Job::learning_rate>("learning_rate", "RATE", "none: the optimiser's own", kTraining),
+    field<&Job::momentum>("momentum", "SHARE", "of sgd and rmsprop", kTraining),
+    field<&Job::weight_decay>("weight_decay", "RATE", "decoupled from the gradient", kTraining),
+
+    field<&Job::seed>("seed", "N", "the same seed gives the same weights, to the last bit",
+                      kMachine),
+    field<&Job::device>("device", "NAME", "cpu, cuda, cuda:N", kMachine),
+    field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16", kMachine),
+    field<&Job::threads>("threads", "N", "that compute; 0: chosen", kMachine),
+    field<&Job::pipeline_threads>("pipeline_threads", "N", "that make batches; 0: chosen",
+                                  kMachine),
+    field<&Job::as_written>("as_written", "",
+                            "run the input pipeline without any of Stoker's repairs", kMachine),
+
+    field<&Job::out>("out", "DIR", "where model.stoker, job.json and result.json go", kOutput),
+    field<&Job::verbose>("verbose", "0|1|2", "silent, progress, a line an epoch", kOutput),
+};
+
+const JobField& field_of(std::string_view name) {
+  std::vector<std::string_view> names;
+  names.reserve(std::size(kFields));
+  for (const JobField& field : kFields) {
+    if (field.name == name) return field;
+    names.push_back(field.name);
+  }
+  throw ValueError(fmt::format("unknown key \"{}\"; there are {}", name, fmt::join(names, ", ")));
+}
+
+void set(Job& job, const JobField& field, const json& value) {
+  try {
+    field.set(job, value);
+  } catch (const ValueError& error) {
+    throw ValueError(fmt::format("{}: {}", field.name, error.what()));
+  }
+}
+
+}  // namespace
+
+std::span<const JobField> job_fields() { return kFields; }
+
+void set_field(Job& job, std::string_view name, const std::string& text) {
+  const JobField& field = field_of(name);
+  json value = field.text ? json(text) : json::parse(text, nullptr, false);
+  set(job, field, value.is_discarded() ? json(text) : value);
+}
+
+void update_job(Job& job, const json& keys) {
+  if (!keys.is_object()) throw ValueError("a job is a table of keys and values");
+  for (const auto& [name, value] : keys.items()) set(job, field_of(name), value);
+}
+
+json to_json(const Job& job) {
+  json keys = json::object();
+  for (const JobField& field : kFields)
+    if (json value = field.get(job); !value.is_null() && value != "")
+      keys[std::string(field.name)] = std::move(value);
+  return keys;
+}
+
+}  // namespace stoker::jobs

@@ -1,0 +1,67 @@
+// From a job to a model that can be trained.
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <stoker/applications.h>
+
+#include "jobs/train_job.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+Optimizer optimizer_of(const Job& job) {
+  if (job.optimizer == "sgd")
+    return SGD({.learning_rate = job.learning_rate.value_or(SGDOptions{}.learning_rate),
+                .momentum = job.momentum,
+                .weight_decay = job.weight_decay});
+  double rate = job.learning_rate.value_or(AdamOptions{}.learning_rate);  // the same for all three
+  if (job.optimizer == "adam")
+    return Adam({.learning_rate = rate, .weight_decay = job.weight_decay});
+  if (job.optimizer == "adamw")
+    return AdamW(
+        {.learning_rate = rate,
+         .weight_decay = job.weight_decay ? job.weight_decay : AdamWOptions{}.weight_decay});
+  if (job.optimizer == "rmsprop")
+    return RMSprop(
+        {.learning_rate = rate, .momentum = job.momentum, .weight_decay = job.weight_decay});
+  throw ValueError(
+      fmt::format("optimizer: expected sgd, adam, adamw or rmsprop, got \"{}\"", job.optimizer));
+}
+
+Model loaded(const Job& job, const TensorSpec& picture, int64_t classes) {
+  Model model = load_model(job.model);
+  Shape wanted = picture.shape.prepend(-1);
+  if (model.inputs().size() != 1 || model.inputs()[0].shape() != wanted)
+    throw ShapeError(fmt::format("{}: the model takes {}, but the data gives {}", job.model,
+                                 to_string(model.inputs()[0].shape()), to_string(wanted)));
+  if (model.outputs().size() != 1 || model.outputs()[0].shape()[-1] != classes)
+    throw ShapeError(fmt::format("{}: the model has {} classes, but the data {}", job.model,
+                                 model.outputs()[0].shape()[-1], classes));
+  return model;
+}
+
+}  // namespace
+
+void configure_context(const Job& job, std::ostream* out) {
+  Context& context = default_context();
+  if (job.seed) context.seed.set(*job.seed);
+  set_threads({.pipeline = int(job.pipeline_threads), .compute = int(job.threads)});
+  set_global_policy(job.precision);
+  context.device = job.device;
+  context.out = out;
+}
+
+Model make_model(const Job& job, const TensorSpec& picture, int64_t classes) {
+  if (job.model.ends_with(".stoker")) return loaded(job, picture, classes);
+  return applications::by_name(
+      job.model, {.input_shape = picture.shape, .classes = classes, .dtype = picture.dtype});
+}
+
+void compile_model(const Job& job, const Model& model) {
+  model.compile({.optimizer = optimizer_of(job),
+                 .loss = "sparse_categorical_crossentropy",
+                 .metrics = {"accuracy"}});
+}
+
+}  // namespace stoker::jobs

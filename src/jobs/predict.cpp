@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <stoker/dataset.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "jobs/use_model.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+bool is_picture(const std::string& name) {
+  std::string extension = fs::path(name).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+// Files as they are given; of folders their pictures, sorted.
+std::vector<std::string> files_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!fs::exists(path)) throw FileError(path + ": there is no such file or folder");
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    size_t before = files.size();
+    for (const DirectoryEntry& entry : local_files().list(path))
+      if (!entry.is_directory && is_picture(entry.name)) files.push_back(path + "/" + entry.name);
+    if (files.size() == before)
+      throw FileError(path + ": no .jpg, .jpeg or .png files in this folder");
+  }
+  return files;
+}
+
+Tensor text_tensor(const std::vector<std::string>& texts) {
+  Tensor tensor(DType::bytes, {int64_t(texts.size())});
+  std::copy(texts.begin(), texts.end(), tensor.data_mut<std::string>());
+  return tensor;
+}
+
+// The labels of the `top` largest values, best first.
+std::vector<int64_t> best_of(std::span<const float> values, int64_t top) {
+  std::vector<int64_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto count = std::min(top, int64_t(order.size()));
+  std::partial_sort(order.begin(), order.begin() + count, order.end(),
+                    [&](int64_t a, int64_t b) { return values[size_t(a)] > values[size_t(b)]; });
+  order.resize(size_t(count));
+  return order;
+}
+
+json row_of(const TrainedModel& trained, const std::string& file, std::span<const float> values,
+            int64_t top) {
+  json all = json::array();
+  for (int64_t label : best_of(values, top))
+    all.push_back({{"class", trained.name_of(label)},
+                   {"label", label},
+                   {"probability", values[size_t(label)]}});
+  json row = all[0];
+  row["file"] = file;
+  row["top"] = std::move(all);
+  return row;
+}
+
+void tell(const json& rows, std::ostream& out) {
+  size_t width = 0;
+  for (const json& row : rows) width = std::max(width, row["file"].get<std::string>().size());
+  for (const json& row : rows) {
+    std::string line = fmt::format("{:<{}}", row["file"].get<std::string>(), width);
+    for (const json& choice : row["top"])
+      line += fmt::format("  {} {:.1f} %", choice["class"].get<std::string>(),
+                          100 * choice["probability"].get<double>());
+    out << line << "\n";
+  }
+}
+
+}  // namespace
+
+json predict(const TrainedModel& trained, const std::vector<std::string>& paths, int64_t top,
+             std::ostream* out) {
+  if (top < 1) throw ValueError(fmt::format("top: expected 1 or more, got {}", top));
+  TensorSpec picture = picture_of(trained);
+  std::vector<std::string> files = files_of(paths);
+  image::Op decode = image::decode_image({.channels = int(picture.shape[2])}) |
+                     image::resize(picture.shape[0], picture.shape[1], {.antialias = true});
+  Tensor outputs = trained.model.predict(
+      data::from_slices(text_tensor(files)).map(data::read_file()).map(decode).batch(32));
+  json rows = json::array();
+  for (size_t i = 0; i < files.size(); ++i)
+    rows.push_back(row_of(trained, files[i], outputs[int64_t(i)].values<float>(), top));
+  if (out != nullptr) tell(rows, *out);
+  return rows;
+}
+
+}  // namespace stoker::jobs

@@ -1,0 +1,55 @@
+#include <filesystem>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "jobs/classes_file.h"
+#include "jobs/data_spec.h"
+#include "jobs/use_model.h"
+#include "train/memory_table.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+int64_t bytes_in(const std::string& folder) {
+  int64_t sum = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) sum += int64_t(entry.file_size());
+  return sum;
+}
+
+std::vector<std::string> names_of(const JobData& data) {
+  if (!data.class_names.empty()) return data.class_names;
+  std::vector<std::string> numbers;
+  for (int64_t label = 0; label < data.classes; ++label) numbers.push_back(std::to_string(label));
+  return numbers;
+}
+
+}  // namespace
+
+nlohmann::json prepare(const Job& job, std::ostream* out) {
+  if (job.out.empty()) throw ValueError("out: where should the shards go?");
+  check_job(job);
+  double begin = double(steady_clock().now()) * 1e-9;
+  JobData data = open_data(job);
+  if (out != nullptr) *out << fmt::format("data    {}\n", data.text) << std::flush;
+  local_files().create_directories(job.out);
+  nlohmann::json result{{"out", job.out}, {"picture", to_string(data.picture)}};
+  result["train_elements"] = plain_elements(data, data.train).save(job.out + "/train");
+  if (data.validation)
+    result["val_elements"] = plain_elements(data, *data.validation).save(job.out + "/val");
+  write_classes(job.out, names_of(data));
+  double seconds = double(steady_clock().now()) * 1e-9 - begin;
+  result["bytes"] = bytes_in(job.out);
+  result["seconds"] = seconds;
+  if (out != nullptr)
+    *out << fmt::format("written {} in {:.1f} s to {}\ntrain with --data shards:{}\n",
+                        human_bytes(result["bytes"].get<double>()), seconds, job.out, job.out);
+  return result;
+}
+
+}  // namespace stoker::jobs

@@ -1,0 +1,58 @@
+#include "jobs/run_folder.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "jobs/classes_file.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const std::string& path) {
+  if (fs::is_directory(path)) return path;
+  std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+std::string file_of(const std::string& path) {
+  std::string file = fs::is_directory(path) ? path + "/model.stoker" : path;
+  if (!fs::exists(file))
+    throw FileError(fmt::format(
+        "{}: there is no such model; give a .stoker file or the folder of `stoker train --out`",
+        file));
+  return file;
+}
+
+}  // namespace
+
+std::string TrainedModel::name_of(int64_t label) const {
+  return size_t(label) < class_names.size() ? class_names[size_t(label)] : std::to_string(label);
+}
+
+Job job_beside(const std::string& path) {
+  std::string file = folder_of(path) + "/job.json";
+  return fs::exists(file) ? read_job(file) : Job{};
+}
+
+TrainedModel open_trained(const std::string& path) {
+  std::string file = file_of(path);
+  return {.model = load_model(file),
+          .path = file,
+          .job = job_beside(path),
+          .class_names = read_classes(folder_of(path))};
+}
+
+TensorSpec picture_of(const TrainedModel& trained) {
+  const Values& inputs = trained.model.inputs();
+  if (inputs.size() != 1 || inputs[0].shape().rank() != 4)
+    throw ShapeError(fmt::format("{}: expected a model of one picture [B, H, W, C], it takes {}",
+                                 trained.path,
+                                 inputs.empty() ? "nothing" : to_string(inputs[0].shape())));
+  return {inputs[0].dtype(), inputs[0].shape().drop_front()};
+}
+
+}  // namespace stoker::jobs

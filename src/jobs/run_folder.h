@@ -1,0 +1,29 @@
+// A trained model as the commands name it: a .stoker file, or the folder that `stoker train --out`
+// filled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <stoker/model.h>
+
+#include "jobs/job.h"
+
+namespace stoker::jobs {
+
+struct TrainedModel {
+  Model model;
+  std::string path;                           // of the .stoker file
+  Job job = {};                               // the one it was trained by, where that is known
+  std::vector<std::string> class_names = {};  // none: not known
+  std::string name_of(int64_t label) const;   // or the number
+};
+// FileError for what is not there.
+TrainedModel open_trained(const std::string& path);
+// The job that is beside it, without loading the model; the default one where there is none.
+Job job_beside(const std::string& path);
+
+// The one picture that the model takes, [H, W, C]; ShapeError for another kind of model.
+TensorSpec picture_of(const TrainedModel& trained);
+
+}  // namespace stoker::jobs

@@ -1,0 +1,28 @@
+// Runs a training job from its data to its result.
+#pragma once
+
+#include <iosfwd>
+
+#include <stoker/model.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include "jobs/job.h"
+
+namespace stoker::jobs {
+
+// Seed, threads, device, precision and where progress goes, as the job says, in the default
+// context: layers draw their first weights from there. ValueError for what cannot be.
+void configure_context(const Job& job, std::ostream* out);
+
+// The job's network for these pictures, or the one in its file; not compiled unless the file says
+// how.
+Model make_model(const Job& job, const TensorSpec& picture, int64_t classes);
+void compile_model(const Job& job, const Model& model);
+
+// Trains, saves what `out` asks for, and returns the figures:
+//   val_accuracy, val_loss, accuracy, loss, epochs, steps, batch, samples_per_second, ms_per_step,
+//   peak_memory_bytes, predicted_memory_bytes, final_weights_sha256, …
+// docs/guide/command-line.md lists them. People are told on `out`; nullptr: nobody.
+nlohmann::json train(const Job& job, std::ostream* out);
+
+}  // namespace stoker::jobs

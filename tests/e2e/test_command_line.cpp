@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "e2e/program.h"
+#include "support/tiny_data.h"
+
+namespace stoker {
+namespace {
+
+using nlohmann::json;
+using test::Ended;
+using test::run_stoker;
+using test::TempDir;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+TEST(CommandLine, HelpNamesEveryCommandAndExitsWithZero) {
+  Ended help = run_stoker("--help");
+  EXPECT_EQ(help.status, 0);
+  for (const char* command :
+       {"demo", "train", "evaluate", "predict", "prepare", "inspect", "export", "bench"}) {
+    EXPECT_TRUE(contains(help.out, std::string("\n  ") + command + " ")) << command;
+    Ended own = run_stoker(std::string(command) + " --help");
+    EXPECT_EQ(own.status, 0) << command;
+    EXPECT_TRUE(contains(own.out, "Examples:")) << own.out;
+    EXPECT_TRUE(contains(own.out, "--json")) << own.out;
+    for (size_t begin = 0; begin < own.out.size();) {
+      size_t end = own.out.find('\n', begin);
+      EXPECT_LE(end - begin, 110) << own.out.substr(begin, end - begin);
+      begin = end + 1;
+    }
+  }
+  EXPECT_EQ(run_stoker("--version").status, 0);
+}
+
+TEST(CommandLine, WrongUseIsTwoAndOneClearLine) {
+  for (const char* wrong : {"", "trian", "train --epoch", "train --unknown 3", "predict",
+                            "evaluate", "demo --epochs 0"}) {
+    Ended ended = run_stoker(wrong);
+    EXPECT_EQ(ended.status, 2) << wrong << ": " << ended.err;
+    EXPECT_EQ(ended.out, "") << wrong;
+    EXPECT_LE(lines_of(ended.err), 2) << ended.err;
+  }
+}
+
+TEST(CommandLine, AFailureIsOneAndOneClearLine) {
+  TempDir folder;
+  std::string job = folder.write("job.toml", "epoch = 3\n");
+  for (const auto& [arguments, part] : std::vector<std::pair<std::string, std::string>>{
+           {"train", "no data"},
+           {"train --data idx:/nowhere", "/nowhere: there is no such folder"},
+           {"train --data csv:x", "unknown kind \"csv\""},
+           {"train --epochs three --data x", "epochs: expected a whole number, got \"three\""},
+           {"train --job " + job, "unknown key \"epoch\"; there are data"},
+           {"train --job none.toml", "none.toml"},
+           {"evaluate nowhere", "there is no such model"},
+           {"inspect resnet", "unknown model \"resnet\"; there are mlp"},
+           {"bench cnn --device tpu", "tpu"}}) {
+    Ended ended = run_stoker(arguments);
+    EXPECT_EQ(ended.status, 1) << arguments;
+    EXPECT_TRUE(ended.err.starts_with("stoker: ")) << ended.err;
+    EXPECT_TRUE(contains(ended.err, part)) << arguments << ": " << ended.err;
+    EXPECT_EQ(lines_of(ended.err), 1) << ended.err;
+  }
+}
+
+TEST(CommandLine, TrainsEvaluatesAndPredicts) {
+  TempDir folder;
+  test::write_image_folder(folder, "photos", {.count = 60, .side = 20});
+  std::string out = folder / "run", data = folder / "photos";
+  std::string train = "train --data " + data +
+                      " --model mlp --image-size 16 --epochs 6 --batch 8 --seed 1 --out " + out +
+                      " --json " + out + "/figures.json";
+  Ended ended = run_stoker(train);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  json figures = json::parse(read_text(out + "/figures.json"));
+  for (const char* key : {"val_accuracy", "val_loss", "samples_per_second", "ms_per_step",
+                          "peak_memory_bytes", "predicted_memory_bytes", "final_weights_sha256"})
+    EXPECT_TRUE(figures.contains(key)) << key;
+  EXPECT_EQ(json::parse(read_text(out + "/result.json")), figures);
+
+  Ended evaluated = run_stoker("evaluate " + out + " --json -");
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  json evaluation = json::parse(evaluated.out);  // nothing but JSON
+  EXPECT_EQ(evaluation["accuracy"], figures["val_accuracy"]);
+
+  Ended predicted = run_stoker("predict " + out + " " + data + "/class_2 --top 2 --json -");
+  ASSERT_EQ(predicted.status, 0) << predicted.err;
+  json rows = json::parse(predicted.out);
+  ASSERT_EQ(rows.size(), 15);
+  EXPECT_EQ(rows[0]["class"], "class_2");
+  EXPECT_EQ(rows[0]["top"].size(), 2);
+}
+
+TEST(CommandLine, PreparesShardsToTrainFrom) {
+  TempDir folder;
+  test::write_image_folder(folder, "photos", {.count = 60, .side = 20});
+  std::string shards = folder / "shards";
+  Ended prepared =
+      run_stoker("prepare --data " + folder / "photos" + " --image-size 16 --out " + shards);
+  ASSERT_EQ(prepared.status, 0) << prepared.err;
+  Ended trained =
+      run_stoker("train --data shards:" + shards + " --model mlp --epochs 6 --batch 8 --json -");
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_GT(json::parse(trained.out)["val_accuracy"].get<double>(), 0.9);
+}
+
+TEST(CommandLine, InspectsAndTimes) {
+  Ended inspected = run_stoker("inspect cnn --batch 16 --json -");
+  ASSERT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_EQ(json::parse(inspected.out)["model"]["parameters"], 106506);
+  EXPECT_TRUE(contains(inspected.err, "Memory of a training step at batch 16"));
+  Ended timed = run_stoker("bench lenet --batch 8 --steps 3 --json -");
+  ASSERT_EQ(timed.status, 0) << timed.err;
+  EXPECT_GT(json::parse(timed.out)["ms_per_step"].get<double>(), 0);
+}
+
+TEST(CommandLine, TheDemoRunsAndBothFormsAgree) {
+  TempDir folder;
+  Ended demo = run_stoker("demo --quick --out " + folder / "demo" + " --json " + folder / "j.json");
+  ASSERT_EQ(demo.status, 0) << demo.err << demo.out;
+  EXPECT_TRUE(contains(demo.out, "What the slow form lost"));
+  EXPECT_TRUE(json::parse(read_text(folder / "j.json"))["same_weights"].get<bool>());
+}
+
+}  // namespace
+}  // namespace stoker

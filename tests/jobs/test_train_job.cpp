@@ -1,0 +1,149 @@
+#include "jobs/train_job.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "jobs/data_spec.h"
+#include "support/tiny_data.h"
+
+namespace stoker::jobs {
+namespace {
+
+using test::TempDir;
+
+Job tiny_job(const TempDir& folder) {
+  test::write_idx_folder(folder, "digits");
+  Job job;
+  job.data = "idx:" + folder / "digits";
+  job.model = "mlp";
+  job.epochs = 4;
+  job.batch = {8};
+  job.seed = 1;
+  return job;
+}
+
+TEST(TrainJob, LearnsAndReportsItsFigures) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  std::ostringstream told;
+  nlohmann::json result = train(job, &told);
+  EXPECT_EQ(result["val_accuracy"], 1.0);
+  for (const char* key : {"val_loss", "samples_per_second", "ms_per_step", "peak_memory_bytes",
+                          "predicted_memory_bytes"})
+    EXPECT_GT(result.at(key).get<double>(), 0) << key;
+  EXPECT_EQ(result["final_weights_sha256"].get<std::string>().size(), 64);
+  EXPECT_EQ(result["steps"], 20);
+  EXPECT_EQ(result["history"]["loss"].size(), 4);
+  EXPECT_EQ(result["run_plan"]["batch_size"], 8);
+  EXPECT_NE(told.str().find("Epoch 4/4"), std::string::npos);
+
+  Model saved = load_model(job.out + "/model.stoker");
+  EXPECT_EQ(saved.inputs()[0].shape(), Shape({-1, 12, 12, 1}));
+  EXPECT_EQ(read_job(job.out + "/job.json"), job);
+}
+
+TEST(TrainJob, TheSameSeedGivesTheSameWeights) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  auto hash = [&] { return train(job, nullptr)["final_weights_sha256"].get<std::string>(); };
+  std::string first = hash();
+  EXPECT_EQ(hash(), first);
+  job.pipeline_threads = 1;  // changes speed only
+  EXPECT_EQ(hash(), first);
+  job.as_written = true;
+  EXPECT_EQ(hash(), first);
+  job.seed = 2;
+  EXPECT_NE(hash(), first);
+}
+
+TEST(TrainJob, GoesOnWithASavedModel) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  double first = train(job, nullptr)["loss"];
+  job.model = job.out + "/model.stoker";
+  job.out = "";
+  EXPECT_LT(train(job, nullptr)["loss"].get<double>(), first);
+  test::write_idx_folder(folder, "larger", {.side = 14});
+  job.data = "idx:" + folder / "larger";
+  EXPECT_THROW(train(job, nullptr), ShapeError);
+}
+
+TEST(TrainJob, TrainsOnAFolderOfImages) {
+  TempDir folder;
+  test::write_image_folder(folder, "photos", {.count = 60, .side = 20});
+  Job job;
+  job.data = folder / "photos";
+  job.image_size = ImageSize{16, 16};
+  job.model = "mlp";
+  job.epochs = 6;
+  job.batch = {0};
+  job.augment = false;
+  job.seed = 1;
+  nlohmann::json result = train(job, nullptr);
+  EXPECT_EQ(result["batch"], 8);  // 48 pictures are too few for a larger one
+  EXPECT_GT(result["val_accuracy"].get<double>(), 0.9);
+  job.augment = true;
+  job.epochs = 1;
+  EXPECT_NO_THROW(train(job, nullptr));
+}
+
+TEST(DataSpec, SplitsTheSameWayEveryTime) {
+  TempDir folder;
+  test::write_image_folder(folder, "photos");
+  Job job;
+  job.data = folder / "photos";
+  auto labels = [](const data::Dataset& elements) {
+    std::vector<int64_t> all;
+    for (const Batch& element : elements) all.push_back(element[1].data<int64_t>()[0]);
+    return all;
+  };
+  JobData first = open_data(job), second = open_data(job);
+  ASSERT_TRUE(first.validation);
+  EXPECT_EQ(labels(first.validation->elements), labels(second.validation->elements));
+  EXPECT_EQ(labels(first.validation->elements).size(), 8);
+  EXPECT_EQ(labels(first.train.elements).size(), 32);
+  EXPECT_EQ(first.class_names.size(), 4);
+}
+
+TEST(DataSpec, TakesTrainAndValFolders) {
+  TempDir folder;
+  test::write_image_folder(folder, "photos/train");
+  test::write_image_folder(folder, "photos/val", {.count = 12});
+  Job job;
+  job.data = folder / "photos";
+  JobData data = open_data(job);
+  EXPECT_EQ(*data.train.elements.cardinality().count, 40);
+  EXPECT_EQ(*data.validation->elements.cardinality().count, 12);
+  EXPECT_EQ(data.picture, (TensorSpec{DType::uint8, {96, 96, 3}}));
+}
+
+TEST(DataSpec, SaysWhatIsWrong) {
+  TempDir folder;
+  auto error = [](const std::string& spec) -> std::string {
+    Job job;
+    job.data = spec;
+    try {
+      open_data(job);
+    } catch (const Error& wrong) {
+      return wrong.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error("").find("no data"), std::string::npos);
+  EXPECT_NE(error("csv:x").find("unknown kind \"csv\"; a spec is"), std::string::npos);
+  EXPECT_EQ(error(folder / "none"), folder / "none" + ": there is no such folder");
+  EXPECT_NE(error("idx:" + folder.path().string()).find("train-images-idx3-ubyte"),
+            std::string::npos);
+  EXPECT_NE(error("shards:" + folder.path().string()), "");
+  EXPECT_NE(error("tfrecord:" + folder / "*.tfrecord").find("no file"), std::string::npos);
+  std::string file = folder.write("file", "x");
+  EXPECT_EQ(error(file), file + ": not a folder");
+  EXPECT_NE(error(folder.path().string()).find("one for each class"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stoker::jobs
