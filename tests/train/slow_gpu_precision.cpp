@@ -49,7 +49,11 @@ double accuracy(const std::string& policy, uint64_t seed, const Data& training, 
   return model.evaluate(test.x, test.y, {.verbose = 0})["accuracy"];
 }
 
-TEST(GpuPrecision, MixedBfloat16EndsWhereFloat32Does) {
+class GpuPrecision : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Policies, GpuPrecision, testing::Values("mixed_bfloat16", "mixed_float16"),
+                         [](const auto& policy) { return policy.param; });
+
+TEST_P(GpuPrecision, EndsWhereFloat32Does) {
   if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
   OnDevice device("cuda");
   Data training = waves(4096, 1), test = waves(1024, 2);
@@ -57,8 +61,9 @@ TEST(GpuPrecision, MixedBfloat16EndsWhereFloat32Does) {
   constexpr int kSeeds = 5;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     double full = accuracy("float32", seed, training, test);
-    double mixed = accuracy("mixed_bfloat16", seed, training, test);
-    std::cout << "seed " << seed << ": float32 " << full << ", mixed_bfloat16 " << mixed << "\n";
+    double mixed = accuracy(GetParam(), seed, training, test);
+    std::cout << "seed " << seed << ": float32 " << full << ", " << GetParam() << " " << mixed
+              << "\n";
     EXPECT_GT(full, 0.5) << "the task is learnt";
     sum += mixed - full;
     squares += (mixed - full) * (mixed - full);
