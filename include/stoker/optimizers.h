@@ -1,8 +1,9 @@
 // Optimisers, by Keras's names, options and defaults. An Optimizer is a value handle: copies share
 // one learning rate, one step count and one set of moments. Its name is an Optimizer too: "adam".
 //
-// The learning rate is a variable: setting it never recompiles a step. One update node moves all
-// parameters at once, after clipping. Not thread-safe.
+// The learning rate is a variable, or a schedule that the step computes from its iterations:
+// neither ever recompiles a step. One update node moves all parameters at once, after clipping. Not
+// thread-safe.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <stoker/attrs.h>
+#include <stoker/schedules.h>
 #include <stoker/value.h>
 
 namespace stoker {
@@ -22,15 +24,18 @@ class Optimizer {
   Optimizer(const std::string& name);  // Keras's defaults; ValueError lists the names
   // From what kind() and config() gave; ValueError for an unknown kind, option or value.
   static Optimizer from_config(const std::string& kind, const Attrs& config);
+  // The same with this rate in place of the configuration's.
+  static Optimizer from_config(const std::string& kind, Attrs config, const LearningRate& rate);
 
   bool defined() const { return impl_ != nullptr; }
   const std::string& kind() const;  // "Adam"
   const std::string& name() const;  // "adam"
   const Attrs& config() const;
 
-  double learning_rate() const;  // reads the device
-  void set_learning_rate(double value) const;
-  int64_t iterations() const;  // updates made so far; reads the device
+  double learning_rate() const;                  // of the next update; reads the device
+  void set_learning_rate(double value) const;    // Error where a schedule decides
+  const LearningRateSchedule& schedule() const;  // undefined where there is none
+  int64_t iterations() const;                    // updates made so far; reads the device
   void set_iterations(int64_t value) const;
 
   // Appends clipping, the update and its assignments to the graph of the gradients. Inside
@@ -44,8 +49,8 @@ class Optimizer {
   double loss_scale() const;      // now; 1 where it is off; reads the device
   int64_t skipped_steps() const;  // updates left out so far; reads the device
 
-  // Learning rate, iterations, the three of loss scaling where it is on, then the moments in the
-  // order in which they were made.
+  // Learning rate (a schedule's: that of the last update), iterations, the three of loss scaling
+  // where it is on, then the moments in the order in which they were made.
   std::vector<Variable> variables() const;
   // The moments of one parameter, then its gradient sum where gradients are accumulated.
   std::vector<Variable> slots(const Variable& parameter) const;
@@ -62,6 +67,8 @@ class Optimizer {
 
  protected:
   struct Impl;
+  static Optimizer make(const std::string& kind, const Attrs& config,
+                        const LearningRateSchedule& schedule);
   explicit Optimizer(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
 };
@@ -71,7 +78,7 @@ class Optimizer {
 // · p.
 
 struct SGDOptions {
-  double learning_rate = 0.01;
+  LearningRate learning_rate = 0.01;
   double momentum = 0.0;
   bool nesterov = false;
   std::optional<double> weight_decay = {};
@@ -87,7 +94,7 @@ class SGD : public Optimizer {
 };
 
 struct AdamOptions {
-  double learning_rate = 0.001;
+  LearningRate learning_rate = 0.001;
   double beta_1 = 0.9;
   double beta_2 = 0.999;
   double epsilon = 1e-7;
@@ -105,7 +112,7 @@ class Adam : public Optimizer {
 };
 
 struct AdamWOptions {
-  double learning_rate = 0.001;
+  LearningRate learning_rate = 0.001;
   std::optional<double> weight_decay = 0.004;
   double beta_1 = 0.9;
   double beta_2 = 0.999;
@@ -123,7 +130,7 @@ class AdamW : public Optimizer {
 };
 
 struct RMSpropOptions {
-  double learning_rate = 0.001;
+  LearningRate learning_rate = 0.001;
   double rho = 0.9;
   double momentum = 0.0;
   double epsilon = 1e-7;

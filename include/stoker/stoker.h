@@ -29,6 +29,7 @@
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
 #include <stoker/run_plan.h>
+#include <stoker/schedules.h>
 #include <stoker/shape.h>
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>

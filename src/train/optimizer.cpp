@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "train/optimizer_impl.h"
+#include "train/schedule_config.h"
 
 namespace stoker {
 
@@ -58,15 +59,32 @@ void AppliedOptimizers::note(const Optimizer& optimizer) {
 Optimizer::Optimizer(const std::string& name) : Optimizer(from_config(optimizer_kind(name), {})) {}
 
 Optimizer Optimizer::from_config(const std::string& kind, const Attrs& config) {
+  const Attr* rate = config.find("learning_rate");
+  bool scheduled = rate != nullptr && std::holds_alternative<std::string>(*rate);
+  return make(kind, config,
+              scheduled ? schedule_from_entries("learning_rate", config) : LearningRateSchedule());
+}
+
+Optimizer Optimizer::from_config(const std::string& kind, Attrs config, const LearningRate& rate) {
+  Attrs entries = {{"learning_rate", rate.value()}};
+  if (rate.schedule().defined()) entries = schedule_entries("learning_rate", rate.schedule());
+  for (const auto& [option, value] : entries.entries()) config.set(option, value);
+  return make(kind, config, rate.schedule());
+}
+
+Optimizer Optimizer::make(const std::string& kind, const Attrs& config,
+                          const LearningRateSchedule& schedule) {
   auto impl = std::make_shared<Impl>();
   impl->kind = optimizer_kind(kind);
   impl->config = complete_optimizer_config(impl->kind, config);
+  impl->schedule = schedule;
   impl->rule = optimizer_rule(impl->kind, impl->config);
   impl->clipnorm = impl->config.get_or<double>("clipnorm", 0.0);
   impl->global_clipnorm = impl->config.get_or<double>("global_clipnorm", 0.0);
   impl->accumulation_steps = impl->config.get_or<int64_t>("gradient_accumulation_steps", 1);
   const std::string& name = impl->config.get<std::string>("name");
-  Tensor rate(float(impl->config.get<double>("learning_rate")));
+  Tensor rate(
+      float(schedule.defined() ? schedule.at(0) : impl->config.get<double>("learning_rate")));
   impl->learning_rate = Variable(name + "/learning_rate", rate, kOptimizerState);
   impl->iterations =
       Variable(name + "/iterations", Tensor::zeros({}, DType::int64), kOptimizerState);
@@ -78,9 +96,19 @@ const std::string& Optimizer::kind() const { return impl_->kind; }
 const std::string& Optimizer::name() const { return impl_->config.get<std::string>("name"); }
 const Attrs& Optimizer::config() const { return impl_->config; }
 
-double Optimizer::learning_rate() const { return impl_->learning_rate.read().item(); }
+const LearningRateSchedule& Optimizer::schedule() const { return impl_->schedule; }
+
+double Optimizer::learning_rate() const {
+  if (impl_->schedule.defined()) return impl_->schedule.at(iterations());
+  return impl_->learning_rate.read().item();
+}
 
 void Optimizer::set_learning_rate(double value) const {
+  if (impl_->schedule.defined())
+    throw Error(
+        fmt::format("optimizer \"{}\": the learning rate is the schedule {}'s and cannot be set to "
+                    "{}; give the optimiser a number if callbacks are to change it",
+                    name(), impl_->schedule.kind(), value));
   complete_optimizer_config(impl_->kind, {{"learning_rate", value}});  // checks it
   impl_->config.set("learning_rate", value);
   impl_->learning_rate.write(Tensor(float(value)));
@@ -165,6 +193,10 @@ Value Optimizer::Impl::append_scales(Graph& graph, const Values& gradients) {
 void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
                                     const std::vector<Variable>& parameters) {
   Values operands = {learning_rate};
+  if (schedule.defined()) {
+    operands[0] = schedule(graph.variable(iterations));
+    graph.assign(learning_rate, operands[0]);
+  }
   if (rule.takes_iterations) operands.push_back(iterations);
   Value scales = append_scales(graph, gradients);
   bool scaled = scales.defined();

@@ -143,7 +143,14 @@ std::string optimizer_kind(const std::string& name) { return find_kind(name).nam
 Attrs complete_optimizer_config(const std::string& kind, const Attrs& config) {
   const Kind& known = find_kind(kind);
   Attrs complete = known.defaults;
+  const Attr* rate = config.find("learning_rate");
+  bool scheduled = rate != nullptr && std::holds_alternative<std::string>(*rate);
   for (const auto& [option, value] : config.entries()) {
+    // The schedule looks at these itself.
+    if (scheduled && (option == "learning_rate" || option.starts_with("learning_rate/"))) {
+      complete.set(option, value);
+      continue;
+    }
     const Attr* model = known.defaults.find(option);
     if (model == nullptr) model = shared_options().find(option);
     if (model == nullptr || model->index() != value.index())

@@ -39,8 +39,9 @@ struct Optimizer::Impl {
   int64_t accumulation_steps = 1;
   int64_t accumulated = 0;  // batches since the last update
 
-  Variable learning_rate;  // float32 []
-  Variable iterations;     // int64 []
+  LearningRateSchedule schedule;  // may be undefined
+  Variable learning_rate;         // float32 []
+  Variable iterations;            // int64 []
   LossScale loss_scale;
   struct Slots {
     Variable parameter;

@@ -21,8 +21,7 @@ Attrs with_shared(Attrs config, const Options& options) {
 
 template <class Options>
 Attrs adam_config(const Options& options) {
-  return with_shared({{"learning_rate", options.learning_rate},
-                      {"beta_1", options.beta_1},
+  return with_shared({{"beta_1", options.beta_1},
                       {"beta_2", options.beta_2},
                       {"epsilon", options.epsilon},
                       {"amsgrad", options.amsgrad}},
@@ -38,22 +37,24 @@ AdamWOptions decided(AdamWOptions options) {
 }  // namespace
 
 SGD::SGD(const SGDOptions& options)
-    : Optimizer(from_config("SGD", with_shared({{"learning_rate", options.learning_rate},
-                                                {"momentum", options.momentum},
-                                                {"nesterov", options.nesterov}},
-                                               options))) {}
+    : Optimizer(from_config(
+          "SGD",
+          with_shared({{"momentum", options.momentum}, {"nesterov", options.nesterov}}, options),
+          options.learning_rate)) {}
 
-Adam::Adam(const AdamOptions& options) : Optimizer(from_config("Adam", adam_config(options))) {}
+Adam::Adam(const AdamOptions& options)
+    : Optimizer(from_config("Adam", adam_config(options), options.learning_rate)) {}
 
 AdamW::AdamW(const AdamWOptions& options)
-    : Optimizer(from_config("AdamW", adam_config(decided(options)))) {}
+    : Optimizer(from_config("AdamW", adam_config(decided(options)), options.learning_rate)) {}
 
 RMSprop::RMSprop(const RMSpropOptions& options)
-    : Optimizer(from_config("RMSprop", with_shared({{"learning_rate", options.learning_rate},
-                                                    {"rho", options.rho},
-                                                    {"momentum", options.momentum},
-                                                    {"epsilon", options.epsilon},
-                                                    {"centered", options.centered}},
-                                                   options))) {}
+    : Optimizer(from_config("RMSprop",
+                            with_shared({{"rho", options.rho},
+                                         {"momentum", options.momentum},
+                                         {"epsilon", options.epsilon},
+                                         {"centered", options.centered}},
+                                        options),
+                            options.learning_rate)) {}
 
 }  // namespace stoker

@@ -79,6 +79,8 @@ Metric metric_from(const Json& json) {
 std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   const Compiled& compiled = *trainer.compiled;
   const Optimizer& optimizer = compiled.args.optimizer;
+  if (optimizer.schedule().defined() && optimizer.schedule().custom())
+    fail_function("learning rate schedule", optimizer.schedule().kind());
   Json json;
   json["optimizer"] = described(optimizer.kind(), optimizer.config());
   json["accumulated_batches"] = optimizer.accumulated_batches();
