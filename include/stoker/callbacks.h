@@ -15,9 +15,12 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <stoker/attrs.h>
+#include <stoker/error.h>
 #include <stoker/history.h>
 #include <stoker/tensor.h>
 
@@ -60,6 +63,13 @@ class Callback {
   virtual void on_predict_end() {}
   virtual void on_predict_batch_begin(int64_t batch) { (void)batch; }
   virtual void on_predict_batch_end(int64_t batch) { (void)batch; }
+
+  // Numbers of its own for the logs and the history of the epoch that ends; asked before
+  // on_epoch_end.
+  virtual std::vector<std::pair<std::string, double>> epoch_logs() { return {}; }
+  // A step's loss or gradient was not finite; the weights are those before it. True: end the
+  // training here as stop_training() does, instead of with this error.
+  virtual bool on_non_finite(const NonFiniteError& error) { return (void)error, false; }
 
   // What a checkpoint has to keep of this callback, so that a training that goes on from there
   // takes the same turns; taken between steps.
@@ -106,6 +116,14 @@ struct LambdaCallbackOptions {
   std::function<void(const Logs& logs)> on_train_end = {};
   std::function<void(int64_t batch)> on_train_batch_begin = {};
   std::function<void(int64_t batch, const Logs& logs)> on_train_batch_end = {};
+  std::function<void()> on_test_begin = {};
+  std::function<void(const Logs& logs)> on_test_end = {};
+  std::function<void(int64_t batch)> on_test_batch_begin = {};
+  std::function<void(int64_t batch, const Logs& logs)> on_test_batch_end = {};
+  std::function<void()> on_predict_begin = {};
+  std::function<void()> on_predict_end = {};
+  std::function<void(int64_t batch)> on_predict_batch_begin = {};
+  std::function<void(int64_t batch)> on_predict_batch_end = {};
 };
 class LambdaCallback : public Callback {
  public:
@@ -116,9 +134,33 @@ class LambdaCallback : public Callback {
   void on_epoch_end(int64_t epoch, const Logs& logs) override;
   void on_train_batch_begin(int64_t batch) override;
   void on_train_batch_end(int64_t batch, const Logs& logs) override;
+  void on_test_begin() override;
+  void on_test_end(const Logs& logs) override;
+  void on_test_batch_begin(int64_t batch) override;
+  void on_test_batch_end(int64_t batch, const Logs& logs) override;
+  void on_predict_begin() override;
+  void on_predict_end() override;
+  void on_predict_batch_begin(int64_t batch) override;
+  void on_predict_batch_end(int64_t batch) override;
 
  private:
   LambdaCallbackOptions options_;
+};
+
+// A number among the logs that is to become smaller, or larger.
+class Monitor {
+ public:
+  // mode: min, max; auto: max for accuracies, precision, recall and auc. ValueError, naming the
+  // callback, for another mode.
+  Monitor(const char* callback, std::string name, const std::string& mode, double min_delta);
+  const std::string& name() const { return name_; }
+  double worst() const;                                 // what any number is better than
+  bool improves(double value, double reference) const;  // by more than min_delta
+
+ private:
+  std::string name_;
+  double min_delta_;
+  bool maximise_;
 };
 
 struct EarlyStoppingOptions {
@@ -138,21 +180,199 @@ class EarlyStopping : public Callback {
   void on_train_begin() override;
   void on_epoch_end(int64_t epoch, const Logs& logs) override;
   void on_train_end(const Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
 
   std::optional<int64_t> stopped_epoch() const { return stopped_epoch_; }
   int64_t best_epoch() const { return best_epoch_; }
   double best() const { return best_; }
 
  private:
-  bool improves(double value, double reference) const;
-
   EarlyStoppingOptions options_;
-  bool maximise_ = false;
+  Monitor monitor_;
   double best_ = 0;
   int64_t best_epoch_ = 0;
   int64_t wait_ = 0;
   std::optional<int64_t> stopped_epoch_;
   std::vector<Tensor> best_weights_;
+};
+
+struct LearningRateSchedulerOptions {
+  int verbose = 0;  // 1: a line an epoch to Context::out
+};
+// Sets the learning rate at the beginning of every epoch (from 0), from the epoch alone or from the
+// epoch and the rate so far; the history gets "learning_rate".
+class LearningRateScheduler : public Callback {
+ public:
+  using Options = LearningRateSchedulerOptions;
+  explicit LearningRateScheduler(std::function<double(int64_t epoch, double lr)> schedule,
+                                 Options options = {});
+  explicit LearningRateScheduler(std::function<double(int64_t epoch)> schedule,
+                                 Options options = {});
+  void on_epoch_begin(int64_t epoch) override;
+  std::vector<std::pair<std::string, double>> epoch_logs() override;
+
+ private:
+  std::function<double(int64_t, double)> schedule_;
+  Options options_;
+};
+
+struct ReduceLROnPlateauOptions {
+  std::string monitor = "val_loss";
+  double factor = 0.1;
+  int64_t patience = 10;
+  int verbose = 0;
+  std::string mode = "auto";
+  double min_delta = 1e-4;
+  int64_t cooldown = 0;  // epochs after a reduction that do not count
+  double min_lr = 0.0;
+};
+// Multiplies the learning rate by `factor` when `monitor` has not become better for `patience`
+// epochs; the history gets "learning_rate".
+class ReduceLROnPlateau : public Callback {
+ public:
+  explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
+  void on_train_begin() override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  std::vector<std::pair<std::string, double>> epoch_logs() override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
+
+ private:
+  void reduce(int64_t epoch);
+
+  ReduceLROnPlateauOptions options_;
+  Monitor monitor_;
+  double best_ = 0;
+  int64_t wait_ = 0, cooldown_ = 0;
+};
+
+// "epoch", or every so many batches.
+using Frequency = std::variant<std::string, int64_t>;
+
+struct ModelCheckpointOptions {
+  std::string monitor = "val_loss";
+  int verbose = 0;
+  bool save_best_only = false;
+  bool save_weights_only = false;
+  std::string mode = "auto";
+  Frequency save_freq = "epoch";
+  std::optional<double> initial_value_threshold = {};  // save_best_only: what has to be beaten
+};
+// Saves the model: model.save(), or save_weights(). The path may hold {epoch:02d} (from 1), {batch}
+// and the names of logs, {val_loss:.2f}; folders that are missing are made. A file is replaced
+// whole, and never by weights that are not finite.
+class ModelCheckpoint : public Callback {
+ public:
+  explicit ModelCheckpoint(std::string filepath, ModelCheckpointOptions options = {});
+  void on_train_begin() override;
+  void on_epoch_begin(int64_t epoch) override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_batch_end(int64_t batch, const Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
+
+  const std::string& last_path() const { return last_path_; }  // of the newest file; "": none
+  double best() const { return best_; }
+
+ private:
+  void save(int64_t batch, const Logs& logs);
+  std::string path_for(int64_t batch, const Logs& logs) const;
+
+  std::string filepath_;
+  ModelCheckpointOptions options_;
+  Monitor monitor_;
+  int64_t every_ = 0;  // batches; 0: every epoch
+  int64_t epoch_ = 0, batches_ = 0;
+  double best_ = 0;
+  std::string last_path_;
+};
+
+// Ends the training when a loss or gradient is not finite, in place of a NonFiniteError. The
+// weights are those before the step that failed. Costs nothing while all is well.
+class TerminateOnNaN : public Callback {
+ public:
+  bool on_non_finite(const NonFiniteError& error) override;
+};
+
+struct CSVLoggerOptions {
+  std::string separator = ",";
+  bool append = false;  // keep what the file holds; else it is replaced by the first epoch
+};
+// One line an epoch: "epoch", then the logs in alphabetical order. In the file when the epoch has
+// ended.
+class CSVLogger : public Callback {
+ public:
+  explicit CSVLogger(std::string filename, CSVLoggerOptions options = {});
+  void on_train_begin() override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
+
+ private:
+  void begin_file(const Logs& logs);
+
+  std::string filename_;
+  CSVLoggerOptions options_;
+  std::vector<std::string> columns_;  // of the open file
+  int64_t bytes_ = 0;                 // written by the training so far
+  std::optional<int64_t> keep_;       // a restored training goes on behind so many bytes
+  bool begun_ = false;
+};
+
+// What fit shows with verbose = 1 or 2, and adds by itself: a bar on a terminal, a line an epoch
+// elsewhere. Reads the device a few times a second at most. Put one into the list to choose its
+// place among the callbacks.
+class ProgbarLogger : public Callback {
+ public:
+  ProgbarLogger();
+  ~ProgbarLogger() override;
+  ProgbarLogger(ProgbarLogger&&) noexcept;
+  ProgbarLogger& operator=(ProgbarLogger&&) noexcept;
+  void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
+  void on_epoch_begin(int64_t epoch) override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_batch_end(int64_t batch, const Logs& logs) override;
+  void on_test_begin() override;
+  void on_test_end(const Logs& logs) override;
+  void on_test_batch_end(int64_t batch, const Logs& logs) override;
+  void on_predict_begin() override;
+  void on_predict_end() override;
+  void on_predict_batch_end(int64_t batch) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct TensorBoardOptions {
+  std::string log_dir = "logs";
+  int64_t histogram_freq = 0;  // epochs between histograms of the weights; 0: none
+  bool write_steps_per_second = false;
+  Frequency update_freq = "epoch";  // or "batch", or every so many batches: loss and metrics
+  Attrs hparams = {};               // numbers, strings and bools for the HParams page
+};
+// Event files that TensorBoard reads: log_dir/train and log_dir/validation. Written by a thread of
+// its own behind a bounded queue, so that a step does not wait for the disk.
+class TensorBoard : public Callback {
+ public:
+  explicit TensorBoard(TensorBoardOptions options = {});
+  ~TensorBoard() override;
+  TensorBoard(TensorBoard&&) noexcept;
+  TensorBoard& operator=(TensorBoard&&) noexcept;
+  void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
+  void on_epoch_begin(int64_t epoch) override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_batch_end(int64_t batch, const Logs& logs) override;
+  void on_test_end(const Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace stoker

@@ -108,7 +108,7 @@ struct FitArgs {
   std::optional<int64_t> steps_per_epoch = {};        // batches go on where the last epoch ended
   std::optional<int64_t> validation_steps = {};
   int64_t initial_epoch = 0;
-  int verbose = 1;  // 0: silent; 1: a line an epoch to Context::out
+  int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: a line an epoch
   std::vector<CallbackRef> callbacks = {};
   Tune tune = Tune::off;
   // A folder that gets status.json, about once a second, for `stoker monitor`, and doctor.json at
@@ -120,13 +120,14 @@ struct EvaluateArgs {
   std::optional<int64_t> batch_size = {};  // 32
   TensorList sample_weight = {};
   std::optional<int64_t> steps = {};
-  int verbose = 0;  // 1: a line to Context::out
+  int verbose = 0;  // 1: a bar and a line to Context::out; 2: the line
   std::vector<CallbackRef> callbacks = {};
 };
 
 struct PredictArgs {
   std::optional<int64_t> batch_size = {};  // 32
   std::optional<int64_t> steps = {};
+  int verbose = 0;
   std::vector<CallbackRef> callbacks = {};
 };
 

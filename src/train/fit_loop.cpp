@@ -1,7 +1,3 @@
-#include <ostream>
-
-#include <fmt/format.h>
-
 #include "base/clock.h"
 #include "train/loops.h"
 #include "train/step_observer.h"
@@ -27,20 +23,6 @@ class Busy {
   Trainer& trainer_;
 };
 
-std::string with_thousands(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = int64_t(digits.size()) - 3; at > 0; at -= 3) digits.insert(size_t(at), ",");
-  return digits;
-}
-
-// "Epoch 1/5  1875 steps  3.2 s  18,700 samples/s  loss 0.1432  accuracy 0.9561"
-std::string epoch_line(const FitArgs& args, int64_t epoch, int64_t steps, int64_t samples,
-                       double seconds, const Logs& logs) {
-  auto rate = int64_t(seconds > 0 ? double(samples) / seconds : 0);
-  return fmt::format("Epoch {}/{}  {} steps  {:.1f} s  {} samples/s  {}\n", epoch + 1, args.epochs,
-                     steps, seconds, with_thousands(rate), to_string(logs));
-}
-
 Logs joined(const Logs& first, const Logs& second) {
   std::vector<std::pair<std::string, double>> all;
   for (const Logs* logs : {&first, &second})
@@ -64,7 +46,10 @@ class FitLoop {
         training_(training),
         validation_(validation),
         args_(args),
-        callbacks_(args.callbacks, model) {}
+        callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model) {}
+  ~FitLoop() { trainer_.observer = nullptr; }
+  FitLoop(const FitLoop&) = delete;
+  FitLoop& operator=(const FitLoop&) = delete;
 
   History run() {
     Busy busy(trainer_);
@@ -87,6 +72,7 @@ class FitLoop {
                                            .args = args_,
                                            .training = training_,
                                            .callbacks = callbacks_});
+    trainer_.observer = observer_.get();
     callbacks_(&Callback::on_train_begin);
     Logs logs;
     for (int64_t epoch = args_.initial_epoch; epoch < args_.epochs && !trainer_.stop; ++epoch)
@@ -102,29 +88,34 @@ class FitLoop {
     compiled_.training->reset();
     training_.begin_epoch(epoch);
     EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
-    int64_t steps = run_batches(epoch);
+    run_batches(epoch);
     times.last_step = steady_clock().now();
     Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
     times.read = times.validated = steady_clock().now();
-    double seconds = double(times.read - times.begin) * 1e-9;
     if (validation_ != nullptr) {
       validation_->begin_epoch(0);
       run_evaluation(model_, *validation_, callbacks_, "fit: validation");
       logs = joined(logs, compiled_.evaluation->with_prefix("val_"));
       times.validated = steady_clock().now();
     }
+    logs = callbacks_.extended(logs);
     trainer_.history.append(epoch, logs);
-    if (args_.verbose > 0 && trainer_.context->out != nullptr)
-      *trainer_.context->out << epoch_line(args_, epoch, steps, compiled_.training->samples(),
-                                           seconds, logs)
-                             << std::flush;
     callbacks_(&Callback::on_epoch_end, epoch, logs);
     times.end = steady_clock().now();
     if (observer_) observer_->epoch_ended(times);
     return logs;
   }
 
-  int64_t run_batches(int64_t epoch) {
+  void run_batches(int64_t epoch) {
+    try {
+      run_all_batches(epoch);
+    } catch (const NonFiniteError& error) {
+      if (!callbacks_.accept(error)) throw;
+      trainer_.stop = true;
+    }
+  }
+
+  void run_all_batches(int64_t epoch) {
     StepPlace place{.action = "fit", .epoch = epoch, .step = 0};
     StepTimes times{.epoch = epoch, .asked = steady_clock().now()};
     while (!trainer_.stop) {
@@ -144,7 +135,6 @@ class FitLoop {
       times.asked = times.end;
     }
     finish_training_steps(model_, place);
-    return place.step;
   }
 
   // Arrays bring their weights as a column; other batches get those of their classes here.

@@ -16,8 +16,8 @@ namespace stoker {
 // The callbacks of one call: they know the model for as long as it lasts.
 class CallbackCalls {
  public:
-  CallbackCalls(const std::vector<CallbackRef>& list, const Model& model)
-      : list_(list), model_(model), nanoseconds_(list.size()) {
+  CallbackCalls(std::vector<CallbackRef> list, const Model& model)
+      : list_(std::move(list)), model_(model), nanoseconds_(list_.size()) {
     for (const CallbackRef& callback : list_) callback->set_model(&model_);
   }
   void set_params(const FitParams& params) const {
@@ -39,16 +39,24 @@ class CallbackCalls {
       before = now;
     }
   }
+  // The logs with what callbacks add to an epoch's; a name that is there already stays.
+  Logs extended(const Logs& logs) const;
+  // Whether one of them wants the training to end quietly.
+  bool accept(const NonFiniteError& error) const;
 
   const std::vector<CallbackRef>& list() const { return list_; }
   // How long each has been called so far.
   std::span<const int64_t> nanoseconds() const { return nanoseconds_; }
 
  private:
-  const std::vector<CallbackRef>& list_;
+  std::vector<CallbackRef> list_;
   Model model_;
   mutable std::vector<int64_t> nanoseconds_;
 };
+
+// The list with a ProgbarLogger before all others, unless it has one or nothing is to be shown.
+std::vector<CallbackRef> with_progress(const std::vector<CallbackRef>& list, int verbose,
+                                       const Context& context);
 
 // What the data of a fit or an evaluation becomes: columns x…, y… [, weights…] of equal length,
 // checked.

@@ -1,6 +1,4 @@
 // Model: compile, fit, evaluate, predict and single steps.
-#include <ostream>
-
 #include <fmt/format.h>
 #include <stoker/model.h>
 #include <stoker/version.h>
@@ -74,9 +72,24 @@ Tensor only(std::vector<Tensor> outputs, const ModelBase& model) {
   return std::move(outputs[0]);
 }
 
-void say_results(const Trainer& trainer, int verbose, const Logs& logs) {
-  if (verbose > 0 && trainer.context->out != nullptr)
-    *trainer.context->out << to_string(logs) << std::endl;
+// Loss and metrics of all that the feed gives.
+Logs evaluated(const Model& model, Feed& feed, const EvaluateArgs& args) {
+  ModelBase& base = ModelAccess::base(model);
+  CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *base.trainer->context),
+                          model);
+  callbacks.set_params(
+      {.validation_steps = feed.steps(), .batch_size = feed.batch_size(), .verbose = args.verbose});
+  run_evaluation(base, feed, callbacks, "evaluate");
+  return Logs(base.trainer->compiled->evaluation).snapshot();
+}
+
+std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs& args) {
+  ModelBase& base = ModelAccess::base(model);
+  CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *trainer_of(base).context),
+                          model);
+  callbacks.set_params(
+      {.steps = feed.steps(), .batch_size = feed.batch_size(), .verbose = args.verbose});
+  return run_predict(base, feed, callbacks);
 }
 
 }  // namespace
@@ -147,10 +160,7 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
       make_columns(model, StepKind::test, x, y, args.sample_weight, {}, "evaluate");
   check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
   Feed feed(std::move(columns), batch_size, {.action = "evaluate", .steps = args.steps});
-  run_evaluation(model, feed, CallbackCalls(args.callbacks, *this), "evaluate");
-  Logs logs = Logs(model.trainer->compiled->evaluation).snapshot();
-  say_results(*model.trainer, args.verbose, logs);
-  return logs;
+  return evaluated(*this, feed, args);
 }
 
 Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
@@ -158,10 +168,7 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   compiled_of(model, "evaluate");
   wake_engine(model);
   Feed feed(batches, {.action = "evaluate", .steps = args.steps});
-  run_evaluation(model, feed, CallbackCalls(args.callbacks, *this), "evaluate");
-  Logs logs = Logs(model.trainer->compiled->evaluation).snapshot();
-  say_results(*model.trainer, args.verbose, logs);
-  return logs;
+  return evaluated(*this, feed, args);
 }
 
 std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& args) const {
@@ -169,13 +176,13 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
   std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, {}, "predict");
   Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
             {.action = "predict", .steps = args.steps});
-  return run_predict(model, feed, CallbackCalls(args.callbacks, *this));
+  return predicted(*this, feed, args);
 }
 
 std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
   wake_engine(impl());
   Feed feed(batches, {.action = "predict", .steps = args.steps});
-  return run_predict(impl(), feed, CallbackCalls(args.callbacks, *this));
+  return predicted(*this, feed, args);
 }
 
 Tensor Model::predict(const TensorList& x, const PredictArgs& args) const {

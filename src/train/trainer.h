@@ -17,6 +17,7 @@ namespace stoker {
 
 class ModelBase;
 struct Diagnosis;
+class StepObserver;
 
 // What compile() settled.
 struct Compiled {
@@ -43,6 +44,7 @@ struct Trainer {
   bool busy = false;                           // inside fit
   int64_t batch_size = 0;                      // of the last fit
   std::shared_ptr<const Diagnosis> diagnosis;  // of the last fit, by who observed it
+  StepObserver* observer = nullptr;            // of the running fit
 };
 
 // The model's trainer, made if need be.

@@ -1,0 +1,31 @@
+// What callbacks share: where they speak, and reading back what they remembered.
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+#include <stoker/callbacks.h>
+
+#include "train/trainer.h"
+
+namespace stoker {
+
+// Of the model that calls.
+Trainer& trainer_of(const Callback& callback);
+
+// A line to Context::out, if there is one; a progress bar makes room.
+void say(const Callback& callback, const std::string& line);
+
+template <class T>
+T remembered(const CallbackState& state, const char* callback, const char* name) {
+  const Attr* value = state.values.find(name);
+  if (value == nullptr || !std::holds_alternative<T>(*value))
+    throw ValueError(
+        fmt::format("{}: the saved state has no \"{}\", or one of another type", callback, name));
+  return std::get<T>(*value);
+}
+
+// A number above 0 from "epoch" (0) or a count; ValueError for anything else.
+int64_t batches_of(const Frequency& frequency, const char* callback, const char* option);
+
+}  // namespace stoker

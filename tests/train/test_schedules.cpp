@@ -1,0 +1,151 @@
+#include <filesystem>
+
+#include "support/temp_dir.h"
+#include "train/helpers.h"
+
+namespace stoker {
+namespace {
+
+using test::error_of;
+using test::OnDevice;
+using test::says;
+
+LearningRateSchedule halves() {
+  return ExponentialDecay(
+      {.initial_learning_rate = 0.5, .decay_steps = 1, .decay_rate = 0.5, .staircase = true});
+}
+
+using ScheduledSteps = test::DeviceTest;
+
+TEST_P(ScheduledSteps, TakeTheRateOfTheirIterationWithoutANewProgram) {
+  Variable p("p", Tensor(0.0F));
+  SGD optimizer({.learning_rate = halves()});
+  auto step =
+      function([&](Value g) { optimizer.apply(gradients(p * g, std::vector<Variable>{p}), {p}); });
+  EXPECT_EQ(optimizer.learning_rate(), 0.5);
+  for (double after : {-0.5, -0.75, -0.875}) {
+    step(Tensor(1.0F));
+    EXPECT_NEAR(p.read().item(), after, 1e-6);
+  }
+  EXPECT_EQ(step.traces(), 1U);
+  EXPECT_NEAR(optimizer.learning_rate(), 0.0625, 1e-7);  // of the next step
+  optimizer.set_iterations(0);
+  EXPECT_EQ(optimizer.learning_rate(), 0.5);
+}
+
+TEST_P(ScheduledSteps, CountUpdatesNotBatches) {
+  Variable p("p", Tensor(0.0F));
+  SGD optimizer({.learning_rate = halves(), .gradient_accumulation_steps = 2});
+  auto step =
+      function([&](Value g) { optimizer.apply(gradients(p * g, std::vector<Variable>{p}), {p}); });
+  for (int i = 0; i < 4; ++i) step(Tensor(1.0F));
+  EXPECT_NEAR(p.read().item(), -0.75, 1e-6);
+}
+
+TEST_P(ScheduledSteps, GoOnFromAFile) {
+  test::TempDir dir;
+  test::Data data = test::line(32, 1);
+  auto schedule =
+      WarmUp({.schedule = CosineDecay({.initial_learning_rate = 0.1, .decay_steps = 20}),
+              .warmup_steps = 5});
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = Adam({.learning_rate = schedule}), .loss = "mse"});
+  model.fit(data.x, data.y, {.epochs = 1, .batch_size = 4});
+  model.save(dir / "m.stoker");
+  Model loaded = load_model(dir / "m.stoker");
+  EXPECT_EQ(loaded.optimizer().config(), model.optimizer().config());
+  EXPECT_EQ(loaded.optimizer().learning_rate(), model.optimizer().learning_rate());
+  for (const Model& each : {Model(model), loaded})
+    each.fit(data.x, data.y, {.epochs = 2, .batch_size = 4, .initial_epoch = 1});
+  EXPECT_EQ(loaded.get_weights(), model.get_weights());
+}
+
+INSTANTIATE_ON_DEVICES(ScheduledSteps);
+
+TEST(Schedule, WarmsUpInFrontOfAnother) {
+  auto warm = WarmUp({.schedule = halves(), .warmup_steps = 4, .initial_learning_rate = 0.1});
+  EXPECT_NEAR(warm.at(0), 0.1, 1e-7);
+  EXPECT_NEAR(warm.at(2), 0.3, 1e-7);
+  EXPECT_NEAR(warm.at(4), 0.5, 1e-7);
+  EXPECT_NEAR(warm.at(6), 0.125, 1e-7);
+  auto to_a_number = WarmUp({.schedule = 0.5, .warmup_steps = 2});
+  EXPECT_EQ(to_a_number.at(1), 0.25);
+  EXPECT_EQ(to_a_number.at(1000), 0.5);
+}
+
+TEST(Schedule, RestartsAtTheVeryStep) {
+  auto rate = CosineDecayRestarts({.initial_learning_rate = 1, .first_decay_steps = 1000});
+  for (int64_t begin : {0, 1000, 3000, 7000, 15000, 31000, 63000}) EXPECT_EQ(rate.at(begin), 1.0);
+}
+
+TEST(Schedule, IsMadeAgainFromItsConfiguration) {
+  auto warm =
+      WarmUp({.schedule = WarmUp({.schedule = halves(), .warmup_steps = 3}), .warmup_steps = 4});
+  LearningRateSchedule same = LearningRateSchedule::from_config(warm.kind(), warm.config());
+  EXPECT_EQ(same.config(), warm.config());
+  EXPECT_EQ(same.at(9), warm.at(9));
+  SGD first({.learning_rate = warm, .momentum = 0.5});
+  Optimizer second = Optimizer::from_config("SGD", first.config());
+  EXPECT_EQ(second.config(), first.config());
+  EXPECT_EQ(second.learning_rate(), first.learning_rate());
+}
+
+TEST(Schedule, MayBeAFunctionWhichIsNotSaved) {
+  OnDevice device;
+  test::TempDir dir;
+  LearningRateSchedule mine("mine", [](const Value& step) { return 0.5 / (step + 1.0); });
+  EXPECT_EQ(mine.at(3), 0.125);
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = SGD({.learning_rate = mine}), .loss = "mse"});
+  EXPECT_TRUE(says(error_of<ValueError>([&] { model.save(dir / "m.stoker"); }),
+                   {"mine", "C++ function", "include_optimizer"}));
+  EXPECT_FALSE(std::filesystem::exists(dir / "m.stoker"));
+  LearningRateSchedule wide("wide", [](const Value&) { return Tensor::zeros({2}); });
+  EXPECT_TRUE(says(error_of<ShapeError>([&] { wide.at(0); }), {"wide", "scalar"}));
+}
+
+TEST(Schedule, CannotBeOverruledByHand) {
+  OnDevice device;
+  Adam optimizer({.learning_rate = halves()});
+  EXPECT_TRUE(says(error_of<Error>([&] { optimizer.set_learning_rate(0.1); }),
+                   {"ExponentialDecay", "0.1"}));
+  test::Data data = test::line(4, 1);
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = optimizer, .loss = "mse"});
+  LearningRateScheduler scheduler([](int64_t) { return 0.1; });
+  EXPECT_THROW(model.fit(data.x, data.y, {.callbacks = {scheduler}}), Error);
+}
+
+TEST(Schedule, RefusesWhatItCannotDo) {
+  EXPECT_TRUE(says(error_of<ValueError>([] { CosineDecay({.initial_learning_rate = 0.1}); }),
+                   {"CosineDecay", "decay_steps is 0", "at least 1"}));
+  EXPECT_TRUE(says(error_of<ValueError>([] {
+                     PiecewiseConstantDecay({.boundaries = {1, 2}, .values = {0.1, 0.2}});
+                   }),
+                   {"2 values for 2 boundaries"}));
+  EXPECT_TRUE(says(error_of<ValueError>([] {
+                     PiecewiseConstantDecay({.boundaries = {2, 2}, .values = {1, 2, 3}});
+                   }),
+                   {"ascend"}));
+  EXPECT_TRUE(says(error_of<ValueError>([] {
+                     CyclicalLearningRate({.maximal_learning_rate = 1, .mode = "square"});
+                   }),
+                   {"square", "triangular2"}));
+  EXPECT_TRUE(
+      says(error_of<ValueError>([] { OneCycle({.max_learning_rate = 1, .total_steps = 0}); }),
+           {"total_steps"}));
+  EXPECT_TRUE(
+      says(error_of<ValueError>([] { LearningRateSchedule::from_config("CosineDecoy", {}); }),
+           {"CosineDecoy", "CosineDecay", "WarmUp"}));
+  EXPECT_TRUE(says(error_of<ValueError>([] {
+                     LearningRateSchedule::from_config("CosineDecay", {{"gamma", 1.0}});
+                   }),
+                   {"unknown option \"gamma\""}));
+  EXPECT_TRUE(says(error_of<ValueError>([] {
+                     Optimizer::from_config("SGD", {{"learning_rate", std::string("none")}});
+                   }),
+                   {"none"}));
+}
+
+}  // namespace
+}  // namespace stoker
