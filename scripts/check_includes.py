@@ -35,7 +35,7 @@ PUBLIC = {
     "graph": "attrs ops value variable",
     "engine": "devices",
     "nn": "initializers layer layers losses metrics regularizers",
-    "train": "auto_batch callbacks flops function history idx model optimizers run_plan schedules",
+    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules",
     "jobs": "applications",
     "all": "stoker",
 }

@@ -4,6 +4,7 @@
 #include <stoker/applications.h>
 #include <stoker/attrs.h>
 #include <stoker/auto_batch.h>
+#include <stoker/backup.h>
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
 #include <stoker/context.h>

@@ -28,9 +28,13 @@ SafetensorsFile read_safetensors(const std::string& path, FileSystem& files = lo
 // The same from memory; `name` stands where the path would in error messages.
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::string& name);
 
-// Atomic: the old file or all of the new one. The same tensors and metadata give the same bytes.
+// The bytes of a file in pieces, for those who write it themselves: all before the tensors goes to
+// `head`, the rest stays where it is. The same tensors and metadata give the same bytes.
 // ValueError for a name that is taken, reserved or not UTF-8, and for tensors the format cannot
 // hold (bytes).
+std::vector<std::span<const std::byte>> safetensors_pieces(const SafetensorsFile& file,
+                                                           std::string& head);
+// Atomic: the old file or all of the new one. ValueError as above.
 void write_safetensors(const std::string& path, const SafetensorsFile& file,
                        FileSystem& files = local_files());
 

@@ -50,6 +50,12 @@ const Batch* ArrayBatches::next() {
   return &view_;
 }
 
+bool ArrayBatches::skip(int64_t batches) {
+  int64_t left = (rows_ - position_ + batch_size_ - 1) / batch_size_;
+  position_ = batches > left ? rows_ : std::min(rows_, position_ + batches * batch_size_);
+  return batches <= left;
+}
+
 ArrayBatches::Buffers ArrayBatches::make_buffers(int64_t rows) const {
   std::vector<Tensor> tensors;
   Buffers buffers;

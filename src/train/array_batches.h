@@ -24,6 +24,7 @@ class ArrayBatches : public BatchStream {
   // The permutation is a function of seed and epoch.
   void begin_shuffled(uint64_t seed, uint64_t epoch);
   const Batch* next() override;
+  bool skip(int64_t batches);  // false, and at the end, when there are fewer
 
  private:
   struct Buffers {

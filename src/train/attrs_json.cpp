@@ -28,6 +28,7 @@ Json attr_to_json(const std::string& name, const Attr& attr) {
         } else if constexpr (std::is_same_v<T, double>) {
           return number_to_json(value);
         } else if constexpr (std::is_same_v<T, Doubles>) {
+          if (value.empty()) return {{"doubles", Json::array()}};  // [] would be read as integers
           Json list = Json::array();
           for (double each : value) list.push_back(number_to_json(each));
           return list;
@@ -63,6 +64,7 @@ Attr attr_from_json(const std::string& name, const Json& json) {
   if (json.is_string()) return json.get<std::string>();
   if (is_int64(json)) return json.get<int64_t>();
   if (json.is_number() || is_special(json)) return number_from_json(name, json);
+  if (json == Json{{"doubles", Json::array()}}) return Doubles();
   if (!json.is_array())
     throw ValueError(fmt::format("\"{}\" is no value that an option can have", name));
   if (std::ranges::all_of(json, is_int64)) return json.get<Ints>();

@@ -1,6 +1,6 @@
 // Attributes and configurations as JSON text, and back. A number with a fraction or exponent is a
 // double, one without is an integer; numbers that JSON does not have are {"double": "inf"}, "-inf"
-// or "nan".
+// or "nan". An empty list of doubles is {"doubles": []}.
 #pragma once
 
 #include <string>

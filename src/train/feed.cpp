@@ -30,13 +30,14 @@ void Feed::begin_epoch(int64_t epoch) {
   if (peeked_ != nullptr) return;
   epoch_ = epoch;
   step_ = 0;
+  ended_ = false;
   if (options_.restart || !options_.steps) walking_ = false;
 }
 
 void Feed::begin_walk() {
   // With whole walks the epoch's number shuffles, so that a training that starts later sees the
   // same order.
-  int64_t number = options_.restart ? epoch_ : walks_;
+  int64_t number = walk_number();
   if (arrays_ && options_.shuffle)
     arrays_->begin_shuffled(options_.seed, uint64_t(number));
   else if (arrays_)
@@ -60,18 +61,65 @@ const Batch* Feed::peek() {
 
 const Batch* Feed::next() {
   if (peeked_ != nullptr) return std::exchange(peeked_, nullptr);
-  if (options_.steps && step_ == *options_.steps) return nullptr;
+  ended_ = ended_ || (options_.steps && step_ == *options_.steps);
+  if (ended_) return nullptr;
   if (!walking_) begin_walk();
   const Batch* batch = arrays_ ? arrays_->next() : walk_->next();
   if (batch == nullptr) {
     if (walk_batches_ == 0)
       throw ValueError(fmt::format("{}: the data is empty: there is no batch", options_.action));
     walking_ = false;
-    return options_.steps ? next() : nullptr;
+    ended_ = !options_.steps;
+    return next();
   }
   ++walk_batches_;
   ++step_;
   return batch;
+}
+
+FeedState Feed::state() const {
+  return {.epoch = epoch_,
+          .step = step_,
+          .walks = walks_,
+          .walk_batches = walk_batches_,
+          .walking = walking_,
+          .ended = ended_,
+          .stream = walk_ ? walk_->state() : std::string()};
+}
+
+void Feed::restore(const FeedState& state) {
+  // A generator cannot begin again: what was looked at ahead has been used.
+  bool keeps_walk = !arrays_ && !batches_.repeatable() && walk_ != nullptr;
+  int64_t passed = keeps_walk ? walk_batches_ : 0;
+  peeked_ = nullptr;
+  epoch_ = state.epoch;
+  step_ = state.step;
+  walks_ = state.walks;
+  if (!arrays_ && !state.stream.empty()) {
+    walk_ = batches_.begin_walk({.more_follow = options_.more_follow, .state = state.stream});
+  } else if (state.walking) {
+    if (!keeps_walk) {
+      walk_ = nullptr;
+      --walks_;  // begin_walk counts
+      begin_walk();
+    }
+    pass_over(state.walk_batches - passed);
+  }
+  walking_ = state.walking;
+  ended_ = state.ended;
+  walk_batches_ = state.walk_batches;
+}
+
+void Feed::pass_over(int64_t batches) {
+  bool there = true;
+  if (arrays_)
+    there = arrays_->skip(batches);
+  else
+    for (int64_t passed = 0; passed < batches && there; ++passed) there = walk_->next() != nullptr;
+  if (!there)
+    throw ValueError(
+        fmt::format("{}: the data has fewer batches than were used when the checkpoint was taken",
+                    options_.action));
 }
 
 }  // namespace stoker

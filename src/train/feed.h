@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "train/array_batches.h"
 
@@ -15,6 +16,15 @@ struct FeedOptions {
   bool more_follow = false;  // epochs follow each other: their batches may be made ahead
   bool shuffle = false;
   uint64_t seed = 0;
+};
+
+// Where a feed stands, behind the batch that next() returned last. Data only.
+struct FeedState {
+  int64_t epoch = 0, step = 0;          // batches of this epoch that are used
+  int64_t walks = 0, walk_batches = 0;  // walks begun, and batches of the last one that are used
+  bool walking = false;                 // that one has not ended
+  bool ended = false;                   // the epoch has
+  std::string stream = {};              // BatchStream::state(), of sources that give one
 };
 
 class Feed {
@@ -36,14 +46,25 @@ class Feed {
   // The batch that next() will return first; for looking at its shapes before anything runs.
   const Batch* peek();
 
+  FeedState state() const;
+  // Goes on behind the batch that was used last when `state` was taken from a feed of the same
+  // data. Arrays and datasets go there at once. A plain range is walked from its beginning and a
+  // generator from where it is, over the batches that were used; ValueError when they end too
+  // early, or when a dataset is not the one that the state is from.
+  void restore(const FeedState& state);
+  // Of the run that goes on.
+  void set_seed(uint64_t seed) { options_.seed = seed; }
+
  private:
   void begin_walk();
+  void pass_over(int64_t batches);
+  int64_t walk_number() const { return options_.restart ? epoch_ : walks_; }
 
   FeedOptions options_;
   std::unique_ptr<ArrayBatches> arrays_;
   Batches batches_;
   std::unique_ptr<BatchStream> walk_;  // of batches_
-  bool walking_ = false;
+  bool walking_ = false, ended_ = false;
   const Batch* peeked_ = nullptr;
   int64_t walks_ = 0, epoch_ = 0, step_ = 0, walk_batches_ = 0;
 };

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "train/checkpointer.h"
 #include "train/loops.h"
 #include "train/step_observer.h"
 #include "train/steps.h"
@@ -46,7 +47,8 @@ class FitLoop {
         training_(training),
         validation_(validation),
         args_(args),
-        callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model) {}
+        callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model),
+        checkpoints_(Checkpointer::of(model, training, args)) {}
   ~FitLoop() { trainer_.observer = nullptr; }
   FitLoop(const FitLoop&) = delete;
   FitLoop& operator=(const FitLoop&) = delete;
@@ -73,12 +75,14 @@ class FitLoop {
                                            .training = training_,
                                            .callbacks = callbacks_});
     trainer_.observer = observer_.get();
+    if (checkpoints_) checkpoints_->find();
     callbacks_(&Callback::on_train_begin);
     Logs logs;
-    for (int64_t epoch = args_.initial_epoch; epoch < args_.epochs && !trainer_.stop; ++epoch)
-      logs = run_epoch(epoch);
+    int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
+    for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
     callbacks_(&Callback::on_train_end, logs);
+    if (checkpoints_) checkpoints_->finish();
     return trainer_.history;
   }
 
@@ -88,13 +92,15 @@ class FitLoop {
     compiled_.training->reset();
     training_.begin_epoch(epoch);
     EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
-    run_batches(epoch);
+    int64_t steps = run_batches(epoch);
     times.last_step = steady_clock().now();
     Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
     times.read = times.validated = steady_clock().now();
     if (validation_ != nullptr) {
       validation_->begin_epoch(0);
-      run_evaluation(model_, *validation_, callbacks_, "fit: validation");
+      run_evaluation(model_, *validation_, callbacks_, "fit: validation", [&] {
+        if (checkpoints_) checkpoints_->validation_step_ended(epoch, steps);
+      });
       logs = joined(logs, compiled_.evaluation->with_prefix("val_"));
       times.validated = steady_clock().now();
     }
@@ -103,21 +109,25 @@ class FitLoop {
     callbacks_(&Callback::on_epoch_end, epoch, logs);
     times.end = steady_clock().now();
     if (observer_) observer_->epoch_ended(times);
+    if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
     return logs;
   }
 
-  void run_batches(int64_t epoch) {
+  // How many of the epoch's batches are done.
+  int64_t run_batches(int64_t epoch) {
+    StepPlace place{
+        .action = "fit", .epoch = epoch, .step = checkpoints_ ? checkpoints_->begin_epoch() : 0};
     try {
-      run_all_batches(epoch);
+      run_batches_from(place);
     } catch (const NonFiniteError& error) {
       if (!callbacks_.accept(error)) throw;
       trainer_.stop = true;
     }
+    return place.step;
   }
 
-  void run_all_batches(int64_t epoch) {
-    StepPlace place{.action = "fit", .epoch = epoch, .step = 0};
-    StepTimes times{.epoch = epoch, .asked = steady_clock().now()};
+  void run_batches_from(StepPlace& place) {
+    StepTimes times{.epoch = place.epoch, .asked = steady_clock().now()};
     while (!trainer_.stop) {
       const Batch* batch = training_.next();
       if (batch == nullptr) break;
@@ -132,6 +142,7 @@ class FitLoop {
       times.step = place.step++;
       times.samples = inputs[0].shape()[0];
       if (observer_) observer_->step_ended(times);
+      if (checkpoints_) checkpoints_->step_ended(place.epoch, place.step);
       times.asked = times.end;
     }
     finish_training_steps(model_, place);
@@ -158,6 +169,7 @@ class FitLoop {
   Feed* validation_;
   const FitArgs& args_;
   CallbackCalls callbacks_;
+  std::unique_ptr<Checkpointer> checkpoints_;  // null: none were asked for
   std::unique_ptr<StepObserver> observer_;
   Logs live_;
   std::optional<ClassWeights> class_weights_;
@@ -170,7 +182,7 @@ History run_fit(const Model& model, Feed& training, Feed* validation, const FitA
 }
 
 void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
-                    const char* action) {
+                    const char* action, const std::function<void()>& step_ended) {
   Compiled& compiled = compiled_of(model, action);
   compiled.evaluation->reset();
   Logs live(compiled.evaluation);
@@ -182,6 +194,7 @@ void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks
     run_test_step(model, batch->tensors(), place);
     callbacks(&Callback::on_test_batch_end, place.step, live);
     ++place.step;
+    if (step_ended) step_ended();
   }
   callbacks(&Callback::on_test_end, live);
 }

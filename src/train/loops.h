@@ -1,6 +1,7 @@
 // The loops over batches behind fit, evaluate and predict.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -75,7 +76,7 @@ int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fal
 History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args);
 // Leaves the result in the model's evaluation sums.
 void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
-                    const char* action);
+                    const char* action, const std::function<void()>& step_ended = {});
 std::vector<Tensor> run_predict(ModelBase& model, Feed& feed, const CallbackCalls& callbacks);
 
 }  // namespace stoker

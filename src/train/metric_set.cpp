@@ -72,6 +72,22 @@ void MetricSet::count(int64_t samples) {
   ++version_;
 }
 
+std::vector<std::pair<std::string, Variable>> MetricSet::variables() const {
+  std::vector<std::pair<std::string, Variable>> all;
+  for (size_t i = 0; i < loss_sums_.size(); ++i) all.emplace_back(names_[i], loss_sums_[i]);
+  for (size_t i = 0; i < metrics_.size(); ++i) {
+    const std::vector<Variable>& sums = metrics_[i].metric.state();
+    for (size_t number = 0; number < sums.size(); ++number)
+      all.emplace_back(fmt::format("{}/{}", names_[loss_sums_.size() + i], number), sums[number]);
+  }
+  return all;
+}
+
+void MetricSet::restore(int64_t samples) {
+  samples_ = samples;
+  ++version_;
+}
+
 double MetricSet::read(size_t index) const {
   if (value_versions_[index] == version_) return values_[index];
   ++reads_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <stoker/history.h>
@@ -25,6 +26,9 @@ class MetricSet : public LogSource {
   // After a step of this many samples: what was read before is stale.
   void count(int64_t samples);
   int64_t samples() const { return samples_; }
+  // The sums by name, for checkpoints; what was written to them counts with restore().
+  std::vector<std::pair<std::string, Variable>> variables() const;
+  void restore(int64_t samples);
   // How often a value was read from the device.
   int64_t reads() const { return reads_; }
 

@@ -1,9 +1,7 @@
 // save, load_model, save_weights, load_weights: docs/formats/stoker-model.md.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <new>
-#include <set>
 
 #include <fmt/format.h>
 #include <stoker/model.h>
@@ -12,6 +10,7 @@
 #include "train/architecture.h"
 #include "train/compile.h"
 #include "train/training_json.h"
+#include "train/training_state.h"
 #include "train/weight_paths.h"
 
 namespace stoker {
@@ -21,35 +20,6 @@ namespace {
 constexpr const char* kModelFormat = "stoker-model";
 constexpr const char* kWeightsFormat = "stoker-weights";
 constexpr const char* kVersion1 = "1";
-
-constexpr std::array kLossScaleNames = {"optimizer/loss_scale", "optimizer/good_steps",
-                                        "optimizer/skipped_steps"};
-
-NamedVariables with_prefix(const std::string& prefix, NamedVariables named) {
-  for (auto& [name, variable] : named) name = prefix + name;
-  return named;
-}
-
-// The optimiser's variables and the random state, named after the weights that they belong to.
-NamedVariables training_state(const Trainer& trainer, const NamedVariables& weights) {
-  const Optimizer& optimizer = trainer.compiled->args.optimizer;
-  std::vector<Variable> all = optimizer.variables();
-  NamedVariables named = {{"optimizer/learning_rate", all[0]}, {"optimizer/iterations", all[1]}};
-  if (optimizer.scales_loss())
-    for (size_t i = 0; i < kLossScaleNames.size(); ++i)
-      named.emplace_back(kLossScaleNames[i], all[2 + i]);
-  std::set<const void*> trainable;
-  for (const Variable& variable : trainer.compiled->trainable) trainable.insert(variable.id());
-  for (const auto& [path, weight] : weights) {
-    if (!trainable.contains(weight.id())) continue;
-    for (const Variable& slot : optimizer.slots(weight))
-      named.emplace_back(
-          fmt::format("optimizer/{}/{}", path, slot.name().substr(slot.name().rfind('/') + 1)),
-          slot);
-  }
-  named.emplace_back("random_state", trainer.random_state);
-  return named;
-}
 
 void put(SafetensorsFile& file, const NamedVariables& named) {
   for (const auto& [name, variable] : named) file.tensors.emplace_back(name, variable.read());
@@ -97,11 +67,6 @@ bool file_has(const SafetensorsFile& file, const std::string& name) {
   return std::ranges::any_of(file.tensors, [&](const auto& entry) { return entry.first == name; });
 }
 
-// A model that was saved in float32 has none, and may be loaded under "mixed_float16".
-bool is_loss_scale(const std::string& name) {
-  return std::ranges::find(kLossScaleNames, name) != kLossScaleNames.end();
-}
-
 Model read_model(const SafetensorsFile& file, const LoadArgs& args) {
   check_format(file, {kModelFormat});
   std::vector<Tensor> constants = read_constants(file);
@@ -117,6 +82,7 @@ Model read_model(const SafetensorsFile& file, const LoadArgs& args) {
     compile_model(*base, settings.args);
     settings.args.optimizer.set_accumulated_batches(settings.accumulated_batches);
     base->trainer->seed = settings.seed;
+    // A model that was saved in float32 has no loss scale, and may be loaded under "mixed_float16".
     for (auto& entry : training_state(*base->trainer, weights))
       if (file_has(file, entry.first) || !is_loss_scale(entry.first))
         wanted.push_back(std::move(entry));

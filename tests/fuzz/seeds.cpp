@@ -9,6 +9,7 @@
 
 #include <stoker/error.h>
 
+#include "formats/checkpoint_manifest.h"
 #include "formats/safetensors.h"
 #include "formats/shards.h"
 #include "formats/tf_example.h"
@@ -104,7 +105,15 @@ void add_shards(Seeds& seeds, const std::string& name, const std::string& spec,
   seeds.add("shard_manifest", name, manifest.substr(0, manifest.rfind(",\"crc32c\"")));
 }
 
+void add_checkpoint_manifest(Seeds& seeds) {
+  CheckpointManifest manifest{.epoch = 3, .step = 120, .monitored = 0.25};
+  manifest.files = {{"training.json", 812, 0x1234abcd}, {"weights.safetensors", 5'000'000'000, 1}};
+  std::string text = make_checkpoint_manifest(manifest);
+  seeds.add("checkpoint_manifest", "two", text.substr(0, text.rfind(",\"crc32c\"")));
+}
+
 void add_all(Seeds& seeds) {
+  add_checkpoint_manifest(seeds);
   add_idx(seeds);
   add_gzip(seeds);
   add_safetensors(seeds);

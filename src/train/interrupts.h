@@ -1,0 +1,22 @@
+// SIGINT and SIGTERM as a question: while one of these lives, the first of them is remembered
+// instead of ending the process; a second one ends it. Handlers are installed only where the
+// program has none, and the ones before come back with the last object of the kind. From any
+// thread.
+#pragma once
+
+namespace stoker {
+
+class Interrupts {
+ public:
+  explicit Interrupts(bool install);  // false: nothing is ever pending
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  int pending() const;  // the signal's number; 0: none has arrived
+
+ private:
+  bool installed_;
+};
+
+}  // namespace stoker
