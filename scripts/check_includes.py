@@ -32,11 +32,13 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 PUBLIC = {
     "base": "batch context dtype error file random shape tensor tensor_view version",
     "data": "dataset element image typed_function",
+    "formats": "safetensors",
     "graph": "attrs ops value variable",
     "engine": "devices",
     "nn": "initializers layer layers losses metrics regularizers",
-    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules",
+    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
+    "interop": "onnx",
     "all": "stoker",
 }
 ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}

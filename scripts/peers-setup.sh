@@ -67,7 +67,9 @@ if ! imports keras; then
   if has_gpu; then package tensorflow 'tensorflow[and-cuda]'; else package tensorflow-cpu; fi
 fi
 package tensorboard
+package onnx
 package onnxruntime
+package safetensors
 package grain
 if ! torch; then
   say "PyPI's torch does not run here: $(grep -E 'Error' "$log" | tail -n 1)"

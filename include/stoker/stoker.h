@@ -25,11 +25,13 @@
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
 #include <stoker/model.h>
+#include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
 #include <stoker/run_plan.h>
+#include <stoker/safetensors.h>
 #include <stoker/schedules.h>
 #include <stoker/shape.h>
 #include <stoker/tensor.h>
@@ -38,3 +40,4 @@
 #include <stoker/value.h>
 #include <stoker/variable.h>
 #include <stoker/version.h>
+#include <stoker/weights.h>

@@ -158,9 +158,13 @@ void WireWriter::floating(uint32_t field, double value) {
   fixed64(field, std::bit_cast<uint64_t>(value));
 }
 
-void WireWriter::bytes(uint32_t field, std::string_view value) {
+void WireWriter::bytes_header(uint32_t field, uint64_t size) {
   bare_varint(make_tag(field, WireType::bytes));
-  bare_varint(value.size());
+  bare_varint(size);
+}
+
+void WireWriter::bytes(uint32_t field, std::string_view value) {
+  bytes_header(field, value.size());
   message_.append(value);
 }
 

@@ -61,6 +61,7 @@ class WireWriter {
   void floating(uint32_t field, float value);
   void floating(uint32_t field, double value);
   void bytes(uint32_t field, std::string_view value);  // strings, messages and packed lists
+  void bytes_header(uint32_t field, uint64_t size);    // the same; `size` bytes follow elsewhere
 
   void bare_varint(uint64_t value);  // inside a packed list: without a field's tag
 

@@ -1,0 +1,12 @@
+// One model traced at two batch sizes: what differs between the graphs is what follows the batch.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace stoker {
+
+// ValueError that names layer and op unless both hold the same nodes, which may differ only in
+// shapes and in the attributes that state a shape.
+void check_twins(const Graph& graph, const Graph& other);
+
+}  // namespace stoker

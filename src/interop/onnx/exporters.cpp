@@ -1,0 +1,55 @@
+#include "interop/onnx/exporters.h"
+
+namespace stoker {
+
+const OnnxExporters& onnx_exporters() {
+  static const OnnxExporters table = [] {
+    OnnxExporters all;
+    add_elementwise_exporters(all);
+    add_shape_exporters(all);
+    add_reduction_exporters(all);
+    add_linear_exporters(all);
+    add_normalization_exporters(all);
+    add_lookup_exporters(all);
+    return all;
+  }();
+  return table;
+}
+
+const std::map<std::string_view, std::string>& onnx_refusals() {
+  static const std::map<std::string_view, std::string> table = [] {
+    std::map<std::string_view, std::string> all = {
+        {"host_call", "it is C++ code of this program, which no file can hold"},
+        {"dropout", "it draws random numbers, which predictions do not"},
+        {"batch_norm",
+         "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
+        {"moving_average", "it changes a weight, and an ONNX model has no state"},
+        {"in_top_k", "it is a metric; export the predictions that it counts"},
+    };
+    for (std::string_view op :
+         {"sparse_softmax_cross_entropy", "softmax_cross_entropy", "sigmoid_cross_entropy"})
+      all[op] = "it is a loss; export the predictions that it is taken of";
+    for (std::string_view op :
+         {"unary_grad", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d_grad",
+          "avg_pool2d_grad", "batch_norm_grad", "layer_norm_grad", "softmax_grad",
+          "log_softmax_grad", "sparse_softmax_cross_entropy_grad", "softmax_cross_entropy_grad",
+          "gather_grad"})
+      all[op] = "it is a gradient, which is for training";
+    for (std::string_view op :
+         {"sgd_update", "adam_update", "rmsprop_update", "clip_scales", "loss_scale_update"})
+      all[op] = "it is part of an optimizer's update, which is for training";
+    return all;
+  }();
+  return table;
+}
+
+void export_node(OnnxBuilder& builder, const Node& node) {
+  const std::string& op = node.op->name;
+  if (auto refused = onnx_refusals().find(op); refused != onnx_refusals().end())
+    builder.refuse(node, refused->second);
+  auto exporter = onnx_exporters().find(op);
+  if (exporter == onnx_exporters().end()) builder.refuse(node, "it is not known to the exporter");
+  exporter->second(builder, node);
+}
+
+}  // namespace stoker

@@ -1,0 +1,314 @@
+// Whole models in ONNX Runtime: every kind of layer, networks drawn at random, and the usual ones.
+#include <set>
+
+#include <stoker/stoker.h>
+
+#include "base/file.h"
+#include "formats/protobuf_wire.h"
+#include "interop/random_model.h"
+#include "nn/layer_factory.h"
+#include "support/onnx_files.h"
+#include "train/model_base.h"
+
+namespace stoker::test {
+namespace {
+
+struct Sample {
+  Layer layer;
+  Shape input;
+  int inputs = 1;
+  DType dtype = DType::float32;
+};
+
+std::vector<Sample> samples() {
+  Normalization adapted({.axis = -1});
+  adapted.adapt(Tensor::from<float>({1, 2, 3, 5, 8, 13}, {3, 2}));
+  return {
+      {Dense(3, {.activation = "relu"}), {4}},
+      {Dense(3, {.use_bias = false}), {4}},
+      {Dense(3, {.activation = "tanh"}), {5, 4}},
+      {Dense(3), {2, 5, 4}},
+      {Conv2D(4, {3, 2},
+              {.strides = {2, 1}, .padding = "same", .groups = 2, .activation = "sigmoid"}),
+       {7, 6, 2}},
+      {Conv2D(4, 3, {.dilation_rate = 2, .use_bias = false}), {7, 8, 3}},
+      {DepthwiseConv2D(3, {.strides = 2, .padding = "same", .depth_multiplier = 2}), {7, 6, 3}},
+      {SeparableConv2D(4, 3, {.depth_multiplier = 2, .activation = "relu6"}), {7, 7, 2}},
+      {MaxPooling2D({2, 3}, {.strides = {1, 2}, .padding = "same"}), {7, 6, 2}},
+      {AveragePooling2D(3, {.strides = 2, .padding = "same"}), {7, 6, 2}},
+      {GlobalAveragePooling2D(), {6, 5, 2}},
+      {GlobalAveragePooling2D({.keepdims = true}), {6, 5, 2}},
+      {GlobalMaxPooling2D(), {6, 5, 2}},
+      {Flatten(), {6, 5, 2}},
+      {Reshape({-1, 3}), {6, 2}},
+      {Permute({3, 1, 2}), {6, 5, 2}},
+      {ZeroPadding2D({{1, 2}, {3, 4}}), {6, 5, 2}},
+      {Cropping2D({{1, 0}, {2, 1}}), {6, 5, 2}},
+      {UpSampling2D({3, 2}), {6, 5, 2}},
+      {BatchNormalization(
+           {.moving_mean_initializer = Constant(0.5), .moving_variance_initializer = Constant(4)}),
+       {6, 5, 2}},
+      {BatchNormalization({.epsilon = 0.1, .gamma_initializer = Constant(3)}), {4}},
+      {BatchNormalization({.axis = 1, .center = false}), {6, 2}},
+      {LayerNormalization(), {6, 4}},
+      {LayerNormalization({.axis = {1, 2}, .scale = false}), {6, 2, 3}},
+      {WeightNormalization(Conv2D(3, 2, {.activation = "elu"})), {5, 4, 2}},
+      {ReLU({.max_value = 0.5, .negative_slope = 0.1, .threshold = 0.1}), {4}},
+      {LeakyReLU(0.1), {4}},
+      {PReLU({.alpha_initializer = Constant(0.5), .shared_axes = {1, 2}}), {4, 3, 2}},
+      {ELU(0.5), {4}},
+      {Softmax(1), {4, 2}},
+      {Dropout(0.25), {4}},
+      {Add(), {4}, 3},
+      {Subtract(), {4}, 2},
+      {Multiply(), {4}, 3},
+      {Average(), {4}, 3},
+      {Maximum(), {4}, 2},
+      {Minimum(), {4}, 2},
+      {Concatenate(1), {4, 2}, 2},
+      {Rescaling(0.5, 1), {4}, 1, DType::uint8},
+      {adapted, {2}},
+      {Normalization({.axis = 1, .mean = {1, 2}, .variance = {3, 4}, .invert = true}), {2, 3}},
+      {Embedding(8, 3), {4}, 1, DType::int32},
+  };
+}
+
+Model model_of(const Sample& sample) {
+  Values inputs;
+  for (int i = 0; i < sample.inputs; ++i)
+    inputs.push_back(Input(sample.input, {.dtype = sample.dtype, .name = "x" + std::to_string(i)}));
+  return Model(inputs, {sample.inputs == 1 ? sample.layer(inputs[0]) : sample.layer(inputs)});
+}
+
+std::vector<std::string> activation_names() {
+  return {"celu",        "elu",       "exponential", "gelu",     "hard_shrink", "hard_sigmoid",
+          "hard_silu",   "hard_tanh", "leaky_relu",  "linear",   "log_sigmoid", "log_softmax",
+          "mish",        "relu",      "relu6",       "selu",     "sigmoid",     "silu",
+          "soft_shrink", "softmax",   "softplus",    "softsign", "squareplus",  "tanh",
+          "tanh_shrink", "threshold"};
+}
+
+TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
+  OnnxFiles files;
+  std::set<std::string> kinds;
+  int number = 0;
+  for (const Sample& sample : samples()) {
+    std::string kind = sample.layer.base().kind();
+    SCOPED_TRACE(kind);
+    kinds.insert(kind);
+    files.add(kind + std::to_string(number++), model_of(sample));
+  }
+  for (const std::string& name : activation_names())
+    files.add("Activation-" + name, model_of({Activation(name), {3, 5}}));
+  kinds.insert(
+      {"Activation", "InputLayer", "HostLayer", "CudaLayer", "Lambda"});  // HostLayer: see below
+  for (const auto& [kind, factory] : built_in_layers()) EXPECT_TRUE(kinds.contains(kind)) << kind;
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
+// --- networks ------------------------------------------------------------------------------------
+
+TEST(OnnxRuntime, AgreesOnNetworksDrawnAtRandom) {
+  OnnxFiles files;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE(seed);
+    files.add("random" + std::to_string(seed), random_model(seed));
+  }
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
+Value conv_norm(const Value& x, int64_t filters, Size2 kernel, Size2 strides = 1) {
+  Conv2D conv(filters, kernel, {.strides = strides, .padding = "same", .use_bias = false});
+  return BatchNormalization()(conv(x));
+}
+
+Model resnet18() {
+  Value in = Input({64, 64, 3}, {.name = "image"});
+  Value x = MaxPooling2D(3, {.strides = 2, .padding = "same"})(ReLU()(conv_norm(in, 64, 7, 2)));
+  for (int64_t filters : {64, 128, 256, 512})
+    for (int block = 0; block < 2; ++block) {
+      int64_t stride = filters > 64 && block == 0 ? 2 : 1;
+      Value y = conv_norm(ReLU()(conv_norm(x, filters, 3, stride)), filters, 3);
+      Value same = stride == 1 ? x : conv_norm(x, filters, 1, stride);
+      x = ReLU()(Add()({y, same}));
+    }
+  return Model(in,
+               Dense(10, {.activation = "softmax", .name = "scores"})(GlobalAveragePooling2D()(x)));
+}
+
+Model mobilenet() {
+  Value in = Input({64, 64, 3});
+  Value x = ReLU({.max_value = 6})(conv_norm(Rescaling(1 / 127.5, -1)(in), 16, 3, 2));
+  for (int64_t filters : {32, 64, 64, 128}) {
+    DepthwiseConv2D depthwise(
+        3, {.strides = filters == 64 ? 2 : 1, .padding = "same", .use_bias = false});
+    x = ReLU({.max_value = 6})(BatchNormalization()(depthwise(x)));
+    x = ReLU({.max_value = 6})(conv_norm(x, filters, 1));
+  }
+  return Model(in, Dense(10, {.activation = "softmax"})(Dropout(0.2)(GlobalAveragePooling2D()(x))));
+}
+
+// Moves weights and moving statistics away from where they began.
+void stir(const Model& model) {
+  uint64_t seed = 0;
+  for (Variable variable : model.weights()) {
+    Tensor value = variable.read().clone();
+    if (value.dtype() != DType::float32) continue;
+    Rng rng(++seed);
+    float* out = value.data_mut<float>();
+    for (int64_t i = 0; i < value.elements(); ++i) out[i] += 0.02F * rng.uniform();
+    variable.write(value);
+  }
+}
+
+// A padding of zeros wins over negative numbers, the pooling's own does not.
+TEST(OnnxRuntime, DoesNotJoinZeroPaddingToMaxPooling) {
+  OnnxFiles files;
+  Lambda negative([](const Value& x) { return -ops::abs(x) - 1.0; });
+  files.add("padded", Sequential({Input({6, 6, 2}), negative, ZeroPadding2D({{1, 0}, {0, 2}}),
+                                  MaxPooling2D(2, {.strides = 1, .padding = "same"})}));
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
+TEST(OnnxRuntime, AgreesOnTheUsualModels) {
+  OnnxFiles files;
+  Sequential cnn({Input({28, 28, 1}), Conv2D(32, 3, {.activation = "relu"}), MaxPooling2D(2),
+                  Conv2D(64, 3, {.activation = "relu"}), MaxPooling2D(2), Flatten(),
+                  Dense(10, {.activation = "softmax"})});
+  for (const auto& [name, model] : std::vector<std::pair<std::string, Model>>{
+           {"cnn", cnn}, {"resnet18", resnet18()}, {"mobilenet", mobilenet()}}) {
+    stir(model);
+    files.add(name, model);
+    files.add(name + "-fixed", model, {.batch = 3, .opset = 21}, {3});
+  }
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
+// --- what the file says, read with the wire reader
+// --------------------------------------------------
+
+struct Written {
+  std::vector<std::string> ops, nodes, initializers, inputs, outputs;
+  std::string producer, metadata;
+};
+
+std::string text_of(std::span<const std::byte> message, uint32_t wanted) {
+  WireReader reader(message);
+  for (WireField field; reader.next(field);)
+    if (field.is(wanted, WireType::bytes)) return std::string(field.text());
+  return "";
+}
+
+Written read(const std::string& path) {
+  std::vector<std::byte> bytes = read_file(path);
+  Written written;
+  WireReader model(bytes);
+  for (WireField field; model.next(field);) {
+    if (field.number == 2) written.producer = field.text();
+    if (field.number == 14)
+      written.metadata += text_of(field.bytes, 1) + "=" + text_of(field.bytes, 2);
+    if (field.number != 7) continue;
+    WireReader graph(field.bytes);
+    for (WireField part; graph.next(part);) {
+      if (part.number == 1) written.ops.push_back(text_of(part.bytes, 4));
+      if (part.number == 1) written.nodes.push_back(text_of(part.bytes, 3));
+      if (part.number == 5) written.initializers.push_back(text_of(part.bytes, 8));
+      if (part.number == 11) written.inputs.push_back(text_of(part.bytes, 1));
+      if (part.number == 12) written.outputs.push_back(text_of(part.bytes, 1));
+    }
+  }
+  return written;
+}
+
+using Strings = std::vector<std::string>;
+
+TEST(OnnxFile, KeepsTheNamesOfLayersAndWeights) {
+  TempDir dir;
+  Sequential model({Input({8, 8, 3}, {.name = "image"}), Conv2D(4, 3, {.name = "stem"}),
+                    BatchNormalization({.name = "norm"}), Activation("relu", {.name = "act"}),
+                    GlobalAveragePooling2D({.name = "pool"}),
+                    Dense(2, {.activation = "softmax", .name = "scores"})});
+  export_onnx(model, dir / "m.onnx", {.metadata = {{"classes", "cat,dog"}}});
+  Written written = read(dir / "m.onnx");
+  EXPECT_EQ(written.inputs, Strings{"image"});
+  EXPECT_EQ(written.outputs, Strings{"scores"});
+  EXPECT_EQ(written.nodes,
+            (Strings{"stem/Transpose", "stem/Conv", "norm/BatchNormalization", "act/Relu",
+                     "pool/ReduceMean", "scores/Gemm", "scores/Softmax"}));
+  EXPECT_EQ(written.initializers,
+            (Strings{"stem/kernel", "stem/bias", "norm/gamma", "norm/beta", "norm/moving_mean",
+                     "norm/moving_variance", "scores/kernel", "scores/bias"}));
+  EXPECT_EQ(written.producer, "stoker");
+  EXPECT_EQ(written.metadata, "classes=cat,dog");
+}
+
+TEST(OnnxFile, OfAnImageNetworkHasOneTransposeAtEachEnd) {
+  TempDir dir;
+  Value in = Input({8, 8, 3});
+  Value x = Conv2D(4, 3, {.padding = "same"})(in);
+  Value y = ReLU()(Add()({x, BatchNormalization()(x)}));
+  Model model(in, UpSampling2D(2)(MaxPooling2D(2)(y * 2.0)));
+  export_onnx(model, dir / "m.onnx");
+  EXPECT_EQ(read(dir / "m.onnx").ops, (Strings{"Transpose", "Conv", "BatchNormalization", "Add",
+                                               "Relu", "Mul", "MaxPool", "Resize", "Transpose"}));
+}
+
+TEST(OnnxFile, IsInFloat32WhateverPolicyALayerHas) {
+  TempDir dir;
+  export_onnx(Sequential({Input({4}), Dense(2, {.dtype = "mixed_bfloat16"})}), dir / "m.onnx");
+  EXPECT_EQ(read(dir / "m.onnx").ops, Strings{"Gemm"});
+}
+
+TEST(OnnxFile, HandsInputsAndSharedValuesThroughAsOutputs) {
+  OnnxFiles files;
+  Value in = Input({4}, {.name = "x"});
+  Value y = Dense(2, {.name = "d"})(in);
+  files.add("ends", Model(Values{in}, Values{y, in, y}));
+  EXPECT_EQ(read(files.path("ends")).outputs, (Strings{"d", "x_1", "d_1"}));
+}
+
+// --- refusals
+// --------------------------------------------------------------------------------------
+
+std::string refusal(const Model& model, const OnnxOptions& options = {}) {
+  TempDir dir;
+  try {
+    export_onnx(model, dir / "m.onnx", options);
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+    return error.what();
+  }
+  ADD_FAILURE() << "it was exported";
+  return "";
+}
+
+TEST(OnnxFile, IsNotWrittenForAModelThatOnnxCannotSay) {
+  HostLayer host([](const Tensor&, Tensor&) {}, {}, {.name = "slow"});
+  EXPECT_EQ(refusal(Sequential({Input({4}), host})),
+            "export_onnx: layer \"slow\", op host_call: it is C++ code of this program, which no "
+            "file can hold");
+  Lambda batch([](const Value& x) { return x * double(x.shape()[0]); }, {.name = "odd"});
+  EXPECT_EQ(refusal(Sequential({Input({4}), batch})),
+            "export_onnx: layer \"odd\", op binary: what it does depends on the batch size; export "
+            "with a fixed .batch");
+  Lambda repeat(
+      [](const Value& x) {
+        return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}), x.shape());
+      },
+      {.name = "again"});
+  EXPECT_EQ(refusal(Sequential({Input({4}), repeat})),
+            "export_onnx: layer \"again\", op broadcast_to: it repeats a value as often as the "
+            "batch is large; export with a fixed .batch");
+}
+
+TEST(OnnxFile, IsNotWrittenWithWrongOptions) {
+  Sequential model({Input({4}), Dense(2)});
+  EXPECT_EQ(refusal(model, {.opset = 16}), "export_onnx: opset is 17 to 21, got 16");
+  EXPECT_EQ(refusal(model, {.batch = 0}),
+            "export_onnx: batch is at least 1 or kDynamicBatch, got 0");
+  EXPECT_NE(refusal(Sequential({Dense(2)})).find("export_onnx needs the shape of its input"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace stoker::test

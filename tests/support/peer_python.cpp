@@ -1,0 +1,47 @@
+#include "support/peer_python.h"
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+namespace stoker::test {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string peer_python() {
+  std::string venv = variable("STOKER_PEERS_VENV"), cache = variable("XDG_CACHE_HOME");
+  if (cache.empty()) cache = variable("HOME") + "/.cache";
+  if (venv.empty()) venv = cache + "/stoker/peers";
+  return venv + "/bin/python";
+}
+
+}  // namespace
+
+PeerResult run_peer(const std::string& script, const std::string& argument) {
+  constexpr int kSkipped = 77;
+  std::string python = peer_python();
+  if (!std::filesystem::exists(python))
+    return {.skipped = true, .output = "no " + python + "; scripts/peers-setup.sh makes it"};
+  std::string command =
+      "'" + python + "' '" + STOKER_TEST_SOURCE_DIR + "/" + script + "' '" + argument + "' 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return {.code = -1, .output = "cannot run " + command};
+  PeerResult result;
+  std::array<char, 4096> buffer{};
+  while (size_t count = fread(buffer.data(), 1, buffer.size(), pipe))
+    result.output.append(buffer.data(), count);
+  int status = pclose(pipe);
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  result.skipped = result.code == kSkipped;
+  return result;
+}
+
+}  // namespace stoker::test
