@@ -4,6 +4,7 @@
 #include <bit>
 
 #include <fmt/format.h>
+#include <stoker/safetensors.h>
 
 #include "base/memory_file.h"
 #include "formats/safetensors_header.h"
@@ -42,12 +43,15 @@ Tensor read_tensor(FileReader& file, uint64_t data_begin, const SafetensorsEntry
   return tensor;
 }
 
-SafetensorsFile read(FileReader& file) {
+enum class Part : uint8_t { all, metadata };
+
+SafetensorsFile read(FileReader& file, Part part = Part::all) {
   try {
     std::string text = read_header(file);
     uint64_t data_begin = kLengthBytes + text.size();
     SafetensorsHeader header = parse_safetensors_header(text, file.size() - data_begin);
     SafetensorsFile result{.metadata = std::move(header.metadata)};
+    if (part == Part::metadata) return result;
     for (const SafetensorsEntry& entry : header.entries)
       result.tensors.emplace_back(entry.name, read_tensor(file, data_begin, entry));
     return result;
@@ -84,6 +88,21 @@ std::vector<std::span<const std::byte>> safetensors_pieces(const SafetensorsFile
 void write_safetensors(const std::string& path, const SafetensorsFile& file, FileSystem& files) {
   std::string head;
   write_file_atomically(path, safetensors_pieces(file, head), files);
+}
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const Metadata& metadata) {
+  write_safetensors(path, {{tensors.begin(), tensors.end()}, metadata});
+}
+
+NamedTensors load_safetensors(const std::string& path) {
+  SafetensorsFile file = read_safetensors(path);
+  return {std::make_move_iterator(file.tensors.begin()),
+          std::make_move_iterator(file.tensors.end())};
+}
+
+Metadata load_safetensors_metadata(const std::string& path) {
+  return read(*local_files().open(path), Part::metadata).metadata;
 }
 
 }  // namespace stoker
