@@ -140,6 +140,7 @@ void TFRecordReader::seek(uint64_t offset) {
   source_->seek(offset);
   begin_ = end_ = 0;
   offset_ = offset;
+  framed_ = true;
 }
 
 // The buffer grows with what arrives, never at the word of the file: a compressed file can claim
@@ -164,6 +165,7 @@ size_t TFRecordReader::fill(uint64_t count) {
 }
 
 std::optional<TFRecord> TFRecordReader::next() {
+  framed_ = false;
   size_t got = fill(kHeaderBytes);
   if (got == 0) return std::nullopt;
   if (got < kHeaderBytes)
@@ -175,10 +177,11 @@ std::optional<TFRecord> TFRecordReader::next() {
   if (size_t have = fill(all); have < all)
     fail_at(file_, offset_, "ends inside its {} bytes: {} are missing", length, all - have);
   TFRecord record{{data() + kHeaderBytes, size_t(length)}, offset_};
-  if (options_.check_data)
-    check_data(file_, offset_, record.bytes, load<uint32_t>(data() + kHeaderBytes + length));
+  auto stored = load<uint32_t>(data() + kHeaderBytes + length);
   begin_ += size_t(all);
   offset_ += all;
+  framed_ = true;
+  if (options_.check_data) check_data(file_, record.offset, record.bytes, stored);
   return record;
 }
 

@@ -41,6 +41,9 @@ class TFRecordReader {
 
   // The next record, none at the end. Its bytes stay until the next call.
   std::optional<TFRecord> next();
+  // After a FileError of next(): the length was right and the bytes were not, so that the record
+  // behind is where it should be, and next() goes on with it.
+  bool can_go_on() const { return framed_; }
 
   bool can_seek() const;
   // Goes on at the record that begins at `offset`; ValueError when the file is compressed.
@@ -59,6 +62,7 @@ class TFRecordReader {
   std::vector<std::byte> buffer_;
   size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
   uint64_t offset_ = 0;         // of data()
+  bool framed_ = true;          // data() is where a record begins
 };
 
 // Where the records of a plain file are. Their lengths are checked, their bytes are not read.

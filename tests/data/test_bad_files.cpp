@@ -138,6 +138,19 @@ TEST(BadFiles, ACorruptRecordIsNoticedWhereverItIs) {
   }
 }
 
+TEST(BadFiles, RecordsBehindADamagedOneAreStillRead) {
+  TempDir dir;
+  std::string bytes = records({"one", "two", "three", "four"});
+  bytes[16 + 3 + 12] ^= 1;  // the first byte of "two"
+  std::string path = dir.write("damaged", bytes);
+  EXPECT_EQ(texts(tfrecord({path}).on_error(OnError::skip)),
+            (std::vector<std::string>{"one", "three", "four"}));
+  expect_says(message_of([&] { all_of(tfrecord({path})); }), "element 1 of epoch 0");
+  bytes[16 + 3] ^= 1;  // its length: nobody knows where "three" begins
+  EXPECT_EQ(texts(tfrecord({dir.write("lost", bytes)}).on_error(OnError::skip)),
+            std::vector<std::string>{"one"});
+}
+
 TEST(BadFiles, RecordFilesThatAreMissingOrHostileNameTheirPath) {
   TempDir dir;
   Dataset missing = tfrecord({dir / "missing"});

@@ -197,6 +197,28 @@ TEST(TFRecord, SeesEveryFlippedBit) {
   }
 }
 
+TEST(TFRecord, GoesOnBehindARecordWhoseBytesAreWrong) {
+  std::string bytes = framed({"abc", "def", "ghi"});
+  bytes[19 + 12] = 'X';
+  MemoryFile file("a.tfrecord", as_bytes(bytes));
+  TFRecordReader reader(file);
+  EXPECT_EQ(text_of(reader.next()->bytes), "abc");
+  EXPECT_THROW(reader.next(), FileError);
+  EXPECT_TRUE(reader.can_go_on());
+  EXPECT_EQ(text_of(reader.next()->bytes), "ghi");
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(TFRecord, CannotGoOnBehindALengthThatIsWrong) {
+  std::string bytes = framed({"abc", "def"});
+  bytes[19] = 'X';
+  MemoryFile file("a.tfrecord", as_bytes(bytes));
+  TFRecordReader reader(file);
+  reader.next();
+  EXPECT_THROW(reader.next(), FileError);
+  EXPECT_FALSE(reader.can_go_on());
+}
+
 TEST(TFRecord, ReadsDamagedBytesWhenAskedNotToLook) {
   std::string bytes = framed({"abc", "def"});
   bytes[13] = 'X';

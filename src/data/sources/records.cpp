@@ -24,7 +24,8 @@ class RecordTickets final : public Tickets {
     next_path_ = 0;
     reader_.reset();
   }
-  // A file that cannot be read on is one bad element; a policy may let the next file follow.
+  // A record whose bytes are damaged is one bad element, and the next record follows. A file whose
+  // framing is broken is one bad element too; a policy may let the next file follow.
   bool next(Ticket& ticket) override {
     auto held = std::make_shared<Held>();
     try {
@@ -36,7 +37,7 @@ class RecordTickets final : public Tickets {
       held->element = {bytes};
     } catch (...) {
       held->error = addressed_error("tfrecord", epoch_, index_, paths_[next_path_ - 1]);
-      reader_.reset();
+      if (reader_ && !reader_->can_go_on()) reader_.reset();
     }
     ticket = {epoch_, index_++, 0, std::move(held)};
     return true;
