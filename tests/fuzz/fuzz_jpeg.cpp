@@ -1,25 +1,8 @@
-// Any bytes as a JPEG: decoded whole, in part and scaled; an Error or a picture.
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
-#include <stoker/image.h>
-
-namespace {
+// Decoded whole, in part and scaled.
+#include "fuzz/fuzz_image.h"
 
 using namespace stoker;
-
-constexpr int64_t kMostPixels = 1 << 20;  // keeps one input fast
-
-void attempt(const image::Op& op, const Tensor& in) {
-  Rng rng(1);
-  try {
-    op(in, rng);
-  } catch (const Error&) {
-  }
-}
-
-}  // namespace
+using test::kMostPixels;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const image::Op ops[] = {
@@ -29,8 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       image::decode_jpeg({.channels = 1, .scaled = true, .max_pixels = kMostPixels}) |
           image::resize(5, 7, {.antialias = true}),
   };
-  Tensor in(DType::bytes, {});
-  in.data_mut<std::string>()->assign(reinterpret_cast<const char*>(data), size);
-  for (const image::Op& op : ops) attempt(op, in);
+  test::attempt(ops, data, size);
   return 0;
 }
