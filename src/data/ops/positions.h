@@ -1,5 +1,5 @@
-// Ops that only say which element comes when: shuffle, repeat, take, skip, shard. On random access
-// they are functions of (epoch, index); on streams they pass tickets on or over.
+// What the ops share that only say which element comes when: shuffle, repeat, take, skip, shard. On
+// random access they are functions of (epoch, index); on streams they pass tickets on or over.
 #pragma once
 
 #include <functional>
@@ -43,5 +43,8 @@ inline Planned placed(Planned planned, int64_t length, PlacedMaker::Place place)
   planned.maker = std::make_shared<PlacedMaker>(std::move(planned.maker), std::move(place));
   return planned;
 }
+
+// ValueError, naming the op, for a count below the least that it takes.
+void check_count(const char* what, int64_t count, int64_t least);
 
 }  // namespace stoker::data
