@@ -14,16 +14,16 @@
 
 namespace stoker {
 
-using NamedTensors = std::map<std::string, Tensor>;
-using Metadata = std::map<std::string, std::string>;
+using TensorMap = std::map<std::string, Tensor>;
+using TextMap = std::map<std::string, std::string>;
 
 // Atomic: the old file or all of the new one. The same tensors and metadata give the same bytes.
 // ValueError for a name that is not UTF-8 or is "__metadata__", and for a tensor of bytes.
-void save_safetensors(const std::string& path, const NamedTensors& tensors,
-                      const Metadata& metadata = {});
+void save_safetensors(const std::string& path, const TensorMap& tensors,
+                      const TextMap& metadata = {});
 
 // Files are not trusted: whatever one holds, this ends in tensors or in one FileError.
-NamedTensors load_safetensors(const std::string& path);
-Metadata load_safetensors_metadata(const std::string& path);  // reads the header alone
+TensorMap load_safetensors(const std::string& path);
+TextMap load_safetensors_metadata(const std::string& path);  // reads the header alone
 
 }  // namespace stoker

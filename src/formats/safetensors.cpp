@@ -72,36 +72,27 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::s
   return read(file);
 }
 
-std::vector<std::span<const std::byte>> safetensors_pieces(const SafetensorsFile& file,
-                                                           std::string& head) {
+void write_safetensors(const std::string& path, const SafetensorsFile& file, FileSystem& files) {
   std::string header = make_safetensors_header(file.tensors, file.metadata);
   uint64_t length = header.size();
-  head.assign(reinterpret_cast<const char*>(&length), sizeof(length));
-  head += header;
-  std::vector<std::span<const std::byte>> pieces = {as_bytes(head)};
-  pieces.reserve(1 + file.tensors.size());
+  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(&length, 1)),
+                                                    as_bytes(header)};
   for (const auto& [name, tensor] : file.tensors)
     pieces.emplace_back(static_cast<const std::byte*>(tensor.raw()), tensor.bytes());
-  return pieces;
+  write_file_atomically(path, pieces, files);
 }
 
-void write_safetensors(const std::string& path, const SafetensorsFile& file, FileSystem& files) {
-  std::string head;
-  write_file_atomically(path, safetensors_pieces(file, head), files);
-}
-
-void save_safetensors(const std::string& path, const NamedTensors& tensors,
-                      const Metadata& metadata) {
+void save_safetensors(const std::string& path, const TensorMap& tensors, const TextMap& metadata) {
   write_safetensors(path, {{tensors.begin(), tensors.end()}, metadata});
 }
 
-NamedTensors load_safetensors(const std::string& path) {
+TensorMap load_safetensors(const std::string& path) {
   SafetensorsFile file = read_safetensors(path);
   return {std::make_move_iterator(file.tensors.begin()),
           std::make_move_iterator(file.tensors.end())};
 }
 
-Metadata load_safetensors_metadata(const std::string& path) {
+TextMap load_safetensors_metadata(const std::string& path) {
   return read(*local_files().open(path), Part::metadata).metadata;
 }
 

@@ -10,11 +10,11 @@
 namespace stoker {
 namespace {
 
-const Metadata kMetadata = {{"format", "pt"}, {"note", "ä \"quoted\"\n"}};
+const TextMap kMetadata = {{"format", "pt"}, {"note", "ä \"quoted\"\n"}};
 
-NamedTensors all_dtypes() {
-  NamedTensors tensors = {{"scalar", Tensor::full({}, -7, DType::int64)},
-                          {"empty", Tensor::zeros({0, 4})}};
+TensorMap all_dtypes() {
+  TensorMap tensors = {{"scalar", Tensor::full({}, -7, DType::int64)},
+                       {"empty", Tensor::zeros({0, 4})}};
   Tensor counted = Tensor::from<float>({0, 1, 2, 3, 4, 5}, {2, 3});
   for (DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int16,
                       DType::int32, DType::int64, DType::uint8, DType::bool_})
@@ -25,7 +25,7 @@ NamedTensors all_dtypes() {
 TEST(SafetensorsPackage, ReadsOursAndWritesWhatWeRead) {
   test::TempDir dir;
   save_safetensors(dir / "ours.safetensors", all_dtypes(), kMetadata);
-  NamedTensors many;
+  TensorMap many;
   for (int i = 0; i < 20000; ++i) many["layer_" + std::to_string(i) + "/weight"] = Tensor(float(i));
   save_safetensors(dir / "many.safetensors", many);
   STOKER_EXPECT_PEER("formats/check_safetensors.py", dir.path().string());
