@@ -72,14 +72,22 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::s
   return read(file);
 }
 
-void write_safetensors(const std::string& path, const SafetensorsFile& file, FileSystem& files) {
+std::vector<std::span<const std::byte>> safetensors_pieces(const SafetensorsFile& file,
+                                                           std::string& head) {
   std::string header = make_safetensors_header(file.tensors, file.metadata);
   uint64_t length = header.size();
-  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(&length, 1)),
-                                                    as_bytes(header)};
+  head.assign(reinterpret_cast<const char*>(&length), sizeof(length));
+  head += header;
+  std::vector<std::span<const std::byte>> pieces = {as_bytes(head)};
+  pieces.reserve(1 + file.tensors.size());
   for (const auto& [name, tensor] : file.tensors)
     pieces.emplace_back(static_cast<const std::byte*>(tensor.raw()), tensor.bytes());
-  write_file_atomically(path, pieces, files);
+  return pieces;
+}
+
+void write_safetensors(const std::string& path, const SafetensorsFile& file, FileSystem& files) {
+  std::string head;
+  write_file_atomically(path, safetensors_pieces(file, head), files);
 }
 
 void save_safetensors(const std::string& path, const TensorMap& tensors, const TextMap& metadata) {
