@@ -12,10 +12,10 @@ namespace {
 
 Optimizer optimizer_of(const Job& job) {
   if (job.optimizer == "sgd")
-    return SGD({.learning_rate = job.learning_rate.value_or(SGDOptions{}.learning_rate),
+    return SGD({.learning_rate = job.learning_rate.value_or(0.01),
                 .momentum = job.momentum,
                 .weight_decay = job.weight_decay});
-  double rate = job.learning_rate.value_or(AdamOptions{}.learning_rate);  // the same for all three
+  double rate = job.learning_rate.value_or(1e-3);  // Keras's default of all three
   if (job.optimizer == "adam")
     return Adam({.learning_rate = rate, .weight_decay = job.weight_decay});
   if (job.optimizer == "adamw")

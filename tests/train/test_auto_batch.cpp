@@ -16,8 +16,9 @@ TEST(AutoBatch, IsTheLargestPowerOfTwoWhosePlanFits) {
   for (int64_t batch : {8, 16, 64, 256}) {
     auto just_enough = int64_t(model.memory_plan(batch)->total);
     EXPECT_EQ(auto_batch_size(model, {.largest = 1024, .memory = just_enough}), batch);
-    if (batch > 8)
+    if (batch > 8) {
       EXPECT_EQ(auto_batch_size(model, {.largest = 1024, .memory = just_enough - 1}), batch / 2);
+    }
   }
 }
 
