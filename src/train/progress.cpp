@@ -99,7 +99,7 @@ std::string live_line(const Progress& progress, const Terminal& terminal) {
 std::string final_line(const Progress& progress) {
   std::string line = fmt::format("{}  {} step{}  {:.1f} s", progress.title, progress.step,
                                  progress.step == 1 ? "" : "s", progress.seconds);
-  if (progress.step > 0) line += "  " + step_time(progress.seconds / double(progress.step));
+  if (progress.seconds_per_step > 0) line += "  " + step_time(progress.seconds_per_step);
   if (progress.samples_per_second > 0)
     line += "  " + with_thousands(progress.samples_per_second) + " samples/s";
   if (!progress.numbers.empty()) line += fmt::format("  {}", fmt::join(progress.numbers, "  "));

@@ -1,4 +1,5 @@
 // ProgbarLogger: when to draw, and where the numbers come from.
+#include <algorithm>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ struct ProgbarLogger::Impl {
   struct Walk {
     Progress shown;
     int64_t begin = 0, first_end = 0;  // of the first step, which may compile
+    int64_t done = 0;                  // steps seen; a restored training begins inside an epoch
     int64_t drawn = 0, read = 0;
     bool live = false;
   };
@@ -54,11 +56,13 @@ struct ProgbarLogger::Impl {
     return walk;
   }
 
-  void step(const ProgbarLogger& self, Walk& walk, const Logs* logs, int64_t samples) {
-    ++walk.shown.step;
+  void step(const ProgbarLogger& self, Walk& walk, int64_t batch, const Logs* logs,
+            int64_t samples) {
+    walk.shown.step = batch + 1;
+    ++walk.done;
     if (!walk.live) return;
     int64_t now = clock.now();
-    if (walk.shown.step == 1) walk.first_end = now;
+    if (walk.done == 1) walk.first_end = now;
     if (now - walk.drawn < kDrawEvery) return;
     walk.drawn = now;
     measure(walk, now, samples);
@@ -73,7 +77,7 @@ struct ProgbarLogger::Impl {
 
   // The first step may have compiled a program, and says nothing about the others.
   static void measure(Walk& walk, int64_t now, int64_t samples) {
-    int64_t steps = walk.shown.step - 1;
+    int64_t steps = walk.done - 1;
     if (steps < 1) return;
     walk.shown.seconds_per_step = double(now - walk.first_end) * 1e-9 / double(steps);
     walk.shown.samples_per_second =
@@ -92,7 +96,10 @@ struct ProgbarLogger::Impl {
 
   void finish(std::ostream* out, Walk& walk, double seconds, int64_t samples, const Logs& logs) {
     walk.shown.seconds = seconds;
-    walk.shown.samples_per_second = seconds > 0 ? double(samples) / seconds : 0;
+    walk.shown.seconds_per_step = walk.done > 0 ? seconds / double(walk.done) : 0;
+    double seen =
+        double(samples) * double(walk.done) / double(std::max<int64_t>(1, walk.shown.step));
+    walk.shown.samples_per_second = seconds > 0 ? seen / seconds : 0;
     walk.shown.numbers = numbers_of(logs);
     *out << (open != nullptr ? kClearLine : "") << final_line(walk.shown) << "\n" << std::flush;
     open = nullptr;
@@ -119,8 +126,9 @@ void ProgbarLogger::on_epoch_begin(int64_t epoch) {
       impl_->begin(*this, fmt::format("Epoch {}/{}", epoch + 1, params().epochs), params().steps);
 }
 
-void ProgbarLogger::on_train_batch_end(int64_t, const Logs& logs) {
-  impl_->step(*this, impl_->epoch_walk, &logs, trainer_of(*this).compiled->training->samples());
+void ProgbarLogger::on_train_batch_end(int64_t batch, const Logs& logs) {
+  impl_->step(*this, impl_->epoch_walk, batch, &logs,
+              trainer_of(*this).compiled->training->samples());
 }
 
 void ProgbarLogger::on_epoch_end(int64_t, const Logs& logs) {
@@ -140,8 +148,9 @@ void ProgbarLogger::on_test_begin() {
       params().validation_steps);
 }
 
-void ProgbarLogger::on_test_batch_end(int64_t, const Logs& logs) {
-  impl_->step(*this, impl_->test_walk, &logs, trainer_of(*this).compiled->evaluation->samples());
+void ProgbarLogger::on_test_batch_end(int64_t batch, const Logs& logs) {
+  impl_->step(*this, impl_->test_walk, batch, &logs,
+              trainer_of(*this).compiled->evaluation->samples());
 }
 
 void ProgbarLogger::on_test_end(const Logs& logs) {
@@ -156,8 +165,8 @@ void ProgbarLogger::on_predict_begin() {
   impl_->test_walk = impl_->begin(*this, "predict", params().steps);
 }
 
-void ProgbarLogger::on_predict_batch_end(int64_t) {
-  impl_->step(*this, impl_->test_walk, nullptr, 0);
+void ProgbarLogger::on_predict_batch_end(int64_t batch) {
+  impl_->step(*this, impl_->test_walk, batch, nullptr, 0);
 }
 
 void ProgbarLogger::on_predict_end() {
