@@ -312,7 +312,7 @@ TEST_F(Resume, AnotherModelIsAnErrorAndIsLeftAsItIs) {
 TEST_F(Resume, ASeedThatWasDrawnIsTheTrainingsOwn) {
   auto run = [&](const std::string& directory, std::optional<int64_t> stop) {
     Context context{.device = "cpu", .out = nullptr};  // as a program that never sets a seed
-    Sequential model({Input({4}), Dense(3, {.activation = "softmax"}), Dropout(0.1)});
+    Sequential model({Input({4}), Dropout(0.1), Dense(3, {.activation = "softmax"})});
     model.compile(
         {.optimizer = "sgd", .loss = "sparse_categorical_crossentropy", .context = &context});
     model.fit(
