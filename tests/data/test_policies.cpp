@@ -76,6 +76,19 @@ TEST(OnError, SkipAlsoServesStagesBeforeAFilterOrABatch) {
       (Integers{0, 1, 2, 3}));
 }
 
+TEST(OnError, InsideAnExpansionIsListedToo) {
+  auto expand = [](const Batch&) { return bad_sevenths(10).on_error(OnError::skip); };
+  for (int threads : {1, 4}) {
+    for (const Dataset& dataset : {range(3).flat_map({{DType::int64, {}}}, expand),
+                                   range(3).interleave({{DType::int64, {}}}, expand)}) {
+      Walked result = walked(dataset, threads);
+      EXPECT_EQ(result.values.size(), 27U);
+      ASSERT_EQ(result.quarantine.size(), 3U);
+      EXPECT_EQ(result.quarantine[2].message, "map(\"f\"): element 3 of epoch 0: a seventh");
+    }
+  }
+}
+
 TEST(OnError, SkipReachesItsLimitAtTheSameElementAtAnyThreadCount) {
   Walked expected = walked(bad_sevenths(100).on_error(OnError::skip, {.max_errors = 5}), 1);
   EXPECT_EQ(expected.values.size(), 33U);

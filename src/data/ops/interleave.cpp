@@ -5,6 +5,7 @@
 #include "data/node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/plan.h"
+#include "data/runtime/quarantine.h"
 #include "data/runtime/runner.h"
 
 namespace stoker::data {
@@ -23,11 +24,12 @@ class Inner {
   explicit Inner(std::exception_ptr error) : error_(std::move(error)) {}
 
   Inner(const Dataset& dataset, uint64_t seed, int64_t epoch, bool ahead, const Turns& turns,
-        const PlanContext& outer)
-      : node_(dataset.node()) {
+        const PlanContext& outer, std::shared_ptr<Quarantine> bad)
+      : node_(dataset.node()), bad_(std::move(bad)) {
     PlanContext context(seed, outer.as_written, ahead ? outer.pool : nullptr, outer.budget,
                         statistics_);
     Planned planned = node_->plan(context);
+    own_bad_ = std::move(context.quarantines);
     Runner::Options options{.title = title(*node_),
                             .workers = ahead ? 1 : 0,
                             .depth = std::max<int64_t>(2 * turns.block, 16),
@@ -39,6 +41,14 @@ class Inner {
                                        statistics_.runner(title(*node_)));
     runner_->begin({.epoch = epoch, .passed = 0, .ahead = {}}, 1);
   }
+  // What its own error policies left out is told on behind it.
+  ~Inner() {
+    runner_.reset();
+    for (const auto& quarantine : own_bad_) bad_->absorb(quarantine->list());
+  }
+  Inner(const Inner&) = delete;
+  Inner& operator=(const Inner&) = delete;
+
   bool next(Held& held) {
     if (!runner_) return (held.error = std::exchange(error_, nullptr)) != nullptr;
     try {
@@ -56,19 +66,23 @@ class Inner {
   NodeRef node_;
   std::unique_ptr<Runner> runner_;
   std::exception_ptr error_;
+  std::vector<std::shared_ptr<Quarantine>> own_bad_;
+  std::shared_ptr<Quarantine> bad_;  // of the outer dataset
 };
 
 class InterleaveTickets final : public Tickets {
  public:
   InterleaveTickets(std::unique_ptr<Tickets> input, Dataset::Expand function, ElementSpec spec,
-                    std::string stage, Turns turns, uint64_t key, PlanContext context)
+                    std::string stage, Turns turns, uint64_t key, PlanContext context,
+                    std::shared_ptr<Quarantine> bad)
       : input_(std::move(input)),
         function_(std::move(function)),
         spec_(std::move(spec)),
         stage_(std::move(stage)),
         turns_(turns),
         key_(key),
-        context_(std::move(context)) {}
+        context_(std::move(context)),
+        bad_(std::move(bad)) {}
 
   void begin(int64_t epoch) override {
     slots_.clear();
@@ -128,7 +142,7 @@ class InterleaveTickets final : public Tickets {
       Dataset dataset = function_(outer.held->value());
       check(dataset);
       return std::make_unique<Inner>(dataset, mixed(key_, uint64_t(outer.index)), outer.epoch,
-                                     turns_.ahead, turns_, context_);
+                                     turns_.ahead, turns_, context_, bad_);
     } catch (...) {
       return std::make_unique<Inner>(addressed_error(stage_, outer.epoch, outer.index, ""));
     }
@@ -151,6 +165,7 @@ class InterleaveTickets final : public Tickets {
   Turns turns_;
   uint64_t key_;
   PlanContext context_;
+  std::shared_ptr<Quarantine> bad_;
   std::vector<std::unique_ptr<Inner>> slots_;
   int64_t epoch_ = 0, index_ = 0, taken_ = 0;
   size_t at_ = 0;
@@ -184,9 +199,11 @@ class InterleaveNode final : public Node {
     Turns turns{.cycle = options_.cycle,
                 .block = options_.block,
                 .ahead = options_.parallel != 1 && options_.cycle > 1 && !context.as_written};
+    auto bad = std::make_shared<Quarantine>(title(*this), ErrorOptions{});
+    context.quarantines.push_back(bad);
     planned.stream =
         std::make_unique<InterleaveTickets>(std::move(planned.stream), function_, spec(),
-                                            title(*this), turns, context.key(*this), context);
+                                            title(*this), turns, context.key(*this), context, bad);
     planned.maker = held_maker();
     planned.replay = replay;
     return planned;

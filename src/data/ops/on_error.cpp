@@ -42,6 +42,12 @@ void Quarantine::add(int64_t epoch, int64_t index) {
                     bad.message));
 }
 
+void Quarantine::absorb(const std::vector<BadElement>& bad) {
+  std::lock_guard lock(mutex_);
+  for (const BadElement& each : bad)
+    if (bad_.size() < kKept) bad_.push_back(each);
+}
+
 std::vector<BadElement> Quarantine::list() const {
   std::lock_guard lock(mutex_);
   return bad_;

@@ -19,6 +19,8 @@ class Quarantine {
   // Notes the exception in flight, under its own address where it has one. Error when that is one
   // too many in this epoch.
   void add(int64_t epoch, int64_t index);
+  // Takes over what another one, whose limits have been kept, has noted.
+  void absorb(const std::vector<BadElement>& bad);
   std::vector<BadElement> list() const;
 
  private:
