@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <stoker/callbacks.h>
@@ -21,9 +20,6 @@ namespace stoker {
 
 class FileSystem;
 struct KeepRule;
-
-// "epoch", or every so many steps.
-using Frequency = std::variant<std::string, int64_t>;
 
 struct BackupOptions {
   Frequency save_freq = "epoch";  // or after every so many steps, and at epochs' ends

@@ -2,30 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "train/callback_support.h"
 #include "train/checkpoint_files.h"
 
 namespace stoker {
 
 namespace {
 
-bool grows_when_better(const std::string& monitor, const std::string& mode) {
-  if (mode == "max" || mode == "min") return mode == "max";
-  if (mode != "auto")
-    throw ValueError(
-        fmt::format("BackupAndRestore: unknown mode \"{}\"; expected auto, min or max", mode));
-  for (const char* word : {"acc", "auc", "precision", "recall"})
-    if (monitor.find(word) != std::string::npos) return true;
-  return false;
-}
-
 void check(const BackupOptions& options) {
   auto fail = [](const std::string& text) { throw ValueError("BackupAndRestore: " + text); };
-  const auto* word = std::get_if<std::string>(&options.save_freq);
-  const auto* steps = std::get_if<int64_t>(&options.save_freq);
-  if (word != nullptr && *word != "epoch")
-    fail(fmt::format("save_freq is \"{}\", expected \"epoch\" or a number of steps", *word));
-  if (steps != nullptr && *steps < 1)
-    fail(fmt::format("save_freq is {} steps, expected at least 1", *steps));
+  batches_of(options.save_freq, "BackupAndRestore", "save_freq");
   if (options.save_seconds < 0) fail(fmt::format("save_seconds is {}", options.save_seconds));
   if (options.keep < 1) fail(fmt::format("keep is {}, expected at least 1", options.keep));
   if (options.keep_every_epochs < 0)
@@ -44,10 +30,11 @@ BackupAndRestore::BackupAndRestore(std::string directory, BackupOptions options)
 }
 
 KeepRule BackupAndRestore::rule() const {
+  Monitor monitor("BackupAndRestore", options_.monitor, options_.mode, 0);
   return {.newest = options_.keep,
           .every_epochs = options_.keep_every_epochs,
           .best = !options_.monitor.empty(),
-          .maximise = grows_when_better(options_.monitor, options_.mode)};
+          .maximise = monitor.improves(1, 0)};
 }
 
 std::optional<std::string> latest_checkpoint(const std::string& directory) {

@@ -22,12 +22,6 @@ NamedTensors read_all(const NamedVariables& named) {
   return tensors;
 }
 
-// Of an optimiser without a schedule.
-const double* fixed_rate(const Optimizer& optimizer) {
-  const Attr* rate = optimizer.config().find("learning_rate");
-  return rate == nullptr ? nullptr : std::get_if<double>(rate);
-}
-
 }  // namespace
 
 void take_state(const ModelBase& model, Checkpoint& checkpoint) {
@@ -37,7 +31,8 @@ void take_state(const ModelBase& model, Checkpoint& checkpoint) {
   checkpoint.stop = trainer.stop;
   checkpoint.history = trainer.history;
   checkpoint.samples = trainer.compiled->training->samples();
-  if (const double* rate = fixed_rate(optimizer)) checkpoint.learning_rate = *rate;
+  if (!optimizer.schedule().defined())
+    checkpoint.learning_rate = optimizer.config().get<double>("learning_rate");
   checkpoint.accumulated_batches = optimizer.accumulated_batches();
   checkpoint.weights = read_all(with_prefix("weights/", weights));
   checkpoint.state = read_all(state_variables(model, weights));
@@ -52,7 +47,7 @@ void restore_state(ModelBase& model, const Checkpoint& checkpoint) {
   check_tensors(state, checkpoint.state, /*exact=*/true);
   optimizer.set_accumulated_batches(checkpoint.accumulated_batches);
   // The variable, restored below, is what counts; the configuration follows it.
-  if (fixed_rate(optimizer) != nullptr) optimizer.set_learning_rate(checkpoint.learning_rate);
+  if (!optimizer.schedule().defined()) optimizer.set_learning_rate(checkpoint.learning_rate);
   write_tensors(wanted, checkpoint.weights);
   write_tensors(state, checkpoint.state);
   trainer.compiled->training->restore(checkpoint.samples);

@@ -3,13 +3,13 @@
 #include <csignal>
 
 #include <cmath>
-#include <ostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
 #include "train/callback_states.h"
+#include "train/callback_support.h"
 #include "train/checkpoint_state.h"
 #include "train/steps.h"
 
@@ -84,7 +84,8 @@ void Checkpointer::find() {
         fmt::format("{}: it is of another model or optimiser: {}", found.path, error.what()));
   }
   if (args_.verbose > 0)
-    say(fmt::format("Going on {} from {}", place_of(found_->epoch, found_->step), found.path));
+    say(backup_,
+        fmt::format("Going on {} from {}", place_of(found_->epoch, found_->step), found.path));
 }
 
 // What nobody chose here follows the training that goes on.
@@ -177,7 +178,7 @@ void Checkpointer::step_ended(int64_t epoch, int64_t steps) {
 }
 
 void Checkpointer::validation_step_ended(int64_t epoch, int64_t steps) {
-  if (interrupts_.pending() != 0) end_if_asked({.epoch = epoch, .step = steps});
+  if (interrupts_.pending() != 0 && steps > 0) end_if_asked({.epoch = epoch, .step = steps});
 }
 
 void Checkpointer::epoch_ended(int64_t epoch, const Logs& logs) {
@@ -211,8 +212,8 @@ void Checkpointer::finish() {
 
 bool Checkpointer::is_due() const {
   const BackupOptions& options = backup_.options();
-  const auto* steps = std::get_if<int64_t>(&options.save_freq);
-  return postponed_ || (steps != nullptr && since_steps_ >= *steps) ||
+  int64_t steps = batches_of(options.save_freq, "BackupAndRestore", "save_freq");
+  return postponed_ || (steps > 0 && since_steps_ >= steps) ||
          (options.save_seconds > 0 && seconds_since(since_ns_) >= options.save_seconds);
 }
 
@@ -310,11 +311,7 @@ void Checkpointer::end(const Place& place, int signal) {
 
 void Checkpointer::note(const std::string& line) {
   backup_.notes_.push_back(line);
-  say("BackupAndRestore: " + line);
-}
-
-void Checkpointer::say(const std::string& line) const {
-  if (trainer_.context->out != nullptr) *trainer_.context->out << line << std::endl;
+  say(backup_, "BackupAndRestore: " + line);
 }
 
 }  // namespace stoker

@@ -59,7 +59,6 @@ class Checkpointer {
   void end_if_asked(const Place& place);
   [[noreturn]] void end(const Place& place, int signal);
   void note(const std::string& line);  // and says it
-  void say(const std::string& line) const;
 
   Model handle_;
   ModelBase& model_;

@@ -101,7 +101,7 @@ inline void train(const Job& job) {
   History history = model.fit(
       training, {.epochs = 5,
                  .validation_data = validation,
-                 .callbacks = {backup, Moody(), log,
+                 .callbacks = {backup, Moody(), log, ReduceLROnPlateau({.patience = 1}),
                                EarlyStopping({.patience = 3, .restore_best_weights = true})}});
   std::ostringstream result;
   result << weights_sha256(model) << "\n" << std::hexfloat;

@@ -188,6 +188,37 @@ TEST_F(Resume, CallbacksTakeTheTurnsTheyWouldHaveTaken) {
   expect_stops_change_nothing(fit, 3, {.epochs = 3, .batch_size = 8});
 }
 
+TEST_F(Resume, SchedulesAndKerasCallbacksGoOn) {
+  auto run = [&](const std::string& directory, std::optional<int64_t> stop) {
+    set_seed(3);
+    Sequential model({Input({4}), Dense(3, {.activation = "softmax"})});
+    model.compile({.optimizer = Adam({.learning_rate = CosineDecay(
+                                          {.initial_learning_rate = 0.1, .decay_steps = 20})}),
+                   .loss = "sparse_categorical_crossentropy"});
+    History history = model.fit(
+        data_.x, data_.y,
+        {.epochs = 5,
+         .batch_size = 8,
+         .validation_data = {data_.x, data_.y},
+         .callbacks = {
+             EarlyStopping({.min_delta = 0.05, .patience = 1, .restore_best_weights = true}),
+             BackupAndRestore(directory, {.stop_after_steps = stop})}});
+    return std::tuple(weights_sha256(model), history.epochs(), history["val_loss"]);
+  };
+  TempDir whole, parts;
+  auto expected = run(whole / "c", {});
+  int stops = 0;
+  while (true) {
+    try {
+      EXPECT_EQ(run(parts / "c", 6), expected);
+      break;
+    } catch (const Interrupted&) {
+      ++stops;
+    }
+  }
+  EXPECT_GT(stops, 1);
+}
+
 TEST_F(Resume, AccumulatedGradientsGoOn) {
   auto run = [&](const std::string& directory, std::optional<int64_t> stop) {
     set_seed(3);
