@@ -43,7 +43,7 @@ void set_visible_devices(const std::vector<std::string>& names) {
   std::vector<int> chosen;
   for (const std::string& name : names)
     if (name != "cpu") chosen.push_back(index_of(name, count));
-  choose_cuda_devices(std::move(chosen));
+  choose_cuda_devices(chosen);
 }
 
 void set_memory_growth(bool growth) {

@@ -86,6 +86,8 @@ void Builder::analyse() {
   for (int i = 0; i < int(graph().nodes().size()); ++i) {
     int runs = position[size_t(fusion_.is_inlined(i) ? fusion_.into[size_t(i)] : i)];
     for (int value : graph().nodes()[size_t(i)].inputs) use(value, runs);
+    if (const Node* pool = pooled_gradient(graph(), graph().nodes()[size_t(i)]))
+      for (int value : pool->inputs) use(value, runs);
     if (const auto& tail = fusion_.tails[size_t(i)]) {
       const Node& norm = graph().nodes()[size_t(tail->norm)];
       for (int value : norm.inputs) use(value, runs);

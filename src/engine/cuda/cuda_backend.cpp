@@ -144,10 +144,10 @@ std::vector<GpuDescription> cuda_devices(Visible which) {
   return list;
 }
 
-void choose_cuda_devices(std::vector<int> indices) {
+void choose_cuda_devices(const std::vector<int>& indices) {
   Engines& all = engines();
   std::lock_guard lock(all.mutex);
-  all.chosen = std::move(indices);
+  all.chosen = indices;
 }
 
 }  // namespace stoker

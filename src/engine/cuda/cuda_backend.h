@@ -22,6 +22,6 @@ struct GpuDescription {
 enum class Visible : uint8_t { all, chosen };
 // In the order of their numbers.
 std::vector<GpuDescription> cuda_devices(Visible which);
-void choose_cuda_devices(std::vector<int> indices);  // among all
+void choose_cuda_devices(const std::vector<int>& indices);  // among all
 
 }  // namespace stoker

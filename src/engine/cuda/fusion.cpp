@@ -245,6 +245,18 @@ class Finder {
 
 Fusion find_fusion(const Graph& graph) { return Finder(graph).find(); }
 
+const Node* pooled_gradient(const Graph& graph, const Node& weight_grad) {
+  if (weight_grad.op->name != "conv2d_weight_grad" || weight_grad.outputs.size() < 2)
+    return nullptr;
+  const Node* pool = graph.producer(weight_grad.inputs[1]);
+  if (pool == nullptr || pool->op->name != "max_pool2d_grad" ||
+      pool->attrs.get_or<std::string>("activation", "") != "relu")
+    return nullptr;
+  const auto &window = pool->attrs.get<Ints>("window"), &strides = pool->attrs.get<Ints>("strides");
+  bool apart = strides[0] >= window[0] && strides[1] >= window[1];
+  return apart && graph.spec(pool->inputs[1]) == graph.spec(pool->inputs[2]) ? pool : nullptr;
+}
+
 void skip_gradient_casts(Graph& graph) {
   constexpr std::array kReaders = {"sgd_update", "adam_update", "rmsprop_update", "clip_scales"};
   for (Node& node : graph.mutable_nodes()) {

@@ -43,6 +43,11 @@ struct Fusion {
 Fusion find_fusion(const Graph& graph);
 Fusion no_fusion(const Graph& graph);
 
+// The max_pool2d_grad that makes the dy of a conv2d_weight_grad, if no two windows share a pixel:
+// every gradient of the pooled image then stands in dy at most once, and its sum, the bias
+// gradient, can be taken over the smaller image. Else null.
+const Node* pooled_gradient(const Graph& graph, const Node& weight_grad);
+
 // Updates and clip_scales widen gradients themselves: they read what a cast to float32 reads.
 void skip_gradient_casts(Graph& graph);
 

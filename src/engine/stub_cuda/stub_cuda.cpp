@@ -19,6 +19,6 @@ bool cuda_is_usable(std::string* why) {
 
 bool cuda_is_in_use() { return false; }
 std::vector<GpuDescription> cuda_devices(Visible) { return {}; }
-void choose_cuda_devices(std::vector<int>) {}
+void choose_cuda_devices(const std::vector<int>&) {}
 
 }  // namespace stoker

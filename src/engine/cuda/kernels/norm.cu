@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(kSumThreads, 1)
     for (int i = 0; i < N; ++i) {
       float v = to_float(value.at[i]);
       if constexpr (What == ColumnSums::sum) {
+        if (Mask == ReluMask::from_y && !(to_float(output.at[i]) > 0)) v = 0;
         sums[0][i] += v;
       } else if constexpr (What == ColumnSums::statistics) {
         v -= shift[i];
@@ -180,7 +181,11 @@ void launch_sums(const ColumnCall& call, cudaStream_t stream) {
           <<<grid, kSumThreads, 0, stream>>>(call);
       break;
     case ColumnSums::sum:
-      column_sums<ColumnSums::sum, ReluMask::none, T, N><<<grid, kSumThreads, 0, stream>>>(call);
+      if (call.mask == ReluMask::from_y)
+        column_sums<ColumnSums::sum, ReluMask::from_y, T, N>
+            <<<grid, kSumThreads, 0, stream>>>(call);
+      else
+        column_sums<ColumnSums::sum, ReluMask::none, T, N><<<grid, kSumThreads, 0, stream>>>(call);
       break;
     case ColumnSums::gradients:
       if (call.dz != nullptr)

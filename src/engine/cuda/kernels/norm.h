@@ -27,7 +27,7 @@ enum class ReluMask : uint8_t { none, from_y, from_x };
 enum class ColumnSums : uint8_t {
   statistics,  // x → out: mean, second_out: variance
   gradients,   // dy (only where y > 0, if that is asked for), x, mean, variance → dbeta, dgamma
-  sum,         // x → out, in x's dtype
+  sum,         // x (only where y > 0, if that is asked for) → out, in x's dtype
 };
 
 struct ColumnCall {

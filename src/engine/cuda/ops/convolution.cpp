@@ -269,23 +269,32 @@ void build_input_grad(Builder& b, const Node& node) {
   });
 }
 
-void emit_bias_grad(Builder& b, int dy, const Shape& y, int value) {
+// dy → db. Where dy comes from a pooling: over the pooled image's gradient, where y > 0.
+void emit_bias_grad(Builder& b, const Node& node) {
+  const Node* pool = pooled_gradient(b.graph(), node);
+  const Shape& y = b.shape(pool != nullptr ? pool->inputs[2] : node.inputs[1]);
   ColumnCall call;
   call.what = ColumnSums::sum;
-  call.dtype = b.spec(value).dtype;
+  call.dtype = b.spec(node.outputs[1]).dtype;
   call.rows = y[0] * y[1] * y[2];
   call.channels = y[3];
   call.plan = plan_columns(call.dtype, call.rows, call.channels);
+  if (pool != nullptr) call.mask = ReluMask::from_y;
+  std::vector<int> reads = {b.input(pool != nullptr ? pool->inputs[2] : node.inputs[1])};
+  if (pool != nullptr) reads.push_back(b.input(pool->inputs[1]));
   int partials = b.scratch(call.plan.partial_bytes), counters = b.zeroed(call.plan.counter_bytes);
-  int db = b.define(value);
-  b.emit({"own:columns", {dy}, {db, partials, counters}, "bias_grad"}, [call](const Launch& at) {
-    ColumnCall bound = call;
-    bound.x = at.get(0);
-    bound.out = at.get(1);
-    bound.partials = at.get(2);
-    bound.counters = at.get<unsigned>(3);
-    run_column_sums(bound, at.stream);
-  });
+  int db = b.define(node.outputs[1]);
+  size_t next = reads.size();
+  b.emit({"own:columns", reads, {db, partials, counters}, "bias_grad"},
+         [call, next](const Launch& at) {
+           ColumnCall bound = call;
+           bound.x = at.get(0);
+           bound.y = next > 1 ? at.get(1) : nullptr;
+           bound.out = at.get(next);
+           bound.partials = at.get(next + 1);
+           bound.counters = at.get<unsigned>(next + 2);
+           run_column_sums(bound, at.stream);
+         });
 }
 
 // The pooled image's gradient → dw [, db]; what pooling and relu stopped is left out on the way.
@@ -317,7 +326,7 @@ void emit_pooled_weight_grad(Builder& b, const Node& node, const Node& pool_grad
 void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shape, int x, int dy) {
   DType dtype = b.spec(node.inputs[0]).dtype;
   bool has_bias = node.outputs.size() > 1, both = has_bias && is_stem(shape, dtype);
-  if (has_bias && !both) emit_bias_grad(b, dy, b.shape(node.inputs[1]), node.outputs[1]);
+  if (has_bias && !both) emit_bias_grad(b, node);
   int partials = b.scratch(direct_conv_partial_bytes(shape, dtype));
   std::vector<int> writes = {b.define(node.outputs[0]), partials};
   if (both) writes.push_back(b.define(node.outputs[1]));
@@ -347,7 +356,7 @@ void build_weight_grad(Builder& b, const Node& node) {
   if (!prefers_direct(own, ConvKind::weight_grad))
     plan = find_plan(b, {.kind = ConvKind::weight_grad, .shape = framed, .dtype = dtype});
   if (plan == nullptr) return emit_direct_weight_grad(b, node, own, b.input(node.inputs[0]), dy);
-  if (node.outputs.size() > 1) emit_bias_grad(b, dy, y_shape, node.outputs[1]);
+  if (node.outputs.size() > 1) emit_bias_grad(b, node);
   int x = folds ? folded_image(b, node.inputs[0], own, dtype)
                 : framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
   int dw = folds ? b.scratch(kernel_bytes(framed, dtype))

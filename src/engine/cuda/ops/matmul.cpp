@@ -1,3 +1,4 @@
+#include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/ops/op_builders.h"
 
 namespace stoker::cuda {
@@ -25,6 +26,29 @@ MatmulKey key_of(const Builder& b, const Node& node) {
   return key;
 }
 
+bool is_narrow(const MatmulKey& key) {
+  return key.batch == 1 && !key.transpose_a && !key.transpose_b &&
+         key.columns <= NarrowProduct::kMostColumns && key.rows <= NarrowProduct::kMostRows;
+}
+
+// a, w [, bias] → y
+void emit_narrow(Builder& b, const MatmulKey& key, std::vector<int> reads, int y) {
+  NarrowProduct call;
+  call.dtype = key.dtype;
+  call.rows = key.rows;
+  call.inner = key.inner;
+  call.columns = key.columns;
+  call.relu = key.relu;
+  b.emit({"own:narrow", std::move(reads), {y}}, [call, has_bias = key.bias](const Launch& at) {
+    NarrowProduct bound = call;
+    bound.a = at.get(0);
+    bound.w = at.get(1);
+    bound.bias = has_bias ? at.get(2) : nullptr;
+    bound.y = at.get(has_bias ? 3 : 2);
+    run_narrow_product(bound, at.stream);
+  });
+}
+
 void build_matmul(Builder& b, const Node& node) {
   MatmulKey key = key_of(b, node);
   bool has_bias = node.inputs.size() > 2;
@@ -44,6 +68,11 @@ void build_matmul(Builder& b, const Node& node) {
   key.bias = has_bias && in_epilogue;
   key.relu = activation == "relu";
   key.wide = !in_epilogue && key.dtype != DType::float32;
+  if (in_epilogue && is_narrow(key)) {
+    std::vector<int> operands = {a, w};
+    if (key.bias) operands.push_back(bias);
+    return emit_narrow(b, key, std::move(operands), y);
+  }
   auto plan = b.shared().matmul_plans.find(key, *b.shared().device);
   int workspace = b.scratch(plan->workspace());
   int product =
