@@ -12,6 +12,7 @@ Command predict_command();
 Command prepare_command();
 Command inspect_command();
 Command export_command();
+Command verify_resume_command();
 Command bench_command();
 
 }  // namespace stoker::app

@@ -13,8 +13,20 @@ namespace {
 using namespace stoker::app;
 
 std::vector<Command> all_commands() {
-  return {demo_command(),    train_command(),   evaluate_command(), predict_command(),
-          prepare_command(), inspect_command(), export_command(),   bench_command()};
+  return {demo_command(),    train_command(),         evaluate_command(),
+          predict_command(), prepare_command(),       inspect_command(),
+          export_command(),  verify_resume_command(), bench_command()};
+}
+
+// What stands where a command should, if it is none.
+std::string unknown_command(int argc, char** argv, const std::vector<Command>& commands) {
+  std::string word = argc > 1 ? argv[1] : "", names;
+  if (word.empty() || word[0] == '-') return "";
+  for (const Command& command : commands) {
+    if (command.name == word) return "";
+    names += (names.empty() ? "" : ", ") + command.name;
+  }
+  return "unknown command \"" + word + "\"; there are " + names;
 }
 
 int run(int argc, char** argv) {
@@ -31,6 +43,10 @@ int run(int argc, char** argv) {
   std::vector<CLI::App*> parsers;
   parsers.reserve(commands.size());
   for (Command& command : commands) parsers.push_back(add_command(program, command));
+  if (std::string unknown = unknown_command(argc, argv, commands); !unknown.empty()) {
+    std::cerr << "stoker: " << unknown << std::endl;
+    return kUsage;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -23,6 +23,14 @@ void check_job(const Job& job) {
   require(!job.classes || *job.classes >= 2, "classes", job.classes.value_or(0), "2 or more");
   require(!job.learning_rate || *job.learning_rate > 0, "learning_rate",
           job.learning_rate.value_or(0), "a rate above 0");
+  require(job.schedule == "cosine" || job.schedule == "constant", "schedule", job.schedule,
+          "cosine or constant");
+  require(job.warmup_epochs >= 0 && job.warmup_epochs < double(job.epochs), "warmup_epochs",
+          job.warmup_epochs, "0 to less than epochs");
+  require(job.resume == "auto" || job.resume == "never", "resume", job.resume, "auto or never");
+  require(job.resume == "never" || !job.out.empty(), "resume", job.resume,
+          "an --out to go on with");
+  require(job.checkpoint_steps >= 0, "checkpoint_steps", job.checkpoint_steps, "0 or more");
   require(job.momentum >= 0 && job.momentum < 1, "momentum", job.momentum,
           "a share from 0 to below 1");
   require(job.threads >= 0 && job.threads <= 4096, "threads", job.threads, "0 to 4096");

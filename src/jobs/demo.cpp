@@ -53,7 +53,7 @@ Model small_cnn() {
   Sequential model({
       Input({kSide, kSide, 3}, {.dtype = DType::uint8}),
       Rescaling(1.0 / 255),
-      Conv2D(16, 3, {.padding = "same", .activation = "relu"}),
+      Conv2D(16, 3, {.strides = 2, .padding = "same", .activation = "relu"}),
       MaxPooling2D(2),
       Conv2D(32, 3, {.padding = "same", .activation = "relu"}),
       MaxPooling2D(2),
@@ -87,7 +87,7 @@ Run train(const DemoOptions& options, bool as_written) {
                                         std::max(1.0, explained["batches"].get<double>())},
                {"pipeline_peak_bytes", explained["memory_peak_bytes"]},
                {"workers", explained["workers"]},
-               {"depth", explained["depth"]},
+               {"depth", explained["workers"] == 0 ? 0.0 : explained["depth"].get<double>()},
                {"stages", stage_costs(explained, options.batch)},
                {"steps", clock.steps()},
                {"val_accuracy", history["val_accuracy"].back()},

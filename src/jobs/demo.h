@@ -16,7 +16,7 @@ struct DemoOptions {
   std::string folder = "stoker-demo";  // pictures go to FOLDER/pictures, and stay there
   DemoPictures pictures = {};
   int64_t epochs = 3;
-  int64_t batch = 32;
+  int64_t batch = 16;
   bool explain = false;  // also print explain() of both runs
 };
 

@@ -73,13 +73,13 @@ Colour hue(float h) {
   return colour;
 }
 
-// Noise of several scales in [0, 1], as skies, walls and meadows have.
+// Grey noise of several scales in [0, 1], as skies, walls and roads have: [height, width, 1].
 Tensor cloud(int64_t height, int64_t width, Rng& rng) {
-  Tensor sum = Tensor::zeros({height, width, 3});
+  Tensor sum = Tensor::zeros({height, width, 1});
   float* values = sum.data_mut<float>();
   float strength = 0.5F;
   for (int64_t cells = 3; cells < width; cells *= 4, strength *= 0.6F) {
-    Tensor coarse(DType::float32, {cells * height / width + 2, cells + 2, 3});
+    Tensor coarse(DType::float32, {cells * height / width + 2, cells + 2, 1});
     for (int64_t i = 0; i < coarse.elements(); ++i)
       coarse.data_mut<float>()[i] = rng.uniform(-strength, strength);
     Tensor fine = image::resize(height, width)(coarse);
@@ -135,14 +135,15 @@ const std::vector<std::string>& demo_classes() {
 }
 
 Tensor draw_demo_picture(int64_t label, int64_t height, int64_t width, Rng& rng) {
-  Tensor picture = cloud(height, width, rng);
+  Tensor grey = cloud(height, width, rng), picture(DType::float32, {height, width, 3});
   float* values = picture.data_mut<float>();
+  for (int64_t i = 0; i < picture.elements(); ++i) values[i] = grey.data<float>()[i / 3];
   auto [inside, turn, radius] = std::tuple{kKinds[size_t(label)].inside, rng.uniform(-0.4F, 0.4F),
                                            float(height) * rng.uniform(0.3F, 0.48F)};
   Point centre{rng.uniform(radius, float(width) - radius),
                rng.uniform(radius, float(height) - radius)};
   // Things have colours of their own, more or less.
-  Colour colour = hue(fraction(float(label) * 0.1F + rng.uniform(-0.08F, 0.08F)));
+  Colour colour = hue(fraction(float(label) * 0.1F + rng.uniform(-0.04F, 0.04F)));
   float light = rng.uniform(0.6F, 1), cosine = std::cos(turn), sine = std::sin(turn);
   for (int64_t row = 0; row < height; ++row)
     for (int64_t column = 0; column < width; ++column) {
@@ -151,7 +152,7 @@ Tensor draw_demo_picture(int64_t label, int64_t height, int64_t width, Rng& rng)
       if (!inside({cosine * x + sine * y, cosine * y - sine * x})) continue;
       float* pixel = values + 3 * (row * width + column);
       for (size_t channel = 0; channel < 3; ++channel)
-        pixel[channel] = 0.3F * pixel[channel] + 0.7F * light * colour[channel];
+        pixel[channel] = 0.2F * pixel[channel] + 0.8F * light * colour[channel];
     }
   return image::convert(DType::uint8)(picture);
 }

@@ -14,8 +14,8 @@ namespace stoker::jobs {
 const std::vector<std::string>& demo_classes();
 
 struct DemoPictures {
-  int64_t train = 640, val = 160;     // ten classes, as many of each
-  int64_t height = 360, width = 480;  // about 60 kB
+  int64_t train = 480, val = 120;  // ten classes, as many of each
+  int64_t height = 480, width = 640;
 };
 
 // uint8 [height, width, 3].

@@ -22,11 +22,12 @@ std::string row(const char* what, const std::string& before, const std::string& 
 
 double number(const json& figures, const char* key) { return figures.at(key).get<double>(); }
 
-// A stage's own words, without what it was made with: "decode_jpeg".
+// A stage's own name, without what it was made with: decode_jpeg.
 std::string stage_name(const json& stage) {
   std::string details = stage.value("details", "");
   std::string name = stage["kind"] == "map" ? details : stage["kind"].get<std::string>();
-  return name.substr(0, name.find_first_of(" ,("));
+  if (name.starts_with('"')) name.erase(0, 1);
+  return name.substr(0, name.find_first_of("\" ,("));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <fmt/ostream.h>
+#include <stoker/onnx.h>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -13,12 +14,15 @@ namespace stoker::jobs {
 nlohmann::json export_model(const TrainedModel& trained, const std::string& path,
                             std::ostream* out) {
   std::string ending = std::filesystem::path(path).extension().string();
-  if (ending == ".safetensors")
+  if (ending == ".onnx")
+    export_onnx(trained.model, path);
+  else if (ending == ".safetensors")
     trained.model.save_weights(path);
   else if (ending == ".stoker")
     trained.model.save(path, {.include_optimizer = false});
   else
-    throw ValueError(fmt::format("{}: expected a file that ends in .safetensors or .stoker", path));
+    throw ValueError(
+        fmt::format("{}: expected a file that ends in .onnx, .safetensors or .stoker", path));
   auto bytes = double(local_files().size(path));
   if (out != nullptr) fmt::print(*out, "{}  {}\n", path, human_bytes(bytes));
   return {{"model", trained.path}, {"file", path}, {"format", ending.substr(1)}, {"bytes", bytes}};

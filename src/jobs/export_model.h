@@ -10,8 +10,9 @@
 
 namespace stoker::jobs {
 
-// .safetensors: the weights by name; .stoker: the model without the optimiser's state. ValueError
-// lists the endings. Atomic. Returns {"model", "file", "format", "bytes"}.
+// .onnx: the inference graph; .safetensors: the weights by name; .stoker: the model without the
+// optimiser's state. ValueError lists the endings. Atomic. Returns {"model", "file", "format",
+// "bytes"}.
 nlohmann::json export_model(const TrainedModel& trained, const std::string& path,
                             std::ostream* out);
 

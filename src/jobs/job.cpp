@@ -123,8 +123,7 @@ constexpr JobField kFields[] = {
     field<&Job::augment>("augment", "", "random crops, and flips of colour images", kData),
 
     field<&Job::model>("model", "NAME|FILE",
-                       "mlp, lenet, cnn, cnn-small, resnet18, resnet50, mobilenet, or a .stoker "
-                       "file to go on with",
+                       "mlp lenet cnn cnn-small resnet18 resnet50 mobilenet, or FILE.stoker",
                        kTraining),
     field<&Job::epochs>("epochs", "N", "times through the data", kTraining),
     field<&Job::steps_per_epoch>("steps_per_epoch", "N", "fewer steps than the data has",
@@ -133,20 +132,26 @@ constexpr JobField kFields[] = {
                        kTraining),
     field<&Job::optimizer>("optimizer", "NAME", "sgd, adam, adamw, rmsprop", kTraining),
     field<&Job::learning_rate>("learning_rate", "RATE", "none: the optimiser's own", kTraining),
+    field<&Job::schedule>("schedule", "NAME", "cosine: to 0 at the last step; constant", kTraining),
+    field<&Job::warmup_epochs>("warmup_epochs", "N", "in which the rate rises from 0", kTraining),
     field<&Job::momentum>("momentum", "SHARE", "of sgd and rmsprop", kTraining),
     field<&Job::weight_decay>("weight_decay", "RATE", "decoupled from the gradient", kTraining),
 
     field<&Job::seed>("seed", "N", "the same seed gives the same weights, to the last bit",
                       kMachine),
     field<&Job::device>("device", "NAME", "cpu, cuda, cuda:N", kMachine),
-    field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16", kMachine),
+    field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16, mixed_float16",
+                           kMachine),
     field<&Job::threads>("threads", "N", "that compute; 0: chosen", kMachine),
     field<&Job::pipeline_threads>("pipeline_threads", "N", "that make batches; 0: chosen",
                                   kMachine),
     field<&Job::as_written>("as_written", "",
                             "run the input pipeline without any of Stoker's repairs", kMachine),
 
-    field<&Job::out>("out", "DIR", "where model.stoker, job.json and result.json go", kOutput),
+    field<&Job::out>("out", "DIR", "where the model, checkpoints, figures and logs go", kOutput),
+    field<&Job::resume>("resume", "auto|never", "auto: go on with what --out holds", kOutput),
+    field<&Job::checkpoint_steps>("checkpoint_steps", "N", "between checkpoints; 0: one an epoch",
+                                  kOutput),
     field<&Job::verbose>("verbose", "0|1|2", "silent, progress, a line an epoch", kOutput),
 };
 

@@ -38,6 +38,8 @@ struct Job {
   std::string model = "cnn";  // a name of stoker/applications.h, or a .stoker file
   std::string optimizer = "adam";
   std::optional<double> learning_rate = {};  // none: the optimiser's
+  std::string schedule = "cosine";           // of the rate: to 0 at the last step; or "constant"
+  double warmup_epochs = 0;                  // in which it rises from 0
   double momentum = 0.0;                     // sgd, rmsprop
   std::optional<double> weight_decay = {};
   BatchChoice batch = {32};
@@ -51,6 +53,8 @@ struct Job {
   bool as_written = false;                    // the input pipeline without its repairs
 
   std::string out = "";
+  std::string resume = "never";  // "auto": go on with the checkpoints that `out` holds
+  int64_t checkpoint_steps = 0;  // between checkpoints; 0: one an epoch
   int64_t verbose = 1;
 
   friend bool operator==(const Job&, const Job&) = default;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <stoker/applications.h>
+#include <stoker/schedules.h>
 
 #include "jobs/train_job.h"
 
@@ -10,12 +11,29 @@ namespace stoker::jobs {
 
 namespace {
 
-Optimizer optimizer_of(const Job& job) {
+// steps: of the whole training; 0: not known, and the rate stays.
+LearningRate rate_of(const Job& job, double fallback, int64_t steps) {
+  double rate = job.learning_rate.value_or(fallback);
+  auto warm_up = int64_t(double(steps) * job.warmup_epochs / double(job.epochs));
+  if (steps > 0 && job.schedule == "cosine") {
+    CosineDecayOptions cosine{.initial_learning_rate = rate, .decay_steps = steps - warm_up};
+    if (warm_up > 0)
+      cosine = {.initial_learning_rate = 0,
+                .decay_steps = steps - warm_up,
+                .warmup_target = rate,
+                .warmup_steps = warm_up};
+    return CosineDecay(cosine);
+  }
+  if (warm_up > 0) return WarmUp({.schedule = rate, .warmup_steps = warm_up});
+  return rate;
+}
+
+Optimizer optimizer_of(const Job& job, int64_t steps) {
   if (job.optimizer == "sgd")
-    return SGD({.learning_rate = job.learning_rate.value_or(0.01),
+    return SGD({.learning_rate = rate_of(job, 1e-2, steps),
                 .momentum = job.momentum,
                 .weight_decay = job.weight_decay});
-  double rate = job.learning_rate.value_or(1e-3);  // Keras's default of all three
+  LearningRate rate = rate_of(job, 1e-3, steps);  // Keras's default of all three
   if (job.optimizer == "adam")
     return Adam({.learning_rate = rate, .weight_decay = job.weight_decay});
   if (job.optimizer == "adamw")
@@ -58,8 +76,8 @@ Model make_model(const Job& job, const TensorSpec& picture, int64_t classes) {
       job.model, {.input_shape = picture.shape, .classes = classes, .dtype = picture.dtype});
 }
 
-void compile_model(const Job& job, const Model& model) {
-  model.compile({.optimizer = optimizer_of(job),
+void compile_model(const Job& job, const Model& model, int64_t steps) {
+  model.compile({.optimizer = optimizer_of(job, steps),
                  .loss = "sparse_categorical_crossentropy",
                  .metrics = {"accuracy"}});
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <stoker/auto_batch.h>
+#include <stoker/backup.h>
 #include <stoker/version.h>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@
 #include "jobs/data_spec.h"
 #include "jobs/step_clock.h"
 #include "train/memory_table.h"
+#include "train/verify_resume.h"
 #include "train/weights_hash.h"
 
 namespace stoker::jobs {
@@ -25,11 +27,13 @@ using nlohmann::json;
 
 class TrainingRun {
  public:
-  TrainingRun(Job job, std::ostream* out) : job_(std::move(job)), out_(out) {}
+  TrainingRun(Job job, std::ostream* out, std::optional<int64_t> stop_after = {})
+      : job_(std::move(job)), out_(out), stop_after_(stop_after) {}
 
   json run() {
     double begin = now();
     check_job(job_);
+    adopt_choices();
     configure_context(job_, out_);
     job_.seed = default_context().seed.value();
     JobData data = open_data(job_);
@@ -38,8 +42,9 @@ class TrainingRun {
     resident_before_ = resident_memory();
 
     Model model = make_model(job_, data.picture, data.classes);
-    compile_model(job_, model);
+    compile_model(job_, model);  // without a schedule, which has to know the steps
     choose_batch(model, data);
+    compile_model(job_, model, steps_in_all(data));
     prepare_folder(data);
     fit(model, data);
     if (!job_.out.empty()) model.save(job_.out + "/model.stoker");
@@ -49,6 +54,8 @@ class TrainingRun {
     return result;
   }
 
+  const History& history() const { return history_; }
+
  private:
   static double now() { return double(steady_clock().now()) * 1e-9; }
 
@@ -56,6 +63,23 @@ class TrainingRun {
   void say(fmt::format_string<Args...> format, Args&&... args) const {
     if (out_ != nullptr && job_.verbose > 0)
       *out_ << fmt::format(format, std::forward<Args>(args)...) << std::flush;
+  }
+
+  // A run that goes on keeps what was drawn or chosen for it.
+  void adopt_choices() {
+    std::string path = job_.out + "/job.json";
+    if (job_.resume != "auto" || !local_files().exists(path)) return;
+    Job before = read_job(path);
+    if (!job_.seed) job_.seed = before.seed;
+    if (job_.batch.size == 0) job_.batch = before.batch;
+  }
+
+  // 0: not known.
+  int64_t steps_in_all(const JobData& data) const {
+    if (job_.steps_per_epoch) return job_.epochs * *job_.steps_per_epoch;
+    data::Cardinality count = data.train.elements.cardinality();
+    if (!count.known() || count.infinite()) return 0;
+    return job_.epochs * ((*count.count + job_.batch.size - 1) / job_.batch.size);
   }
 
   void choose_batch(const Model& model, const JobData& data) {
@@ -73,6 +97,9 @@ class TrainingRun {
   void prepare_folder(const JobData& data) const {
     if (job_.out.empty()) return;
     local_files().create_directories(job_.out);
+    std::string checkpoints = job_.out + "/checkpoints";
+    if (job_.resume == "never" && local_files().exists(checkpoints))
+      local_files().remove_all(checkpoints);
     write_file_atomically(job_.out + "/job.json", to_json(job_).dump(2) + "\n");
     if (!data.class_names.empty()) write_classes(job_.out, data.class_names);
   }
@@ -85,7 +112,20 @@ class TrainingRun {
                  .callbacks = {clock_}};
     if (data.validation)
       args.validation_data = plain_batches(job_, data, *data.validation, job_.batch.size);
-    history_ = model.fit(train, args);
+    if (!job_.out.empty()) {
+      args.callbacks.emplace_back(CSVLogger(job_.out + "/history.csv"));
+      args.callbacks.emplace_back(TensorBoard({.log_dir = job_.out + "/tensorboard"}));
+      BackupOptions backup{.stop_after_steps = stop_after_};
+      if (job_.checkpoint_steps > 0) backup.save_freq = job_.checkpoint_steps;
+      args.callbacks.emplace_back(BackupAndRestore(job_.out + "/checkpoints", backup));
+    }
+    try {
+      history_ = model.fit(train, args);
+    } catch (const Interrupted& interrupted) {
+      throw Interrupted(fmt::format("{}\ngo on with: stoker train --job {}/job.json --resume auto",
+                                    interrupted.what(), job_.out),
+                        interrupted.signal());
+    }
     explained_ = json::parse(train.explain_json());
   }
 
@@ -99,7 +139,8 @@ class TrainingRun {
                 {"batch", job_.batch.size},
                 {"ms_per_step", 1e3 * clock_.seconds_per_step()},
                 {"first_step_ms", 1e3 * clock_.first_seconds()},
-                {"samples_per_second", double(job_.batch.size) / clock_.seconds_per_step()},
+                {"samples_per_second",
+                 clock_.steps() > 0 ? double(job_.batch.size) / clock_.seconds_per_step() : 0},
                 {"input_wait_share", explained_.value("consumer_wait_share", 0.0)},
                 {"predicted_memory_bytes", predicted_},
                 {"peak_memory_bytes", peak_resident_memory() - resident_before_},
@@ -125,6 +166,7 @@ class TrainingRun {
 
   Job job_;
   std::ostream* out_;
+  std::optional<int64_t> stop_after_;
   int64_t resident_before_ = 0;
   size_t predicted_ = 0;
   StepClock clock_;
@@ -135,5 +177,27 @@ class TrainingRun {
 }  // namespace
 
 json train(const Job& job, std::ostream* out) { return TrainingRun(job, out).run(); }
+
+json verify_resume(const Job& job, const std::vector<int64_t>& stops, const std::string& directory,
+                   std::ostream* out) {
+  Job trial = job;
+  trial.resume = "auto";
+  trial.verbose = 0;
+  if (!trial.seed) trial.seed = default_context().seed.value();
+  auto training = [&](const std::string& folder, std::optional<int64_t> stop_after) {
+    trial.out = folder;
+    TrainingRun run(trial, nullptr, stop_after);
+    json result = run.run();
+    return TrainingResult{.weights_sha256 = result["final_weights_sha256"],
+                          .history = run.history()};
+  };
+  ResumeReport report = stoker::verify_resume(training, {.directory = directory, .stops = stops});
+  if (out != nullptr) *out << to_string(report);
+  return {{"same", report.same()},
+          {"stops", report.stops},
+          {"differences", report.differences},
+          {"undisturbed_sha256", report.undisturbed.weights_sha256},
+          {"resumed_sha256", report.resumed.weights_sha256}};
+}
 
 }  // namespace stoker::jobs

@@ -17,12 +17,20 @@ void configure_context(const Job& job, std::ostream* out);
 // The job's network for these pictures, or the one in its file; not compiled unless the file says
 // how.
 Model make_model(const Job& job, const TensorSpec& picture, int64_t classes);
-void compile_model(const Job& job, const Model& model);
+// steps: of the whole training, for schedules; 0: the rate stays.
+void compile_model(const Job& job, const Model& model, int64_t steps = 0);
 
 // Trains, saves what `out` asks for, and returns the figures:
 //   val_accuracy, val_loss, accuracy, loss, epochs, steps, batch, samples_per_second, ms_per_step,
 //   peak_memory_bytes, predicted_memory_bytes, final_weights_sha256, …
-// docs/guide/command-line.md lists them. People are told on `out`; nullptr: nobody.
+// docs/guide/command-line.md lists them. Interrupted, with how to go on, when SIGINT or SIGTERM
+// ended a training that saves checkpoints. People are told on `out`; nullptr: nobody.
 nlohmann::json train(const Job& job, std::ostream* out);
+
+// Trains the job once undisturbed and once stopped after each of `stops` steps and gone on with, in
+// new folders of `directory`: {"same", "stops", "differences", "undisturbed_sha256",
+// "resumed_sha256"}.
+nlohmann::json verify_resume(const Job& job, const std::vector<int64_t>& stops,
+                             const std::string& directory, std::ostream* out);
 
 }  // namespace stoker::jobs

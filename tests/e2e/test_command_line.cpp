@@ -22,8 +22,8 @@ int64_t lines_of(const std::string& text) { return std::count(text.begin(), text
 TEST(CommandLine, HelpNamesEveryCommandAndExitsWithZero) {
   Ended help = run_stoker("--help");
   EXPECT_EQ(help.status, 0);
-  for (const char* command :
-       {"demo", "train", "evaluate", "predict", "prepare", "inspect", "export", "bench"}) {
+  for (const char* command : {"demo", "train", "evaluate", "predict", "prepare", "inspect",
+                              "export", "verify-resume", "bench"}) {
     EXPECT_TRUE(contains(help.out, std::string("\n  ") + command + " ")) << command;
     Ended own = run_stoker(std::string(command) + " --help");
     EXPECT_EQ(own.status, 0) << command;
@@ -95,6 +95,42 @@ TEST(CommandLine, TrainsEvaluatesAndPredicts) {
   ASSERT_EQ(rows.size(), 15);
   EXPECT_EQ(rows[0]["class"], "class_2");
   EXPECT_EQ(rows[0]["top"].size(), 2);
+}
+
+TEST(CommandLine, GoesOnWithWhatWasStopped) {
+  TempDir folder;
+  test::write_idx_folder(folder, "digits");
+  std::string job =
+      " --data idx:" + folder / "digits" + " --model mlp --epochs 3 --batch 8 --seed 1";
+  Ended proof = run_stoker("verify-resume --stop-after 7 --json - --out " + folder / "proof" + job);
+  ASSERT_EQ(proof.status, 0) << proof.err;
+  EXPECT_TRUE(json::parse(proof.out)["same"].get<bool>());
+
+  std::string train = "train --json - --out " + folder / "run" + job;
+  json first = json::parse(run_stoker(train).out);
+  EXPECT_EQ(first["final_weights_sha256"], json::parse(proof.out)["undisturbed_sha256"]);
+  json again = json::parse(run_stoker(train + " --resume auto").out);
+  EXPECT_EQ(again["steps"], 0);  // nothing was left to do
+  EXPECT_EQ(again["final_weights_sha256"], first["final_weights_sha256"]);
+  EXPECT_EQ(again["history"], first["history"]);
+  EXPECT_TRUE(read_text(folder / "run/history.csv").starts_with("epoch,"));
+}
+
+TEST(CommandLine, ExportsForOthers) {
+  TempDir folder;
+  test::write_idx_folder(folder, "digits");
+  ASSERT_EQ(run_stoker("train --model lenet --image-size 16 --epochs 1 --data idx:" +
+                       folder / "digits" + " --out " + folder / "run")
+                .status,
+            0);
+  for (const char* name : {"model.onnx", "weights.safetensors", "small.stoker"}) {
+    Ended exported = run_stoker("export " + folder / "run" + " " + folder / name);
+    EXPECT_EQ(exported.status, 0) << exported.err;
+    EXPECT_GT(local_files().size(folder / name), 1000);
+  }
+  Ended wrong = run_stoker("export " + folder / "run" + " " + folder / "model.pb");
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_TRUE(contains(wrong.err, ".onnx, .safetensors or .stoker")) << wrong.err;
 }
 
 TEST(CommandLine, PreparesShardsToTrainFrom) {
