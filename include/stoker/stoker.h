@@ -10,6 +10,7 @@
 #include <stoker/context.h>
 #include <stoker/dataset.h>
 #include <stoker/devices.h>
+#include <stoker/doctor.h>
 #include <stoker/dtype.h>
 #include <stoker/element.h>
 #include <stoker/error.h>

@@ -1,0 +1,104 @@
+// Everything a verdict is made of: what was measured, reduced to plain numbers. Recorded by the
+// observer and the counterfactuals, written by hand in tests.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/pipeline_statistics.h"
+#include "observe/accounting.h"
+
+namespace stoker {
+
+// A third of the steps that were looked at.
+struct WindowFacts {
+  Accounting accounting;
+  double ready_share = 1;  // of steps: the batch was there when it was asked for
+  double median_wait_ns = 0;
+};
+
+// What a stage did in the steps that were looked at.
+struct StageFacts {
+  std::string name = {};
+  double ns = 0;          // an element, mean
+  double cpu_share = -1;  // -1: not known
+  double longest_ns = 0, bytes = 0;
+  bool random = false;
+};
+
+struct PipelineFacts {
+  bool known = false;
+  double workers = 0, depth = 0;  // workers 0: the consumer makes every batch itself
+  bool as_written = false, tunes_workers = false, tunes_depth = false, page_locked = false;
+  double busy_share = 0;                // of the workers' time
+  double work_ns = 0;                   // of all workers, a batch
+  double cpu_ns = 0;                    // of these, on a core
+  std::vector<StageFacts> stages = {};  // from the source to the end
+  CacheAdvice cache = {};
+};
+
+struct HealthFacts {
+  double throttled_share = 0;  // of the time: the control group held this process back
+  double quota_cores = 0;      // 0: none
+  double available_cores = 1;  // that this process may use
+  double process_cores = 0;    // it used, on average
+  double other_cores = 0;      // others used
+  double run_delay_share = 0;  // of the step: the training thread was ready but had no core
+  std::vector<std::string> gpu_throttle_reasons = {};
+  int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;
+};
+
+// Ops of the step, where they were timed.
+struct OpFacts {
+  std::string layer = {}, op = {};
+  double share = 0;                               // of the computing
+  double compute_share = 0, bandwidth_share = 0;  // of the machine's
+  bool host = false;                              // a user's code on the host
+};
+
+struct DeviceFacts {
+  bool gpu = false, tensor_cores = false, sixteen_bit = false;
+  double compute_share = -1, bandwidth_share = -1;  // of the whole step; -1: not known
+  double launch_share = 0;                          // of the computing: around kernels
+  int64_t kernels = 0;
+  double copy_bytes = 0;          // a step
+  double link_bandwidth = 0;      // bytes a second, measured; 0: not known
+  std::vector<OpFacts> ops = {};  // the longest first
+};
+
+struct CallbackFacts {
+  std::string name = {};
+  double ns = 0;  // a step
+};
+
+// Steps under other circumstances, nanoseconds; nothing where it was not tried.
+struct CounterfactualFacts {
+  std::optional<double> replay_ns = {};          // one batch again and again: no input
+  std::optional<double> pipeline_alone_ns = {};  // a batch without a model that takes it
+  std::optional<double> double_batch_ns = {};
+};
+
+struct Outlier {
+  int64_t step = 0;
+  double ns = 0;
+  Owner owner = Owner::unexplained;
+};
+
+struct Evidence {
+  std::vector<WindowFacts> windows;  // three
+  int64_t steady_steps = 0;
+  double step_ns = 0;    // mean
+  double variation = 0;  // of the device's part of a step, robust
+  std::vector<Outlier> outliers;
+  HealthFacts health;
+  PipelineFacts pipeline;
+  DeviceFacts device;
+  CounterfactualFacts what_if;
+  std::vector<CallbackFacts> callbacks;
+  int64_t batch_size = 0;
+
+  Accounting total() const;
+};
+
+}  // namespace stoker

@@ -1,0 +1,224 @@
+// What to change, by what limits.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "observe/verdict.h"
+#include "observe/words.h"
+
+namespace stoker {
+
+namespace {
+
+class Prescriber {
+ public:
+  Prescriber(const Verdict& verdict, const Evidence& evidence)
+      : verdict_(verdict), evidence_(evidence), shares_(evidence.total().shares()) {}
+
+  std::vector<Prescription> all() {
+    if (verdict_.finding == Finding::health) for_health();
+    switch (verdict_.limit) {
+      case Limit::input:
+        for_input();
+        break;
+      case Limit::copy:
+        for_copy();
+        break;
+      case Limit::launch:
+        for_launch();
+        break;
+      case Limit::sync:
+        for_sync();
+        break;
+      case Limit::latency:
+        for_latency();
+        break;
+      case Limit::memory:
+      case Limit::compute:
+        for_busy_device();
+        break;
+      case Limit::none:
+        break;
+    }
+    return std::move(list_);
+  }
+
+ private:
+  double step() const { return evidence_.step_ns * 1e-9; }
+  double without(Owner owner) const { return step() * (1 - shares_[owner]); }
+
+  void add(std::string what, std::string why, double predicted, bool changes_results) {
+    list_.push_back({.what = std::move(what),
+                     .why = std::move(why),
+                     .predicted_step_seconds = predicted,
+                     .changes_results = changes_results});
+  }
+
+  // A step that is fed as well as the pipeline can on all cores. Where the device is the same cores
+  // the work of both has to fit on them.
+  double fed_with(double pipeline_cores) const {
+    double fed = evidence_.what_if.replay_ns.value_or(without(Owner::input) * 1e9);
+    const PipelineFacts& pipeline = evidence_.pipeline;
+    double cores = std::max(1.0, evidence_.health.available_cores);
+    double cpu = pipeline.cpu_ns > 0 ? pipeline.cpu_ns : pipeline.work_ns;
+    double needs = cpu / std::max(1.0, pipeline_cores);
+    if (!evidence_.device.gpu) needs = std::max(needs, (cpu + fed * cores) / cores);
+    return std::max(fed, needs) * 1e-9;
+  }
+
+  void for_input() {
+    const PipelineFacts& pipeline = evidence_.pipeline;
+    double cores = std::max(1.0, evidence_.health.available_cores);
+    if (!pipeline.known) {
+      add("Give fit a Dataset instead of single batches",
+          "its stages can then be measured, made ahead and spread over the cores",
+          without(Owner::input), false);
+      return;
+    }
+    double blocked_workers = 16;  // that only wait may be more than cores
+    double best = fed_with(verdict_.cause == Cause::storage ? blocked_workers : cores);
+    switch (verdict_.cause) {
+      case Cause::no_prefetch:
+        add("Make batches ahead: .prefetch(AUTOTUNE), or leave as_written off",
+            "each batch is made while the device computes the one before", best, false);
+        break;
+      case Cause::jitter:
+        add("Let more batches lie ready: .prefetch(AUTOTUNE)",
+            fmt::format("{} batches lie ready at most, and {} took {} once", pipeline.depth,
+                        verdict_.culprit, duration(longest() * 1e-9)),
+            best, false);
+        break;
+      case Cause::storage:
+        add("Read more files at the same time: .map(…, {.parallel = AUTOTUNE}).prefetch(AUTOTUNE)",
+            fmt::format("{} waits for storage; waiting needs no core", verdict_.culprit), best,
+            false);
+        add("Pack the files into shards: stoker prepare", "one long read instead of many short",
+            best, false);
+        break;
+      case Cause::parallelism:
+        add(fmt::format("Spread {} over the cores: .map(…, {{.parallel = AUTOTUNE}})"
+                        ".prefetch(AUTOTUNE)",
+                        verdict_.culprit),
+            fmt::format("{:.0f} cores are there", cores), best, false);
+        break;
+      default:
+        break;
+    }
+    if (pipeline.cache.bytes > 0 && pipeline.cache.saved_ns > 0) for_cache();
+    if (verdict_.cause == Cause::cpu_saturated) {
+      add("Do the work once, offline: stoker prepare writes shards of finished elements",
+          fmt::format("all cores are busy with {}", verdict_.culprit), without(Owner::input),
+          false);
+      add("Make the images smaller, or augment less", "less work for the same cores",
+          without(Owner::input), true);
+    }
+  }
+
+  double longest() const {
+    double most = 0;
+    for (const StageFacts& stage : evidence_.pipeline.stages)
+      most = std::max(most, stage.longest_ns);
+    return most;
+  }
+
+  void for_cache() {
+    const PipelineFacts& pipeline = evidence_.pipeline;
+    double all = 0;
+    for (const StageFacts& stage : pipeline.stages) all += stage.ns;
+    double left = all > 0 ? std::max(0.0, 1 - pipeline.cache.saved_ns / all) : 0;
+    double fed = evidence_.what_if.replay_ns.value_or(without(Owner::input) * 1e9) * 1e-9;
+    add(fmt::format("Keep elements in memory: .cache() after {}", pipeline.cache.after),
+        fmt::format("{:.0f} MB would save {} an element from the second epoch on",
+                    pipeline.cache.bytes * 1e-6, duration(pipeline.cache.saved_ns * 1e-9)),
+        std::max(fed, fed + (step() - fed) * left), false);
+  }
+
+  void for_copy() {
+    double best = without(Owner::copy);
+    if (verdict_.cause == Cause::pageable)
+      add("Let batches lie in page-locked memory: Context{.pin = true}, as_written off",
+          "the GPU then copies them itself, beside the computing", best, false);
+    add("Copy smaller elements: uint8 images, normalised on the device",
+        "a quarter of the bytes of float32", best, false);
+  }
+
+  void for_launch() {
+    double best = without(Owner::launch);
+    if (verdict_.cause == Cause::cpu_contention)
+      add("Leave the training thread a core: set_threads({.pipeline = cores - 1})",
+          "it waits for a core while the device waits for it", best, false);
+    add("Replay the captured step: Context{.capture = true}",
+        fmt::format("{} kernels are started one by one", evidence_.device.kernels), best, false);
+    add("A larger batch", "the same number of starts for more samples", best, true);
+  }
+
+  void for_sync() {
+    double best = without(Owner::sync);
+    if (verdict_.cause == Cause::host_layer)
+      add(fmt::format("Write the layer \"{}\" with ops instead of a function on the host",
+                      verdict_.culprit),
+          "it stops the device, and runs on one core", best, true);
+    else if (verdict_.cause == Cause::callback)
+      add(fmt::format("Do the work of {} once an epoch, or every hundredth step", verdict_.culprit),
+          "the device waits while it runs", best, false);
+    else
+      add("Read metrics once an epoch", "each reading waits for the device", best, false);
+  }
+
+  void for_latency() {
+    double best = evidence_.what_if.double_batch_ns ? *evidence_.what_if.double_batch_ns * 0.5e-9
+                                                    : step() * 0.7;
+    add(fmt::format("Double the batch to {}", 2 * evidence_.batch_size),
+        "the same number of kernels for twice the samples; the time is for as many samples as now",
+        std::min(best, step()), true);
+  }
+
+  void for_busy_device() {
+    for (const std::string& hint : verdict_.hints)
+      add("Compute in sixteen bits", hint, step() * 0.5, true);
+    if (!verdict_.culprit.empty() && !evidence_.device.ops.empty())
+      add(fmt::format("Make \"{}\" smaller", verdict_.culprit),
+          fmt::format("it takes {} of the computing", percent(evidence_.device.ops[0].share)),
+          step() * (1 - shares_[Owner::compute] * evidence_.device.ops[0].share / 2), true);
+  }
+
+  void for_health() {
+    switch (verdict_.cause) {
+      case Cause::cpu_contention:
+        add("Stop what else runs on this machine, or give this program cores of its own",
+            verdict_.health.front(), step() * (1 - evidence_.health.run_delay_share), false);
+        break;
+      case Cause::quota:
+        add("Raise the container's CPU quota, or use fewer threads", verdict_.health.front(),
+            step() * (1 - evidence_.health.throttled_share), false);
+        break;
+      case Cause::throttled:
+        add("Look at the GPU's cooling and power limit (nvidia-smi -q -d PERFORMANCE)",
+            verdict_.health.front(), step(), false);
+        break;
+      case Cause::bus:
+        add("Put the GPU into a full slot, and look at the BIOS", verdict_.health.front(), step(),
+            false);
+        break;
+      default:
+        break;
+    }
+  }
+
+  const Verdict& verdict_;
+  const Evidence& evidence_;
+  StepShares shares_;
+  std::vector<Prescription> list_;
+};
+
+}  // namespace
+
+std::vector<Prescription> prescriptions_for(const Verdict& verdict, const Evidence& evidence) {
+  if (verdict.finding == Finding::unstable || evidence.step_ns <= 0) return {};
+  std::vector<Prescription> list = Prescriber(verdict, evidence).all();
+  std::ranges::stable_sort(list, {}, &Prescription::predicted_step_seconds);
+  return list;
+}
+
+}  // namespace stoker

@@ -1,0 +1,274 @@
+#include "observe/verdict.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "observe/words.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int64_t kLeastSteps = 50;
+constexpr double kMostVariation = 0.20;
+constexpr double kInputHigh = 0.20, kInputModerate = 0.05;
+constexpr double kReady = 0.95, kLongWaitNs = 50'000;
+constexpr double kCopy = 0.05, kCopyOfInput = 0.30;
+constexpr double kLaunchHigh = 0.15, kLaunchModerate = 0.03;
+constexpr double kSync = 0.05;
+constexpr double kBusy = 0.70, kIdle = 0.50;
+constexpr double kBlocked = 0.50, kSaturated = 0.90, kWorkersBusy = 0.85;
+constexpr double kThrottled = 0.03;
+// The training thread was ready to run for so much of the step while others used so many cores.
+constexpr double kRunDelay = 0.10, kOtherCores = 0.5;
+
+bool ready_below(const WindowFacts& window) { return window.ready_share < kReady; }
+
+// Two of: batches are not ready, waits are long, the pipeline alone is slower than the model.
+bool input_is_confirmed(const WindowFacts& window, const Evidence& evidence) {
+  int signs = int(ready_below(window)) + int(window.median_wait_ns > kLongWaitNs);
+  const CounterfactualFacts& what_if = evidence.what_if;
+  if (what_if.pipeline_alone_ns && what_if.replay_ns)
+    signs += int(*what_if.pipeline_alone_ns > *what_if.replay_ns);
+  return signs >= 2;
+}
+
+Finding busy_device(const DeviceFacts& device) {
+  double compute = device.compute_share, bandwidth = device.bandwidth_share;
+  if (compute < 0 || bandwidth < 0) return Finding::healthy;  // nobody has timed the layers
+  if (bandwidth >= kBusy && compute < kIdle) return Finding::memory;
+  if (compute >= kBusy && bandwidth < kIdle) return Finding::compute;
+  if (compute < kIdle && bandwidth < kIdle) return Finding::latency;
+  return Finding::mixed;
+}
+
+// Rules 2 to 7.
+Finding finding_of(const WindowFacts& window, const Evidence& evidence) {
+  StepShares share = window.accounting.shares();
+  double input = share[Owner::input], copy = share[Owner::copy];
+  if (input >= kInputModerate && input_is_confirmed(window, evidence)) return Finding::input;
+  if (copy >= kCopy && copy >= kCopyOfInput * (input + copy)) return Finding::copy;
+  if (share[Owner::launch] >= kLaunchModerate) return Finding::launch;
+  if (share[Owner::sync] >= kSync) return Finding::sync;
+  return busy_device(evidence.device);
+}
+
+// What two of three windows say; nothing where all differ.
+std::optional<Finding> agreed(const Evidence& evidence) {
+  std::map<Finding, size_t> votes;
+  for (const WindowFacts& window : evidence.windows)
+    if (++votes[finding_of(window, evidence)] * 2 > evidence.windows.size())
+      return finding_of(window, evidence);
+  return std::nullopt;
+}
+
+Limit limit_word(Finding finding, const DeviceFacts& device) {
+  switch (finding) {
+    case Finding::input:
+      return Limit::input;
+    case Finding::copy:
+      return Limit::copy;
+    case Finding::launch:
+      return Limit::launch;
+    case Finding::sync:
+      return Limit::sync;
+    case Finding::memory:
+      return Limit::memory;
+    case Finding::compute:
+      return Limit::compute;
+    case Finding::latency:
+      return Limit::latency;
+    case Finding::mixed:
+      return device.compute_share >= device.bandwidth_share ? Limit::compute : Limit::memory;
+    case Finding::unstable:
+    case Finding::health:
+    case Finding::healthy:
+      return Limit::none;
+  }
+  return Limit::none;
+}
+
+// --- health ---
+
+void look_at_health(const Evidence& evidence, Verdict& verdict) {
+  const HealthFacts& health = evidence.health;
+  auto found = [&](Cause cause, std::string text) {
+    if (verdict.health.empty()) verdict.cause = cause;
+    verdict.health.push_back(std::move(text));
+  };
+  for (const std::string& reason : health.gpu_throttle_reasons)
+    found(Cause::throttled, fmt::format("the GPU is slowed down: {}", reason));
+  if (health.throttled_share >= kThrottled)
+    found(Cause::quota,
+          fmt::format("the container's CPU quota of {:.1f} cores held this process back for {} of "
+                      "the time",
+                      health.quota_cores, percent(health.throttled_share)));
+  bool narrow = health.pcie_width > 0 && health.pcie_width < health.pcie_width_max;
+  bool slow = health.pcie_generation > 0 && health.pcie_generation < health.pcie_generation_max;
+  if (narrow || slow)
+    found(Cause::bus,
+          fmt::format("the GPU's bus runs as PCIe {} x{} of {} x{}", health.pcie_generation,
+                      health.pcie_width, health.pcie_generation_max, health.pcie_width_max));
+  if (health.run_delay_share >= kRunDelay && health.other_cores >= kOtherCores)
+    found(Cause::cpu_contention,
+          fmt::format("other programs use {:.1f} of {:.0f} cores; the training thread had to wait "
+                      "for a core {} of the time",
+                      health.other_cores, health.available_cores, percent(health.run_delay_share)));
+}
+
+// --- causes ---
+
+const StageFacts* slowest(const PipelineFacts& pipeline) {
+  auto found = std::ranges::max_element(pipeline.stages, {}, &StageFacts::ns);
+  return found == pipeline.stages.end() ? nullptr : &*found;
+}
+
+// How long the pipeline alone needs for a batch: measured, or from the work of its workers.
+double alone_ns(const Evidence& evidence) {
+  if (evidence.what_if.pipeline_alone_ns) return *evidence.what_if.pipeline_alone_ns;
+  return evidence.pipeline.work_ns / std::max(1.0, evidence.pipeline.workers);
+}
+
+// A step without waiting for input.
+double fed_ns(const Evidence& evidence) {
+  if (evidence.what_if.replay_ns) return *evidence.what_if.replay_ns;
+  return evidence.step_ns * (1 - evidence.total().shares()[Owner::input]);
+}
+
+Cause input_cause(const Evidence& evidence) {
+  const PipelineFacts& pipeline = evidence.pipeline;
+  if (!pipeline.known) return Cause::none;
+  bool fast_enough = alone_ns(evidence) <= fed_ns(evidence);
+  if (pipeline.workers == 0 && fast_enough) return Cause::no_prefetch;
+  const StageFacts* stage = slowest(pipeline);
+  if (fast_enough) {
+    double busy = evidence.health.process_cores / std::max(1.0, evidence.health.available_cores);
+    return busy >= kSaturated ? Cause::cpu_saturated : Cause::jitter;
+  }
+  if (stage != nullptr && stage->cpu_share >= 0 && 1 - stage->cpu_share >= kBlocked)
+    return Cause::storage;
+  double cores = std::max(1.0, evidence.health.available_cores);
+  if (evidence.health.process_cores >= kSaturated * cores) return Cause::cpu_saturated;
+  bool spare = pipeline.workers < cores;
+  bool all_busy = pipeline.workers == 0 || pipeline.busy_share >= kWorkersBusy;
+  if (spare && all_busy) return Cause::parallelism;
+  return spare ? Cause::jitter : Cause::cpu_saturated;
+}
+
+const OpFacts* first_host_op(const Evidence& evidence) {
+  for (const OpFacts& op : evidence.device.ops)
+    if (op.host) return &op;
+  return nullptr;
+}
+
+// Which of callbacks and host layers takes the larger part.
+void find_sync_culprit(const Evidence& evidence, Verdict& verdict) {
+  const OpFacts* op = first_host_op(evidence);
+  double compute = double(evidence.total()[Owner::compute]) / double(evidence.steady_steps);
+  double layer_ns = op != nullptr ? op->share * compute / std::max(1e-9, 1 - op->share) : 0;
+  auto callback = std::ranges::max_element(evidence.callbacks, {}, &CallbackFacts::ns);
+  double callback_ns = callback != evidence.callbacks.end() ? callback->ns : 0;
+  if (op != nullptr && layer_ns >= callback_ns) {
+    verdict.cause = Cause::host_layer;
+    verdict.culprit = op->layer.empty() ? op->op : op->layer;
+  } else if (callback_ns > 0) {
+    verdict.cause = Cause::callback;
+    verdict.culprit = callback->name;
+  } else {
+    verdict.cause = Cause::read_back;
+  }
+}
+
+void find_cause(const Evidence& evidence, Verdict& verdict) {
+  StepShares share = evidence.total().shares();
+  switch (verdict.finding) {
+    case Finding::input: {
+      verdict.high = share[Owner::input] >= kInputHigh;
+      verdict.cause = input_cause(evidence);
+      const StageFacts* stage = slowest(evidence.pipeline);
+      if (stage != nullptr) verdict.culprit = stage->name;
+      return;
+    }
+    case Finding::copy: {
+      double seconds = evidence.step_ns * 1e-9 * share[Owner::copy];
+      double rate = seconds > 0 ? evidence.device.copy_bytes / seconds : 0;
+      bool full = evidence.device.link_bandwidth > 0 && rate > 0.7 * evidence.device.link_bandwidth;
+      verdict.cause = full ? Cause::link
+                      : evidence.pipeline.known && !evidence.pipeline.page_locked
+                          ? Cause::pageable
+                          : Cause::small_copies;
+      return;
+    }
+    case Finding::launch: {
+      verdict.high = share[Owner::launch] >= kLaunchHigh;
+      bool contended = evidence.health.run_delay_share >= kRunDelay;
+      verdict.cause = contended ? Cause::cpu_contention : Cause::many_small_ops;
+      return;
+    }
+    case Finding::sync:
+      find_sync_culprit(evidence, verdict);
+      return;
+    case Finding::latency:
+      verdict.cause = Cause::small_batch;
+      return;
+    case Finding::memory:
+    case Finding::compute:
+    case Finding::mixed:
+      if (!evidence.device.ops.empty())
+        verdict.culprit = evidence.device.ops[0].layer.empty() ? evidence.device.ops[0].op
+                                                               : evidence.device.ops[0].layer;
+      return;
+    default:
+      return;
+  }
+}
+
+bool is_stable(const Evidence& evidence) {
+  return evidence.steady_steps >= kLeastSteps && evidence.variation <= kMostVariation;
+}
+
+}  // namespace
+
+Accounting Evidence::total() const {
+  Accounting sum;
+  for (const WindowFacts& window : windows) {
+    for (size_t i = 0; i < kOwners; ++i) sum.ns[i] += window.accounting.ns[i];
+    sum.wall += window.accounting.wall;
+    sum.steps += window.accounting.steps;
+  }
+  return sum;
+}
+
+Limit limit_of(const Evidence& evidence) {
+  if (!is_stable(evidence)) return Limit::none;
+  return limit_word(agreed(evidence).value_or(Finding::unstable), evidence.device);
+}
+
+Verdict judge(const Evidence& evidence) {
+  Verdict verdict;
+  look_at_health(evidence, verdict);
+  std::optional<Finding> finding = agreed(evidence);
+  if (!is_stable(evidence) || !finding) {
+    bool explained = verdict.cause == Cause::cpu_contention || verdict.cause == Cause::throttled ||
+                     verdict.cause == Cause::quota;
+    verdict.finding =
+        explained && evidence.steady_steps >= kLeastSteps ? Finding::health : Finding::unstable;
+  } else {
+    verdict.limit = limit_word(*finding, evidence.device);
+    verdict.finding = verdict.health.empty() ? *finding : Finding::health;
+    Cause of_health = verdict.cause;
+    find_cause(evidence, verdict);
+    if (verdict.finding == Finding::health) verdict.cause = of_health;
+  }
+  const DeviceFacts& device = evidence.device;
+  if (device.gpu && device.tensor_cores && !device.sixteen_bit)
+    verdict.hints.emplace_back(
+        "products are computed in float32 on a GPU with tensor cores; the policy mixed_bfloat16 is "
+        "several times faster, with results that differ in the last digits");
+  verdict.sentence = sentence_of(verdict, evidence);
+  return verdict;
+}
+
+}  // namespace stoker

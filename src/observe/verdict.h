@@ -1,0 +1,18 @@
+// From evidence to a verdict and to what can be changed: pure functions, by the rules of
+// verdict.cpp in their order.
+#pragma once
+
+#include <vector>
+
+#include "observe/evidence.h"
+
+namespace stoker {
+
+Verdict judge(const Evidence& evidence);
+// The part of it that needs no name and no proof, for the word of a progress bar.
+Limit limit_of(const Evidence& evidence);
+
+// What to do about it, what helps most first. Empty for a healthy run.
+std::vector<Prescription> prescriptions_for(const Verdict& verdict, const Evidence& evidence);
+
+}  // namespace stoker

@@ -1,0 +1,210 @@
+// The doctor's rules, in their order, on synthetic windows.
+#include <gtest/gtest.h>
+
+#include "observe/verdict.h"
+#include "support/synthetic_steps.h"
+
+namespace stoker {
+namespace {
+
+using test::evidence_of;
+using test::kMs;
+
+Evidence input_bound() {
+  Evidence evidence = evidence_of({.input = 10 * kMs, .run = 10 * kMs});
+  evidence.pipeline = {
+      .known = true, .workers = 1, .depth = 2, .busy_share = 0.98, .work_ns = 20e6};
+  evidence.pipeline.stages = {{.name = "map(\"decode\")", .ns = 600e3, .cpu_share = 0.99},
+                              {.name = "map(\"flip\")", .ns = 20e3, .cpu_share = 0.99}};
+  evidence.what_if = {.replay_ns = 10e6, .pipeline_alone_ns = 20e6};
+  return evidence;
+}
+
+TEST(Verdict, NeedsFiftySteps) {
+  Evidence evidence = input_bound();
+  evidence.steady_steps = 49;
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::unstable);
+  EXPECT_EQ(verdict.limit, Limit::none);
+  EXPECT_NE(verdict.sentence.find("49"), std::string::npos);
+  EXPECT_TRUE(prescriptions_for(verdict, evidence).empty());
+}
+
+TEST(Verdict, NeedsStepsThatAreAlikeAndNamesThoseThatAreNot) {
+  Evidence evidence = evidence_of({});
+  evidence.variation = 0.25;
+  evidence.outliers = {{.step = 16, .ns = 90e6, .owner = Owner::sync}};
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::unstable);
+  EXPECT_NE(verdict.sentence.find("step 17 took 90.0 ms (sync)"), std::string::npos)
+      << verdict.sentence;
+}
+
+TEST(Verdict, NeedsTwoOfThreeWindowsToAgree) {
+  Evidence evidence = input_bound();
+  evidence.windows[0] = evidence_of({}).windows[0];
+  EXPECT_EQ(judge(evidence).finding, Finding::input);
+  evidence.windows[1] = evidence_of({.run = 10 * kMs, .after = 5 * kMs}).windows[0];
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+}
+
+TEST(Verdict, ReportsHealthFirstAndWhatLimitsBesides) {
+  Evidence evidence = input_bound();
+  evidence.health.throttled_share = 0.2;
+  evidence.health.quota_cores = 1.5;
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::health);
+  EXPECT_EQ(verdict.cause, Cause::quota);
+  EXPECT_EQ(verdict.limit, Limit::input);
+  evidence.health = {.available_cores = 4};
+  evidence.health.pcie_generation = 3, evidence.health.pcie_generation_max = 5;
+  evidence.health.pcie_width = evidence.health.pcie_width_max = 16;
+  EXPECT_EQ(judge(evidence).cause, Cause::bus);
+  evidence.health = {.available_cores = 4, .other_cores = 2, .run_delay_share = 0.3};
+  EXPECT_EQ(judge(evidence).cause, Cause::cpu_contention);
+  evidence.health = {.available_cores = 4, .other_cores = 0.1, .run_delay_share = 0.3};
+  EXPECT_EQ(judge(evidence).finding, Finding::input);
+}
+
+TEST(Verdict, NeedsTwoSignsForInput) {
+  Evidence evidence = input_bound();
+  EXPECT_TRUE(judge(evidence).high);
+  evidence.what_if = {.replay_ns = 10e6, .pipeline_alone_ns = 5e6};
+  for (WindowFacts& window : evidence.windows) window.ready_share = 0.99;
+  EXPECT_NE(judge(evidence).finding, Finding::input);
+  evidence = evidence_of({.input = kMs, .run = 10 * kMs});
+  EXPECT_EQ(judge(evidence).finding, Finding::input);
+  EXPECT_FALSE(judge(evidence).high);
+  evidence = evidence_of({.input = 400'000, .run = 10 * kMs});  // 3.8 %
+  EXPECT_EQ(judge(evidence).finding, Finding::healthy);
+}
+
+TEST(Verdict, TellsWhyInputIsLate) {
+  Evidence evidence = input_bound();
+  EXPECT_EQ(judge(evidence).cause, Cause::parallelism);
+  EXPECT_EQ(judge(evidence).culprit, "map(\"decode\")");
+
+  evidence.pipeline.stages[0].cpu_share = 0.2;
+  EXPECT_EQ(judge(evidence).cause, Cause::storage);
+
+  evidence = input_bound();
+  evidence.pipeline.workers = 4;
+  evidence.health.process_cores = 3.9;
+  EXPECT_EQ(judge(evidence).cause, Cause::cpu_saturated);
+
+  evidence = input_bound();
+  evidence.what_if.pipeline_alone_ns = 8e6;
+  EXPECT_EQ(judge(evidence).cause, Cause::jitter);
+  evidence.pipeline.workers = 0;
+  EXPECT_EQ(judge(evidence).cause, Cause::no_prefetch);
+}
+
+TEST(Verdict, NamesCopyOnlyWhereItIsALargePartOfFeeding) {
+  Evidence evidence = evidence_of({});
+  for (WindowFacts& window : evidence.windows) {
+    window.accounting.ns[size_t(Owner::compute)] -= 100 * kMs;
+    window.accounting.ns[size_t(Owner::copy)] += 100 * kMs;
+  }
+  evidence.pipeline.known = true;
+  EXPECT_EQ(judge(evidence).finding, Finding::copy);
+  EXPECT_EQ(judge(evidence).cause, Cause::pageable);
+  evidence.pipeline.page_locked = true;
+  evidence.device.copy_bytes = 100e6, evidence.device.link_bandwidth = 55e9;
+  EXPECT_EQ(judge(evidence).cause, Cause::link);
+}
+
+TEST(Verdict, NamesLaunchAndItsCause) {
+  Evidence evidence = evidence_of({});
+  for (WindowFacts& window : evidence.windows)
+    window.accounting = moved(window.accounting, 0, 0.16);
+  EXPECT_EQ(judge(evidence).finding, Finding::launch);
+  EXPECT_TRUE(judge(evidence).high);
+  EXPECT_EQ(judge(evidence).cause, Cause::many_small_ops);
+  evidence.health.run_delay_share = 0.4;
+  EXPECT_EQ(judge(evidence).cause, Cause::cpu_contention);
+}
+
+TEST(Verdict, NamesTheCallbackOrTheHostLayer) {
+  Evidence evidence = evidence_of({.run = 9 * kMs, .after = kMs});
+  evidence.callbacks = {{.name = "CSVLogger", .ns = 1e4}, {.name = "Printer", .ns = 9e5}};
+  EXPECT_EQ(judge(evidence).cause, Cause::callback);
+  EXPECT_EQ(judge(evidence).culprit, "Printer");
+  evidence.device.ops = {{.layer = "median_filter", .op = "host_call", .share = 0.4, .host = true}};
+  EXPECT_EQ(judge(evidence).cause, Cause::host_layer);
+  EXPECT_EQ(judge(evidence).culprit, "median_filter");
+}
+
+TEST(Verdict, ClassifiesABusyDevice) {
+  auto of = [](double compute, double bandwidth) {
+    Evidence evidence = evidence_of({});
+    evidence.device.compute_share = compute;
+    evidence.device.bandwidth_share = bandwidth;
+    return judge(evidence);
+  };
+  EXPECT_EQ(of(0.2, 0.8).finding, Finding::memory);
+  EXPECT_EQ(of(0.8, 0.2).finding, Finding::compute);
+  EXPECT_EQ(of(0.2, 0.2).finding, Finding::latency);
+  EXPECT_EQ(of(0.6, 0.6).finding, Finding::mixed);
+  EXPECT_EQ(of(0.6, 0.55).limit, Limit::compute);
+  EXPECT_EQ(of(-1, -1).finding, Finding::healthy);
+}
+
+TEST(Verdict, HintsAtSixteenBitsOnlyOnTensorCores) {
+  Evidence evidence = evidence_of({});
+  evidence.device = {
+      .gpu = true, .tensor_cores = true, .compute_share = 0.8, .bandwidth_share = 0.1};
+  EXPECT_EQ(judge(evidence).hints.size(), 1U);
+  evidence.device.sixteen_bit = true;
+  EXPECT_TRUE(judge(evidence).hints.empty());
+}
+
+TEST(Verdict, SaysWhatIsUnexplained) {
+  FakeClock clock;
+  std::vector<StepRecord> steps;
+  for (int i = 0; i < 50; ++i) {
+    steps.push_back(test::record_step(clock, i, {}));
+    clock.advance(kMs);
+  }
+  Evidence evidence = evidence_of({});
+  for (WindowFacts& window : evidence.windows) window.accounting = account(steps);
+  EXPECT_NE(judge(evidence).sentence.find("unexplained"), std::string::npos);
+}
+
+TEST(Prescriptions, PredictTheStepWithoutWaitingForInput) {
+  Evidence evidence = input_bound();
+  std::vector<Prescription> list = prescriptions_for(judge(evidence), evidence);
+  ASSERT_FALSE(list.empty());
+  EXPECT_FALSE(list[0].changes_results);
+  // 20 ms of work for the pipeline and 10 ms on four cores for the model, on the same four cores.
+  EXPECT_NEAR(list[0].predicted_step_seconds, 15e-3, 1e-6);
+  evidence.device.gpu = true;
+  EXPECT_NEAR(prescriptions_for(judge(evidence), evidence)[0].predicted_step_seconds, 10e-3, 1e-6);
+}
+
+TEST(Prescriptions, SayWhichOnesChangeResults) {
+  Evidence evidence = evidence_of({});
+  evidence.device.compute_share = evidence.device.bandwidth_share = 0.1;
+  evidence.what_if.double_batch_ns = 12e6;
+  std::vector<Prescription> list = prescriptions_for(judge(evidence), evidence);
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_TRUE(list[0].changes_results);
+  EXPECT_NEAR(list[0].predicted_step_seconds, 6e-3, 1e-9);
+}
+
+TEST(Prescriptions, AreNotGivenToTheHealthy) {
+  Evidence evidence = evidence_of({});
+  EXPECT_EQ(judge(evidence).finding, Finding::healthy);
+  EXPECT_TRUE(prescriptions_for(judge(evidence), evidence).empty());
+}
+
+TEST(Prescriptions, CountWaitingForStorageAsWorkThatNeedsNoCore) {
+  Evidence evidence = input_bound();
+  evidence.pipeline.stages[0].cpu_share = 0.05;
+  evidence.pipeline.cpu_ns = 1e6;
+  std::vector<Prescription> list = prescriptions_for(judge(evidence), evidence);
+  ASSERT_FALSE(list.empty());
+  EXPECT_NEAR(list[0].predicted_step_seconds, 10.25e-3, 1e-6);
+}
+
+}  // namespace
+}  // namespace stoker
