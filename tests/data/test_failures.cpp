@@ -103,6 +103,19 @@ TEST(Errors, OfFiltersArriveWithTheirAddress) {
                  "filter(\"odd\"): element 5 of epoch 0: no fives");
 }
 
+TEST(Errors, OfRowsThatDoNotFitABatchArriveWithTheirAddress) {
+  Dataset uneven = from_slices(Tensor::zeros({3, 2}, DType::int64))
+                       .concatenate(from_slices(Tensor::zeros({2, 4}, DType::int64)));
+  for (const Dataset& rows : {uneven, uneven.shuffle(1)}) {  // by position, and as a stream
+    std::string message = failed(rows.batch(5), 1).message;
+    EXPECT_EQ(message.find("batch: element 3 of epoch 0: component 0 is int64[4], but the batch "
+                           "has rows of int64[2]"),
+              0U)
+        << message;
+    EXPECT_EQ(failed(rows.batch(5), 4).message.find("batch: element "), 0U);
+  }
+}
+
 TEST(Errors, OfGeneratorsArriveAfterWhatTheyGave) {
   Dataset bad = from_generator(kNumber, counting(40), "counter");
   Integers before(40);

@@ -5,11 +5,21 @@
 
 #include "data/node.h"
 #include "data/ops/rows_into.h"
+#include "data/runtime/addresses.h"
 #include "data/runtime/plan.h"
 
 namespace stoker::data {
 
 namespace {
+
+// A row; one that does not fit into the batch is named.
+Made make_part(const Maker& input, const Ticket& part, ElementWriter& out, Worker& worker) {
+  try {
+    return input.make(part, out, worker);
+  } catch (...) {
+    rethrow_addressed("batch", part.epoch, part.index, input.origin(part));
+  }
+}
 
 class CountedBatchMaker final : public Maker {
  public:
@@ -21,7 +31,8 @@ class CountedBatchMaker final : public Maker {
   }
   Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                 Worker& worker) const override {
-    return input_->make({.epoch = ticket.epoch, .index = ticket.index * size_ + row}, out, worker);
+    return make_part(*input_, {.epoch = ticket.epoch, .index = ticket.index * size_ + row}, out,
+                     worker);
   }
   void hint_row(const Ticket& ticket, int64_t row) const override {
     int64_t index = ticket.index * size_ + row;
@@ -76,7 +87,7 @@ class GroupMaker final : public Maker {
   int64_t rows(const Ticket& ticket) const override { return int64_t(ticket.held->parts.size()); }
   Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                 Worker& worker) const override {
-    return input_->make(ticket.held->parts[size_t(row)], out, worker);
+    return make_part(*input_, ticket.held->parts[size_t(row)], out, worker);
   }
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     return make_all_rows(*this, ticket, out, worker);
