@@ -1,12 +1,24 @@
-// The doctor's words: what the time of a step is spent on, what limits a run and why, and what can
-// be changed about it.
+// The doctor: why is this run not faster, and what do I change?
+//
+//   Diagnosis diagnosis = diagnose(model, train);
+//   std::cout << diagnosis.text();           // the verdict first
+//   diagnosis.write("report");               // report/doctor.json and report/doctor.html
+//
+// Every fit is observed for less than 1 % of its time; last_diagnosis(model) is what that saw.
+// diagnose() trains for some steps, also asks what would be if input were free, and puts every bit
+// of the model's state back. Whatever it cannot explain it calls unexplained.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <stoker/batch.h>
+#include <stoker/callbacks.h>
+#include <stoker/model.h>
 
 namespace stoker {
 
@@ -86,5 +98,100 @@ struct Prescription {
   bool tried = false, kept = false;
   double before_seconds = 0, after_seconds = 0, gain = 0, gain_low = 0, gain_high = 0;
 };
+
+struct StageReport {
+  std::string name = {};
+  double seconds = 0;     // an element
+  double cpu_share = -1;  // of that time on a core; -1: not known
+  double longest_seconds = 0;
+  double bytes = 0;  // an element
+  double share = 0;  // of all stages
+};
+
+struct PipelineReport {
+  bool known = false;
+  double workers = 0, depth = 0;
+  bool as_written = false, tuned = false;
+  double ready_share = 0;          // of steps: the batch was there when it was asked for
+  double median_wait_seconds = 0;  // of a step
+  double busy_share = 0;           // of the workers' time
+  std::vector<StageReport> stages;
+  std::string cache_after;  // where a cache would pay
+  double cache_bytes = 0;
+};
+
+// A layer's ops in one direction.
+struct LayerReport {
+  std::string layer = {}, op = {}, kernel = {}, phase = {};
+  double seconds = 0, flops = 0, bytes = 0;
+  double compute_share = 0, bandwidth_share = 0;  // of what the machine reaches
+  Limit limit = Limit::none;
+};
+
+// A step under other circumstances.
+struct Counterfactual {
+  std::string name = {};
+  double seconds = 0;
+  std::string meaning = {};
+};
+
+struct BreakdownPoint {
+  double time = 0;  // seconds since the fit began
+  double step_seconds = 0;
+  StepShares shares = {};
+};
+
+struct DeviceSample {
+  double time = 0;
+  double use = -1, memory_bytes = -1, power_watts = -1, clock_mhz = -1;  // -1: not known
+  double process_cores = -1, other_cores = -1;
+};
+
+struct CallbackReport {
+  std::string name = {};
+  double seconds = 0;  // a step
+};
+
+struct Diagnosis {
+  Verdict verdict;
+  int64_t steps = 0;  // that were looked at
+  double step_seconds = 0, samples_per_second = 0;
+  double variation = 0;  // of the device's part of a step
+  StepShares shares;
+  std::vector<BreakdownPoint> course;
+  PipelineReport pipeline;
+  std::vector<CallbackReport> callbacks;
+  std::vector<LayerReport> layers;
+  std::vector<Counterfactual> counterfactuals;
+  std::vector<Prescription> prescriptions;
+  std::vector<DeviceSample> device;
+  std::optional<MemoryUse> predicted_memory;
+  int64_t measured_memory = 0;  // bytes at most, of the process or on the GPU
+  std::string device_name, machine;
+  double peak_flops = 0, peak_bandwidth = 0;  // a second, measured; 0: not measured
+  std::string trust;                          // how far these numbers go
+
+  std::string text(bool colour = false) const;
+  std::string json() const;
+  std::string html() const;  // one page without any other file
+  // doctor.json and doctor.html in a folder, atomically; the folder is made.
+  void write(const std::string& folder) const;
+};
+
+struct DiagnoseOptions {
+  int64_t steps = 150;
+  int64_t warm_up = 10;                     // steps before anything counts
+  bool counterfactuals = true;              // replay, the pipeline alone, a batch twice as large
+  bool layers = true;                       // time every layer
+  bool fix = false;                         // try what cannot change results, keep what helps
+  double seconds = 60;                      // no new experiment begins after so long
+  std::vector<CallbackRef> callbacks = {};  // as in the fit that is to be explained
+};
+
+// Trains, looks, and restores weights, optimiser and random state bit for bit.
+Diagnosis diagnose(const Model& model, const Batches& batches, const DiagnoseOptions& options = {});
+
+// What was seen during the last fit; nothing before the first, or when it was too short to say.
+std::optional<Diagnosis> last_diagnosis(const Model& model);
 
 }  // namespace stoker

@@ -1,7 +1,227 @@
+// Tier 0: what is measured during every fit. A step costs a copy into a ring; everything else is
+// read about once a second.
 #include "train/step_observer.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <typeinfo>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "observe/device_monitor.h"
+#include "observe/observed.h"
+#include "observe/status_file.h"
+#include "observe/tuning.h"
+#include "observe/verdict.h"
+#include "observe/words.h"
+#include "train/loops.h"
 
 namespace stoker {
 
-std::unique_ptr<StepObserver> make_step_observer(const FitView&) { return nullptr; }
+namespace {
+
+constexpr int64_t kReadingNs = 1'000'000'000;
+constexpr int64_t kWarmUp = 10;
+constexpr int64_t kFirstLook = 60;                 // steps before the first word
+constexpr int64_t kPeaksAfterNs = 20'000'000'000;  // measuring peaks takes a tenth of a second
+constexpr size_t kWordWindow = 300;                // steps that the word is made of
+constexpr int64_t kPatience = 30;                  // steps before tuning begins
+
+std::string class_name(const Callback& callback) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(typeid(callback).name(), nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? text.get() : typeid(callback).name();
+  if (size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
+  return name;
+}
+
+class Observer final : public StepObserver {
+ public:
+  explicit Observer(const FitView& view)
+      : view_(view), begin_(steady_clock().now()), recording_(kWarmUp) {}
+
+  void step_ended(const StepTimes& times) override {
+    recording_.add(times);
+    take_device_steps();
+    last_ = times;
+    bool first = recording_.steps() == kWarmUp;
+    if (first || times.end - last_reading_ >= kReadingNs) read(times.end);
+    if (view_.args.tune == Tune::automatic) tune(times);
+  }
+
+  void epoch_ended(const EpochTimes&) override {}  // steps are told apart by their epoch
+
+  void fit_ended() override {
+    if (recording_.steps() <= kWarmUp) return;
+    read(steady_clock().now());
+    auto observed = std::make_shared<Observed>();
+    observed->evidence = recording_.evidence();
+    fill_health(observed->evidence);
+    if (long_enough()) add_costs(observed->evidence, view_.model, view_.context);
+    observed->prescriptions = tried_;
+    conclude(*observed, observed->evidence);
+    observed->course = recording_.course();
+    observed->device = recording_.samples();
+    add_machine(*observed, view_.model, view_.context);
+    if (!view_.args.run_directory.empty()) observed->write(view_.args.run_directory);
+    view_.model.trainer->diagnosis = std::move(observed);
+  }
+
+  std::string status() const override { return status_; }
+
+ private:
+  bool long_enough() const { return steady_clock().now() - begin_ >= kPeaksAfterNs; }
+
+  void take_device_steps() {
+    const CachedProgram* step = view_.model.trainer->programs.latest(int(StepKind::train));
+    DeviceStep device;
+    while (step != nullptr && recording_.steps() > kWarmUp &&
+           step->program->take_device_step(device))
+      recording_.add(device);
+  }
+
+  // Everything that is too dear for every step.
+  void read(int64_t now) {
+    last_reading_ = now;
+    CpuCounters counters = read_cpu_counters();
+    recording_.add(counters);
+    PipelineStatistics pipeline;
+    BatchStream* stream = view_.training.stream();
+    if (stream != nullptr && stream->measure(pipeline)) recording_.add(pipeline);
+    std::vector<CallbackFacts> callbacks;
+    const CallbackCalls& calls = view_.callbacks;
+    for (size_t i = 0; i < calls.list().size(); ++i)
+      callbacks.push_back({class_name(*calls.list()[i]), double(calls.nanoseconds()[i])});
+    recording_.set_callbacks(std::move(callbacks));
+    sample_device(now, std::move(counters));
+    if (recording_.steps() >= kFirstLook) look();
+  }
+
+  void sample_device(int64_t now, CpuCounters counters) {
+    DeviceSample sample{.time = double(now - begin_) * 1e-9};
+    HealthFacts health;
+    if (cpu_) add_to(health, *cpu_, counters);
+    if (cpu_) sample.process_cores = health.process_cores, sample.other_cores = health.other_cores;
+    cpu_ = std::move(counters);
+    if (view_.context.device.starts_with("cuda")) {
+      if (!monitor_) monitor_.emplace();
+      gpu_ = monitor_->state(monitored_gpu(view_.context.device));
+      sample.use = gpu_.use;
+      sample.memory_bytes = double(gpu_.memory_bytes);
+      sample.power_watts = gpu_.power_watts;
+      sample.clock_mhz = gpu_.clock_mhz;
+    }
+    recording_.add(sample);
+  }
+
+  void fill_health(Evidence& evidence) const {
+    evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
+    evidence.health.pcie_generation = gpu_.pcie_generation;
+    evidence.health.pcie_generation_max = gpu_.pcie_generation_max;
+    evidence.health.pcie_width = gpu_.pcie_width;
+    evidence.health.pcie_width_max = gpu_.pcie_width_max;
+  }
+
+  void look() {
+    Evidence evidence = recording_.evidence(kWordWindow);
+    fill_health(evidence);
+    if (long_enough()) add_costs(evidence, view_.model, view_.context);
+    StepShares shares = evidence.total().shares();
+    status_ = fmt::format("device {}  limit: {}", percent(shares[Owner::compute]),
+                          name(limit_of(evidence)));
+    if (view_.args.run_directory.empty()) return;
+    Diagnosis now;
+    conclude(now, evidence);
+    now.course = recording_.course();
+    if (!recording_.samples().empty()) now.device = {recording_.samples().back()};
+    write_status(view_.args.run_directory,
+                 {.epoch = last_.epoch,
+                  .epochs = view_.args.epochs,
+                  .step = last_.step,
+                  .steps = view_.training.steps().value_or(-1)},
+                 now);
+  }
+
+  // --- tune = Auto ---
+
+  void tune(const StepTimes& times) {
+    BatchStream* stream = view_.training.stream();
+    if (stream == nullptr || tuned_ || recording_.steps() < kWarmUp + kPatience) return;
+    if (!remedies_) {
+      if (!worth_trying(*stream)) return;
+    }
+    if (remedy_ == remedies_->size()) {
+      tuned_ = true;
+      recording_.begin_anew();  // what limits next
+      return;
+    }
+    bool change = trial_.step_ended(times.end - times.asked);
+    if (trial_.decision() != AlternatingTrial::Decision::undecided)
+      end_trial(*stream);
+    else if (change)
+      stream->retune(trial_.with_change() ? (*remedies_)[remedy_].knobs : kept_);
+  }
+
+  // Only where the device waits for input, and something can be done about it.
+  bool worth_trying(BatchStream& stream) {
+    Evidence evidence = recording_.evidence(size_t(kPatience));
+    PipelineStatistics pipeline;
+    bool waits = evidence.total().shares()[Owner::input] >= 0.03;
+    if (!waits || !stream.measure(pipeline)) {
+      tuned_ = recording_.steps() > int64_t(kWordWindow);  // it will not begin to
+      return false;
+    }
+    remedies_ = remedies_for(pipeline);
+    return true;
+  }
+
+  void end_trial(BatchStream& stream) {
+    const Remedy& remedy = (*remedies_)[remedy_];
+    bool keep = trial_.decision() == AlternatingTrial::Decision::keep;
+    if (keep) kept_ = remedy.knobs;
+    stream.retune(kept_);
+    GainInterval gain = trial_.gain();
+    tried_.push_back({.what = remedy.what,
+                      .why = remedy.why,
+                      .predicted_step_seconds = trial_.after_seconds(),
+                      .changes_results = false,
+                      .tried = true,
+                      .kept = keep,
+                      .before_seconds = trial_.before_seconds(),
+                      .after_seconds = trial_.after_seconds(),
+                      .gain = gain.mean,
+                      .gain_low = gain.low,
+                      .gain_high = gain.high});
+    trial_ = AlternatingTrial();
+    ++remedy_;
+  }
+
+  FitView view_;
+  int64_t begin_, last_reading_ = 0;
+  Recording recording_;
+  StepTimes last_;
+  std::optional<CpuCounters> cpu_;
+  std::optional<DeviceMonitor> monitor_;
+  GpuState gpu_;
+  std::string status_;
+  // Tuning:
+  bool tuned_ = false;
+  std::optional<std::vector<Remedy>> remedies_;
+  size_t remedy_ = 0;
+  AlternatingTrial trial_;
+  PipelineKnobs kept_;
+  std::vector<Prescription> tried_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepObserver> make_step_observer(const FitView& view) {
+  return std::make_unique<Observer>(view);
+}
 
 }  // namespace stoker

@@ -1,0 +1,140 @@
+// From evidence to a diagnosis.
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "base/cores.h"
+#include "observe/device_monitor.h"
+#include "observe/machine_peaks.h"
+#include "observe/observed.h"
+#include "observe/verdict.h"
+#include "observe/words.h"
+#include "train/memory_table.h"
+#include "train/trainer.h"
+
+namespace stoker {
+
+namespace {
+
+PipelineReport report_of(const Evidence& evidence) {
+  const PipelineFacts& facts = evidence.pipeline;
+  PipelineReport report;
+  report.known = facts.known;
+  for (const WindowFacts& window : evidence.windows) {
+    report.ready_share += window.ready_share / double(evidence.windows.size());
+    report.median_wait_seconds = std::max(report.median_wait_seconds, window.median_wait_ns * 1e-9);
+  }
+  report.workers = facts.workers;
+  report.depth = facts.depth;
+  report.as_written = facts.as_written;
+  report.tuned = facts.tunes_workers || facts.tunes_depth;
+  report.busy_share = facts.busy_share;
+  report.cache_after = facts.cache.after;
+  report.cache_bytes = facts.cache.bytes;
+  double all = 0;
+  for (const StageFacts& stage : facts.stages) all += stage.ns;
+  for (const StageFacts& stage : facts.stages)
+    report.stages.push_back({.name = stage.name,
+                             .seconds = stage.ns * 1e-9,
+                             .cpu_share = stage.cpu_share,
+                             .longest_seconds = stage.longest_ns * 1e-9,
+                             .bytes = stage.bytes,
+                             .share = all > 0 ? stage.ns / all : 0});
+  return report;
+}
+
+std::string trust_of(const Evidence& evidence, const Diagnosis& diagnosis) {
+  std::string text =
+      fmt::format("{} steps in three windows; the device's part varies by {}; {} unexplained",
+                  evidence.steady_steps, percent(evidence.variation),
+                  percent(diagnosis.shares[Owner::unexplained]));
+  text += diagnosis.counterfactuals.empty()
+              ? "; no experiment was made"
+              : fmt::format("; {} experiments", diagnosis.counterfactuals.size());
+  if (evidence.health.other_cores >= 0.2)
+    text +=
+        fmt::format("; other programs used {:.1f} cores meanwhile", evidence.health.other_cores);
+  return text;
+}
+
+std::string machine_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      return fmt::format("{}, {} cores", line.substr(line.find(':') + 2), available_cores());
+  return fmt::format("{} cores", available_cores());
+}
+
+}  // namespace
+
+void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
+  diagnosis.verdict = judge(evidence);
+  diagnosis.steps = evidence.steady_steps;
+  diagnosis.step_seconds = evidence.step_ns * 1e-9;
+  diagnosis.samples_per_second =
+      evidence.step_ns > 0 ? double(evidence.batch_size) / evidence.step_ns * 1e9 : 0;
+  diagnosis.variation = evidence.variation;
+  diagnosis.shares = evidence.total().shares();
+  diagnosis.pipeline = report_of(evidence);
+  diagnosis.callbacks.clear();
+  for (const CallbackFacts& callback : evidence.callbacks)
+    diagnosis.callbacks.push_back({callback.name, callback.ns * 1e-9});
+  std::vector<Prescription> tried;
+  for (Prescription& each : diagnosis.prescriptions)
+    if (each.tried) tried.push_back(std::move(each));
+  diagnosis.prescriptions = prescriptions_for(diagnosis.verdict, evidence);
+  diagnosis.prescriptions.insert(diagnosis.prescriptions.begin(), tried.begin(), tried.end());
+  diagnosis.trust = trust_of(evidence, diagnosis);
+}
+
+void add_costs(Evidence& evidence, ModelBase& model, const Context& context) {
+  const CachedProgram* step = model.trainer->programs.latest(int(StepKind::train));
+  if (step == nullptr) return;
+  DeviceFacts& device = evidence.device;
+  device.gpu = engine_of(context).name() == "cuda";
+  device.sixteen_bit = compute_dtype_of(context) != DType::float32;
+  device.tensor_cores = device.gpu;  // every GPU that the engine runs on has them
+  device.kernels = int64_t(step->program->kernels().size());
+  for (const TensorSpec& spec : step->specs)
+    device.copy_bytes += double(spec.shape.elements()) * double(size_of(spec.dtype));
+  Accounting total = evidence.total();
+  if (total.steps == 0 || total[Owner::compute] == 0) return;
+  double flops = 0, bytes = 0;
+  for (const KernelInfo& kernel : step->program->kernels())
+    flops += kernel.cost.flops, bytes += kernel.cost.bytes;
+  double seconds = double(total[Owner::compute]) * 1e-9 / double(total.steps);
+  try {
+    const MachinePeaks& peaks = machine_peaks(context);
+    device.compute_share = flops / seconds / peaks.flops;
+    device.bandwidth_share = bytes / seconds / peaks.bytes;
+  } catch (const Error&) {
+    // No memory is left to measure peaks with: the class of a busy device stays unknown.
+  }
+}
+
+void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context) {
+  Backend& engine = engine_of(context);
+  diagnosis.machine = machine_name();
+  diagnosis.measured_memory = peak_memory_of_process();
+  diagnosis.device_name = fmt::format("CPU, {} threads", compile_options(context).threads);
+  const CachedProgram* step = model.trainer->programs.latest(int(StepKind::train));
+  if (engine.name() == "cuda") {
+    GpuState gpu = DeviceMonitor().state(monitored_gpu(context.device));
+    diagnosis.device_name = gpu.name.empty() ? "GPU" : gpu.name;
+    if (step != nullptr) diagnosis.measured_memory = int64_t(step->program->device_counts().bytes);
+  }
+  if (step == nullptr) return;
+  const MemoryReport& memory = step->program->memory();
+  auto of = [&](MemoryCategory category) { return memory.bytes[size_t(category)]; };
+  diagnosis.predicted_memory = MemoryUse{.weights = of(MemoryCategory::weights),
+                                         .gradients = of(MemoryCategory::gradients),
+                                         .optimizer = of(MemoryCategory::optimizer),
+                                         .activations = of(MemoryCategory::activations),
+                                         .workspace = of(MemoryCategory::workspace),
+                                         .inputs = of(MemoryCategory::inputs),
+                                         .metrics = of(MemoryCategory::metrics),
+                                         .total = memory.total};
+}
+
+}  // namespace stoker

@@ -1,0 +1,105 @@
+#include "observe/cpu_counters.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/clock.h"
+#include "base/cores.h"
+
+namespace stoker {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t process_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// All but idle and waiting for disks: the first line is "cpu user nice system idle iowait irq
+// softirq steal …", in ticks.
+int64_t system_cpu_ns(const fs::path& root) {
+  std::ifstream file(root / "proc/stat");
+  std::string word;
+  int64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
+  if (!(file >> word >> user >> nice >> system >> idle >> iowait >> irq >> softirq)) return 0;
+  int64_t ticks = std::max(sysconf(_SC_CLK_TCK), 1L);
+  return (user + nice + system + irq + softirq) * (1'000'000'000 / ticks);
+}
+
+// Of version 2: "0::/some/group" in /proc/self/cgroup names the folder.
+int64_t throttled_ns(const fs::path& root) {
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    std::ifstream stat(root / "sys/fs/cgroup" / line.substr(4) / "cpu.stat");
+    std::string key;
+    for (int64_t value = 0; stat >> key >> value;)
+      if (key == "throttled_usec") return value * 1000;
+  }
+  return 0;
+}
+
+std::map<int, int64_t> run_delays_of_threads(const fs::path& root) {
+  std::map<int, int64_t> delays;
+  std::error_code error;
+  for (const fs::directory_entry& task : fs::directory_iterator(root / "proc/self/task", error)) {
+    std::string name = task.path().filename();
+    int id = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), id).ec != std::errc()) continue;
+    std::ifstream file(task.path() / "schedstat");
+    int64_t ran = 0, delay = 0;
+    if (file >> ran >> delay) delays[id] = delay;
+  }
+  return delays;
+}
+
+}  // namespace
+
+CpuCounters read_cpu_counters(const fs::path& root) {
+  return {.at = steady_clock().now(),
+          .process = process_cpu_ns(),
+          .system = system_cpu_ns(root),
+          .throttled = throttled_ns(root),
+          .run_delays = run_delays_of_threads(root)};
+}
+
+void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& after) {
+  auto wall = double(after.at - before.at);
+  if (wall <= 0) return;
+  health.process_cores = double(after.process - before.process) / wall;
+  double system = double(after.system - before.system) / wall;
+  health.other_cores = std::max(0.0, system - health.process_cores);
+  health.throttled_share = double(after.throttled - before.throttled) / wall;
+  health.available_cores = available_cores();
+  health.quota_cores = cgroup_cpu_quota().value_or(0);
+  // The step is as late as the thread of it that waits longest.
+  for (const auto& [thread, delay] : after.run_delays) {
+    auto earlier = before.run_delays.find(thread);
+    if (earlier == before.run_delays.end()) continue;
+    health.run_delay_share =
+        std::max(health.run_delay_share, double(delay - earlier->second) / wall);
+  }
+}
+
+int64_t peak_memory_of_process(const fs::path& root) {
+  std::ifstream file(root / "proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("VmHWM:")) continue;
+    std::istringstream words(line.substr(6));
+    int64_t kilobytes = 0;
+    words >> kilobytes;
+    return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace stoker

@@ -1,0 +1,31 @@
+// What the operating system counts: time on cores of this process, of its threads and of everybody,
+// waiting for a core, and how long a control group held the process back.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+
+#include "observe/evidence.h"
+
+namespace stoker {
+
+// Sums since some moment, nanoseconds; for differences.
+struct CpuCounters {
+  int64_t at = 0;  // steady_clock()
+  int64_t process = 0, system = 0;
+  int64_t throttled = 0;              // by the control group's quota
+  std::map<int, int64_t> run_delays;  // by thread: ready to run, but not on a core
+};
+
+// Takes some tenths of a millisecond: some small files. What cannot be read stays 0. `root` is
+// where /proc and /sys are looked for.
+CpuCounters read_cpu_counters(const std::filesystem::path& root = "/");
+
+// What happened between two readings.
+void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& after);
+
+// Most bytes of memory that this process ever held.
+int64_t peak_memory_of_process(const std::filesystem::path& root = "/");
+
+}  // namespace stoker

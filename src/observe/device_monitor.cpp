@@ -1,0 +1,167 @@
+#include "observe/device_monitor.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace stoker {
+
+namespace {
+
+// What of NVML's interface is used, as its manual states it; results are 0 when all is well.
+using Device = void*;
+struct Utilization {
+  unsigned gpu, memory;  // percent
+};
+struct Memory {
+  unsigned long long total, free, used;
+};
+constexpr unsigned kTemperatureOfGpu = 0, kClockOfSm = 1;
+
+struct Reason {
+  unsigned long long bit;
+  const char* text;
+};
+constexpr std::array kReasons = {Reason{0x4, "its power limit"}, Reason{0x8, "hardware slowdown"},
+                                 Reason{0x20, "its temperature"},
+                                 Reason{0x40, "its temperature (hardware)"},
+                                 Reason{0x80, "the power supply's brake"}};
+
+}  // namespace
+
+class DeviceMonitor::Nvml {
+ public:
+  // Null, and why, where there is no driver.
+  static std::unique_ptr<Nvml> load(std::string& why_not) {
+    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      why_not = "no NVIDIA driver is installed (libnvidia-ml.so.1 is not there)";
+      return nullptr;
+    }
+    auto nvml = std::make_unique<Nvml>(library);
+    auto init = nvml->find<int()>("nvmlInit_v2");
+    int result = init != nullptr ? init() : -1;
+    nvml->initialised_ = result == 0;
+    if (result == 0) return nvml;
+    why_not = fmt::format("the NVIDIA driver does not answer (nvmlInit_v2 gave {})", result);
+    return nullptr;
+  }
+
+  explicit Nvml(void* library) : library_(library) {}
+  ~Nvml() {
+    if (auto shutdown = find<int()>("nvmlShutdown"); shutdown != nullptr && initialised_)
+      shutdown();
+    dlclose(library_);
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  template <class F>
+  F* find(const char* name) const {
+    return reinterpret_cast<F*>(dlsym(library_, name));
+  }
+
+  // One number of a device, or `fallback` where the driver cannot tell.
+  template <class T>
+  T get(const char* name, Device device, T fallback) const {
+    auto function = find<int(Device, T*)>(name);
+    T value = fallback;
+    return function != nullptr && function(device, &value) == 0 ? value : fallback;
+  }
+  unsigned get_of(const char* name, Device device, unsigned which) const {
+    auto function = find<int(Device, unsigned, unsigned*)>(name);
+    unsigned value = 0;
+    return function != nullptr && function(device, which, &value) == 0 ? value : 0;
+  }
+
+  Device device(int index) const {
+    auto function = find<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2");
+    Device device = nullptr;
+    return function != nullptr && function(unsigned(index), &device) == 0 ? device : nullptr;
+  }
+
+ private:
+  void* library_;
+  bool initialised_ = false;
+};
+
+DeviceMonitor::DeviceMonitor() : nvml_(Nvml::load(why_not_)) {}
+DeviceMonitor::~DeviceMonitor() = default;
+
+const std::string& DeviceMonitor::why_not() const { return why_not_; }
+
+int DeviceMonitor::count() const {
+  if (nvml_ == nullptr) return 0;
+  auto function = nvml_->find<int(unsigned*)>("nvmlDeviceGetCount_v2");
+  unsigned count = 0;
+  return function != nullptr && function(&count) == 0 ? int(count) : 0;
+}
+
+std::string DeviceMonitor::driver_version() const {
+  std::array<char, 96> text{};
+  auto function = nvml_ ? nvml_->find<int(char*, unsigned)>("nvmlSystemGetDriverVersion") : nullptr;
+  bool known = function != nullptr && function(text.data(), unsigned(text.size())) == 0;
+  return known ? text.data() : "";
+}
+
+GpuState DeviceMonitor::state(int index) const {
+  GpuState state;
+  Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
+  if (device == nullptr) return state;
+  std::array<char, 96> text{};
+  auto name = nvml_->find<int(Device, char*, unsigned)>("nvmlDeviceGetName");
+  if (name != nullptr && name(device, text.data(), unsigned(text.size())) == 0)
+    state.name = text.data();
+  constexpr unsigned kUnknown = ~0U;
+  auto use = nvml_->get<Utilization>("nvmlDeviceGetUtilizationRates", device, {kUnknown, kUnknown});
+  if (use.gpu != kUnknown) state.use = use.gpu * 0.01, state.memory_use = use.memory * 0.01;
+  auto memory = nvml_->get<Memory>("nvmlDeviceGetMemoryInfo", device, {0, 0, 0});
+  if (memory.total > 0)
+    state.memory_bytes = int64_t(memory.used), state.memory_total = int64_t(memory.total);
+  auto watts = [&](const char* which) {
+    auto milliwatts = nvml_->get<unsigned>(which, device, kUnknown);
+    return milliwatts == kUnknown ? -1.0 : milliwatts * 1e-3;
+  };
+  state.power_watts = watts("nvmlDeviceGetPowerUsage");
+  state.power_limit_watts = watts("nvmlDeviceGetEnforcedPowerLimit");
+  if (unsigned degrees = nvml_->get_of("nvmlDeviceGetTemperature", device, kTemperatureOfGpu))
+    state.temperature = degrees;
+  if (unsigned clock = nvml_->get_of("nvmlDeviceGetClockInfo", device, kClockOfSm))
+    state.clock_mhz = int(clock);
+  if (unsigned clock = nvml_->get_of("nvmlDeviceGetMaxClockInfo", device, kClockOfSm))
+    state.clock_max_mhz = int(clock);
+  auto number = [&](const char* which) { return int(nvml_->get<unsigned>(which, device, 0)); };
+  state.pcie_generation = number("nvmlDeviceGetCurrPcieLinkGeneration");
+  state.pcie_generation_max = number("nvmlDeviceGetMaxPcieLinkGeneration");
+  state.pcie_width = number("nvmlDeviceGetCurrPcieLinkWidth");
+  state.pcie_width_max = number("nvmlDeviceGetMaxPcieLinkWidth");
+  auto reasons =
+      nvml_->get<unsigned long long>("nvmlDeviceGetCurrentClocksThrottleReasons", device, 0);
+  for (const Reason& reason : kReasons)
+    if ((reasons & reason.bit) != 0) state.throttle_reasons.emplace_back(reason.text);
+  return state;
+}
+
+int monitored_gpu(const std::string& device) {
+  int index = 0;
+  if (size_t colon = device.find(':'); colon != std::string::npos)
+    std::from_chars(device.data() + colon + 1, device.data() + device.size(), index);
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return index;
+  std::string list = visible;
+  for (int skipped = 0; skipped < index; ++skipped) {
+    size_t comma = list.find(',');
+    if (comma == std::string::npos) return index;
+    list.erase(0, comma + 1);
+  }
+  int physical = index;
+  std::from_chars(list.data(), list.data() + list.size(), physical);
+  return physical;
+}
+
+}  // namespace stoker

@@ -1,0 +1,44 @@
+// The machine's NVIDIA GPUs as their driver sees them, through NVML, which is loaded at run time:
+// without a driver there are none. Any thread; one query takes some microseconds to milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stoker {
+
+// -1: not known.
+struct GpuState {
+  std::string name;
+  double use = -1, memory_use = -1;  // shares of the last tenths of a second
+  int64_t memory_bytes = -1, memory_total = -1;
+  double power_watts = -1, power_limit_watts = -1, temperature = -1;
+  int clock_mhz = -1, clock_max_mhz = -1;
+  int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;
+  std::vector<std::string> throttle_reasons;  // without being idle or set by an application
+};
+
+class DeviceMonitor {
+ public:
+  DeviceMonitor();
+  ~DeviceMonitor();
+  DeviceMonitor(const DeviceMonitor&) = delete;
+  DeviceMonitor& operator=(const DeviceMonitor&) = delete;
+
+  int count() const;
+  GpuState state(int index) const;
+  std::string driver_version() const;
+  const std::string& why_not() const;  // why there is no GPU to look at
+
+ private:
+  class Nvml;
+  std::unique_ptr<Nvml> nvml_;
+  std::string why_not_;
+};
+
+// The GPU of a context's "cuda:N" among those of the driver, by CUDA_VISIBLE_DEVICES.
+int monitored_gpu(const std::string& device);
+
+}  // namespace stoker

@@ -1,0 +1,95 @@
+#include "observe/layer_times.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "train/steps.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr double kBusy = 0.70, kIdle = 0.50;
+constexpr int kWarmUp = 2;
+
+std::string phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    default:
+      return "update";
+  }
+}
+
+}  // namespace
+
+Limit limit_of_shares(double compute, double bandwidth) {
+  if (bandwidth >= kBusy && compute < kIdle) return Limit::memory;
+  if (compute >= kBusy && bandwidth < kIdle) return Limit::compute;
+  if (compute < kIdle && bandwidth < kIdle) return Limit::latency;
+  return compute >= bandwidth ? Limit::compute : Limit::memory;
+}
+
+std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps,
+                                     const MachinePeaks& peaks) {
+  Program& program = *program_for(model, training_kind(*model.trainer), batch, "profile").program;
+  const std::vector<KernelInfo>& kernels = program.kernels();
+  std::vector<std::vector<int64_t>> times(kernels.size());
+  std::vector<int64_t> nanoseconds;
+  for (int step = 0; step < steps + kWarmUp; ++step) {
+    program.run_timed(batch, nanoseconds);
+    for (size_t i = 0; step >= kWarmUp && i < kernels.size(); ++i)
+      times[i].push_back(nanoseconds[i]);
+  }
+  using Key = std::tuple<std::string, std::string, Phase>;
+  std::map<Key, LayerReport> rows;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const KernelInfo& kernel = kernels[i];
+    std::ranges::sort(times[i]);
+    LayerReport& row = rows[Key(kernel.scope, kernel.op, kernel.phase)];
+    row.layer = kernel.scope;
+    row.op = kernel.op;
+    row.kernel = kernel.kernel;
+    row.phase = phase_name(kernel.phase);
+    row.seconds += times[i].empty() ? 0 : double(times[i][times[i].size() / 2]) * 1e-9;
+    row.flops += kernel.cost.flops;
+    row.bytes += kernel.cost.bytes;
+  }
+  std::vector<LayerReport> list;
+  list.reserve(rows.size());
+  for (auto& [key, row] : rows) {
+    if (row.seconds > 0) {
+      row.compute_share = row.flops / row.seconds / peaks.flops;
+      row.bandwidth_share = row.bytes / row.seconds / peaks.bytes;
+    }
+    row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
+    list.push_back(std::move(row));
+  }
+  std::ranges::sort(list, std::greater<>(), &LayerReport::seconds);
+  return list;
+}
+
+void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers) {
+  double all = 0;
+  for (const LayerReport& layer : layers) all += layer.seconds;
+  device.ops.clear();
+  for (const LayerReport& layer : layers)
+    device.ops.push_back({.layer = layer.layer,
+                          .op = layer.op,
+                          .share = all > 0 ? layer.seconds / all : 0,
+                          .compute_share = layer.compute_share,
+                          .bandwidth_share = layer.bandwidth_share,
+                          .host = layer.op == "host_call" || layer.kernel.starts_with("host:")});
+}
+
+double host_share(const DeviceFacts& device) {
+  double share = 0;
+  for (const OpFacts& op : device.ops)
+    if (op.host) share += op.share;
+  return share;
+}
+
+}  // namespace stoker

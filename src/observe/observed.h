@@ -1,0 +1,23 @@
+// What an observer leaves behind: the diagnosis, and the evidence that further experiments add to.
+#pragma once
+
+#include <stoker/doctor.h>
+
+#include "observe/recording.h"
+#include "train/model_base.h"
+
+namespace stoker {
+
+struct Observed : Diagnosis {
+  Evidence evidence;
+};
+
+// Fills in everything that follows from the evidence: verdict, shares, tables, prescriptions.
+void conclude(Diagnosis& diagnosis, const Evidence& evidence);
+// What the step's program costs against what the machine reaches; nothing where the model has not
+// trained yet. Measures the machine's peaks if nobody has.
+void add_costs(Evidence& evidence, ModelBase& model, const Context& context);
+// Names of machine and device, predicted and measured memory.
+void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context);
+
+}  // namespace stoker

@@ -1,0 +1,151 @@
+#include "observe/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+
+namespace stoker {
+
+using nlohmann::json;
+
+namespace {
+
+json to_json(const StepShares& shares) {
+  json object = json::object();
+  for (size_t i = 0; i < kOwners; ++i) object[std::string(name(Owner(i)))] = shares.share[i];
+  return object;
+}
+
+json to_json(const PipelineReport& pipeline) {
+  if (!pipeline.known) return nullptr;
+  json stages = json::array();
+  for (const StageReport& stage : pipeline.stages)
+    stages.push_back({{"name", stage.name},
+                      {"seconds_per_element", stage.seconds},
+                      {"cpu_share", stage.cpu_share < 0 ? json(nullptr) : json(stage.cpu_share)},
+                      {"longest_seconds", stage.longest_seconds},
+                      {"bytes_per_element", stage.bytes},
+                      {"share", stage.share}});
+  return {
+      {"workers", pipeline.workers},         {"depth", pipeline.depth},
+      {"as_written", pipeline.as_written},   {"tuned", pipeline.tuned},
+      {"ready_share", pipeline.ready_share}, {"median_wait_seconds", pipeline.median_wait_seconds},
+      {"busy_share", pipeline.busy_share},   {"cache_after", pipeline.cache_after},
+      {"cache_bytes", pipeline.cache_bytes}, {"stages", stages}};
+}
+
+json to_json(const Prescription& prescription) {
+  json object{{"what", prescription.what},
+              {"why", prescription.why},
+              {"predicted_step_seconds", prescription.predicted_step_seconds},
+              {"changes_results", prescription.changes_results},
+              {"tried", prescription.tried}};
+  if (prescription.tried)
+    object.update({{"kept", prescription.kept},
+                   {"before_seconds", prescription.before_seconds},
+                   {"after_seconds", prescription.after_seconds},
+                   {"gain", prescription.gain},
+                   {"gain_interval", {prescription.gain_low, prescription.gain_high}}});
+  return object;
+}
+
+json to_json(const LayerReport& layer) {
+  return {{"layer", layer.layer},
+          {"op", layer.op},
+          {"kernel", layer.kernel},
+          {"phase", layer.phase},
+          {"seconds", layer.seconds},
+          {"flops", layer.flops},
+          {"bytes", layer.bytes},
+          {"compute_share", layer.compute_share},
+          {"bandwidth_share", layer.bandwidth_share},
+          {"limit", name(layer.limit)}};
+}
+
+json to_json(const MemoryUse& memory) {
+  return {{"weights", memory.weights},     {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer}, {"activations", memory.activations},
+          {"workspace", memory.workspace}, {"inputs", memory.inputs},
+          {"metrics", memory.metrics},     {"total", memory.total}};
+}
+
+json number(double value) { return value < 0 ? json(nullptr) : json(value); }
+
+json to_json(const DeviceSample& sample) {
+  return {{"time", sample.time},
+          {"use", number(sample.use)},
+          {"memory_bytes", number(sample.memory_bytes)},
+          {"power_watts", number(sample.power_watts)},
+          {"clock_mhz", number(sample.clock_mhz)},
+          {"process_cores", number(sample.process_cores)},
+          {"other_cores", number(sample.other_cores)}};
+}
+
+json to_json(const BreakdownPoint& point) {
+  return {{"time", point.time},
+          {"step_seconds", point.step_seconds},
+          {"shares", to_json(point.shares)}};
+}
+
+json to_json(const CallbackReport& callback) {
+  return {{"name", callback.name}, {"seconds_per_step", callback.seconds}};
+}
+
+json to_json(const Counterfactual& experiment) {
+  return {{"name", experiment.name},
+          {"step_seconds", experiment.seconds},
+          {"meaning", experiment.meaning}};
+}
+
+template <class T>
+json list_of(const std::vector<T>& items) {
+  json list = json::array();
+  for (const T& item : items) list.push_back(to_json(item));
+  return list;
+}
+
+}  // namespace
+
+json diagnosis_json(const Diagnosis& diagnosis) {
+  const Verdict& verdict = diagnosis.verdict;
+  return {{"stoker_doctor", 1},
+          {"verdict",
+           {{"finding", name(verdict.finding)},
+            {"limit", name(verdict.limit)},
+            {"cause", name(verdict.cause)},
+            {"high", verdict.high},
+            {"culprit", verdict.culprit},
+            {"sentence", verdict.sentence},
+            {"health", verdict.health},
+            {"hints", verdict.hints}}},
+          {"steps", diagnosis.steps},
+          {"step_seconds", diagnosis.step_seconds},
+          {"samples_per_second", diagnosis.samples_per_second},
+          {"variation", diagnosis.variation},
+          {"shares", to_json(diagnosis.shares)},
+          {"course", list_of(diagnosis.course)},
+          {"pipeline", to_json(diagnosis.pipeline)},
+          {"callbacks", list_of(diagnosis.callbacks)},
+          {"layers", list_of(diagnosis.layers)},
+          {"experiments", list_of(diagnosis.counterfactuals)},
+          {"prescriptions", list_of(diagnosis.prescriptions)},
+          {"device", list_of(diagnosis.device)},
+          {"predicted_memory",
+           diagnosis.predicted_memory ? to_json(*diagnosis.predicted_memory) : json(nullptr)},
+          {"measured_memory_bytes", diagnosis.measured_memory},
+          {"device_name", diagnosis.device_name},
+          {"machine", diagnosis.machine},
+          {"peak_flops", diagnosis.peak_flops},
+          {"peak_bandwidth", diagnosis.peak_bandwidth},
+          {"trust", diagnosis.trust}};
+}
+
+std::string Diagnosis::json() const { return diagnosis_json(*this).dump(2) + "\n"; }
+
+void Diagnosis::write(const std::string& folder) const {
+  local_files().create_directories(folder);
+  write_file_atomically(folder + "/doctor.json", json());
+  write_file_atomically(folder + "/doctor.html", html());
+}
+
+}  // namespace stoker

@@ -1,0 +1,36 @@
+#include "observe/status_file.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "observe/report_json.h"
+
+namespace stoker {
+
+void write_status(const std::string& folder, const FitProgress& progress, const Diagnosis& now) {
+  auto unix_time = std::chrono::system_clock::now().time_since_epoch();
+  nlohmann::json status{
+      {"stoker_status", 1},
+      {"pid", getpid()},
+      {"time", std::chrono::duration_cast<std::chrono::milliseconds>(unix_time).count() * 1e-3},
+      {"epoch", progress.epoch + 1},
+      {"epochs", progress.epochs},
+      {"step", progress.step + 1},
+      {"steps", progress.steps},
+      {"diagnosis", diagnosis_json(now)}};
+  try {
+    FileSystem& files = local_files();
+    files.create_directories(folder);
+    std::string path = folder + "/status.json", temporary = path + std::string(kTemporarySuffix);
+    files.create(temporary, FileSystem::Write::replace)->write(as_bytes(status.dump() + "\n"));
+    files.rename(temporary, path);
+  } catch (const FileError&) {
+    return;
+  }
+}
+
+}  // namespace stoker

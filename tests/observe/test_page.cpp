@@ -1,0 +1,85 @@
+// The report in a real browser: it renders, says nothing on the console, and shows the JSON's
+// numbers.
+#include <gtest/gtest.h>
+#include <stoker/doctor.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "support/temp_dir.h"
+
+namespace stoker {
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (pipe && std::fgets(buffer.data(), int(buffer.size()), pipe.get()) != nullptr)
+    text += buffer.data();
+  return text;
+}
+
+Diagnosis sample() {
+  Diagnosis diagnosis;
+  diagnosis.verdict.sentence = "Input-bound: <b>the</b> device waits.";
+  diagnosis.verdict.limit = Limit::input;
+  diagnosis.steps = 137;
+  diagnosis.step_seconds = 0.0234;
+  diagnosis.samples_per_second = 1367;
+  diagnosis.shares.share = {0.417, 0, 0.512, 0.011, 0.055, 0.005};
+  for (int i = 0; i < 30; ++i)
+    diagnosis.course.push_back({i * 0.1, 0.02 + 0.001 * (i % 5), diagnosis.shares});
+  diagnosis.pipeline.known = true;
+  diagnosis.pipeline.stages = {{"map(\"decode\")", 3.4e-4, 0.99, 2e-3, 150528, 1}};
+  diagnosis.layers = {
+      {"conv2d", "conv2d", "jit", "forward", 2e-3, 1e8, 1e6, 0.5, 0.1, Limit::compute}};
+  diagnosis.peak_flops = 1e11, diagnosis.peak_bandwidth = 1e10;
+  diagnosis.prescriptions = {
+      {.what = "Prefetch", .why = "it waits", .predicted_step_seconds = 0.012},
+      {.what = "Fuse",
+       .why = "it can",
+       .tried = true,
+       .kept = true,
+       .before_seconds = 0.02,
+       .after_seconds = 0.01,
+       .gain = 0.5,
+       .gain_low = 0.4,
+       .gain_high = 0.6}};
+  diagnosis.device = {{.time = 0, .process_cores = 1}, {.time = 1, .process_cores = 2}};
+  diagnosis.predicted_memory = MemoryUse{.weights = 1000, .total = 1000};
+  diagnosis.trust = "a test";
+  return diagnosis;
+}
+
+TEST(Page, ShowsInABrowserWhatTheJsonSays) {
+  if (std::system("command -v chromium > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "chromium is not installed (scripts/setup.sh browser)";
+  test::TempDir folder;
+  sample().write(folder.path());
+  std::string home = folder / "profile", page = folder / "doctor.html";
+  std::string log = folder / "log";
+  std::string dom = output_of(
+      "timeout 100 chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage "
+      "--enable-logging=stderr --user-data-dir=" +
+      home + " --dump-dom file://" + page + " 2> " + log);
+  if (dom.empty()) GTEST_SKIP() << "chromium does not start here";
+  EXPECT_EQ(output_of("grep -c CONSOLE " + log), "0\n") << output_of("grep CONSOLE " + log);
+  auto shows = [&](const std::string& text) { return dom.find(text) != std::string::npos; };
+  EXPECT_TRUE(shows("data-ready=\"yes\""));
+  EXPECT_TRUE(shows("Input-bound: &lt;b&gt;the&lt;/b&gt; device waits."));
+  EXPECT_TRUE(shows("<b id=\"step_seconds\">23.40 ms</b>"));
+  EXPECT_TRUE(shows("<b id=\"steps\">137</b>"));
+  EXPECT_TRUE(shows("<b id=\"limit\">input</b>"));
+  EXPECT_TRUE(shows("<b data-share=\"compute\">41.7 %</b>"));
+  EXPECT_TRUE(shows("<b data-share=\"input\">51.2 %</b>"));
+  EXPECT_TRUE(shows("<b data-share=\"unexplained\">0.5 %</b>"));
+  for (const char* part : {"id=\"course\"", "id=\"stages\"", "id=\"lanes\"", "id=\"memory\"",
+                           "id=\"roofline\"", "id=\"layers\"", "20.00 ms → after 10.00 ms"})
+    EXPECT_TRUE(shows(part)) << part;
+}
+
+}  // namespace
+}  // namespace stoker

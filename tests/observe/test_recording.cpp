@@ -1,0 +1,186 @@
+// From recorded steps to evidence, in bounded memory.
+#include <gtest/gtest.h>
+#include <stoker/random.h>
+
+#include <cmath>
+
+#include "observe/recording.h"
+#include "observe/tuning.h"
+#include "observe/verdict.h"
+#include "support/synthetic_steps.h"
+
+namespace stoker {
+namespace {
+
+using test::kMs;
+
+void record(Recording& recording, FakeClock& clock, const test::StepParts& parts, int count,
+            int64_t epoch = 0) {
+  for (int i = 0; i < count; ++i) {
+    StepTimes times = test::record_step(clock, i, parts).times;
+    times.epoch = epoch;
+    recording.add(times);
+  }
+}
+
+TEST(Recording, LeavesOutTheWarmUp) {
+  Recording recording(10);
+  FakeClock clock;
+  record(recording, clock, {.run = 500 * kMs}, 10);
+  EXPECT_EQ(recording.evidence().steady_steps, 0);
+  record(recording, clock, {.run = 10 * kMs}, 60, 1);
+  Evidence evidence = recording.evidence();
+  EXPECT_EQ(evidence.steady_steps, 60);
+  EXPECT_NEAR(evidence.step_ns, 10e6, 1);
+  EXPECT_EQ(evidence.batch_size, 32);
+}
+
+TEST(Recording, StaysSmallHoweverLongAFitIs) {
+  Recording recording(0);
+  FakeClock clock;
+  record(recording, clock, {.input = kMs, .run = 3 * kMs}, 50'000);
+  EXPECT_EQ(recording.latest().size(), Recording::kSteps);
+  EXPECT_LT(recording.course().size(), 2 * Recording::kPoints);
+  EXPECT_GE(recording.course().size(), Recording::kPoints / 2);
+  for (const BreakdownPoint& point : recording.course()) {
+    EXPECT_NEAR(point.step_seconds, 4e-3, 1e-9);
+    EXPECT_NEAR(point.shares[Owner::input], 0.25, 1e-9);
+  }
+}
+
+TEST(Recording, DoesNotBlameStepsForWhatHappensBetweenEpochs) {
+  Recording recording(0);
+  FakeClock clock;
+  for (int epoch = 0; epoch < 6; ++epoch) {
+    record(recording, clock, {}, 20, epoch);
+    clock.advance(300 * kMs);  // validation
+  }
+  EXPECT_EQ(recording.evidence().total()[Owner::unexplained], 0);
+  EXPECT_EQ(recording.evidence().total().wall, 1200 * kMs);
+}
+
+TEST(Recording, FindsOutliersAndTheirOwners) {
+  Recording recording(0);
+  FakeClock clock;
+  record(recording, clock, {}, 60);
+  StepTimes slow = test::record_step(clock, 60, {.after = 90 * kMs}).times;
+  recording.add(slow);
+  Evidence evidence = recording.evidence();
+  ASSERT_EQ(evidence.outliers.size(), 1U);
+  EXPECT_EQ(evidence.outliers[0].step, 60);
+  EXPECT_EQ(evidence.outliers[0].owner, Owner::sync);
+}
+
+TEST(Recording, TakesTheVariationOfTheDevicesPartOnly) {
+  Recording recording(0);
+  FakeClock clock;
+  for (int i = 0; i < 90; ++i) {
+    int64_t wait = i % 3 == 0 ? 30 * kMs : 0;
+    recording.add(test::record_step(clock, i, {.input = wait}).times);
+  }
+  EXPECT_EQ(recording.evidence().variation, 0);
+  EXPECT_NEAR(robust_variation({9, 10, 11, 10, 10, 9, 11, 10, 1000}), 0.074, 0.001);
+}
+
+TEST(Recording, PlacesTheStepsOfADeviceBesideTheHost) {
+  Recording recording(0);
+  FakeClock clock;
+  for (int i = 0; i < 100; ++i) {
+    recording.add(test::record_step(clock, i, {.input = 6 * kMs, .run = kMs}).times);
+    if (i >= 2)
+      recording.add(DeviceStep{.run = i - 2, .busy = 4 * kMs, .idle = 3 * kMs, .ran_dry = true});
+  }
+  Evidence evidence = recording.evidence();
+  EXPECT_EQ(evidence.steady_steps, 98);
+  EXPECT_NEAR(evidence.total().shares()[Owner::compute], 4 / 7.0, 1e-6);
+  EXPECT_NEAR(evidence.total().shares()[Owner::input], 2 / 7.0, 1e-6);
+  EXPECT_EQ(limit_of(evidence), Limit::input);
+}
+
+TEST(PipelineBetween, TakesDifferencesOfSums) {
+  PipelineStatistics before, after;
+  before.stages = {{.name = "map(\"a\")", .calls = 100, .ns = 100'000, .bytes = 1000}};
+  before.delivered = 10, before.busy_ns = 1'000'000;
+  after = before;
+  after.delivered = 30, after.busy_ns = 5'000'000, after.workers = 2;
+  after.stages[0] = {.name = "map(\"a\")",
+                     .calls = 300,
+                     .ns = 700'000,
+                     .bytes = 3000,
+                     .cpu_calls = 4,
+                     .cpu_calls_ns = 12'000,
+                     .cpu_ns = 3'000,
+                     .longest_ns = 9'000};
+  PipelineFacts facts = pipeline_between(before, after, 4e6);
+  EXPECT_EQ(facts.work_ns, 200'000);
+  EXPECT_EQ(facts.busy_share, 0.5);
+  ASSERT_EQ(facts.stages.size(), 1U);
+  EXPECT_EQ(facts.stages[0].ns, 3000);
+  EXPECT_EQ(facts.stages[0].cpu_share, 0.25);
+  EXPECT_EQ(facts.cpu_ns, 50'000);
+}
+
+// --- tuning ---
+
+using Decision = AlternatingTrial::Decision;
+
+// Steps of `without` and `with` nanoseconds, each with its own pattern of noise.
+AlternatingTrial tried(double without, double with, double noise) {
+  AlternatingTrial trial;
+  for (int i = 0; i < 1000 && trial.decision() == Decision::undecided; ++i) {
+    double wave = 1 + noise * (double((i * 7919) % 101) / 50 - 1);
+    trial.step_ended(int64_t((trial.with_change() ? with : without) * wave));
+  }
+  return trial;
+}
+
+TEST(AlternatingTrial, KeepsWhatHelps) {
+  AlternatingTrial trial = tried(20e6, 12e6, 0.1);
+  EXPECT_EQ(trial.decision(), Decision::keep);
+  EXPECT_TRUE(trial.with_change());
+  EXPECT_NEAR(trial.gain().mean, 0.4, 0.05);
+  EXPECT_GT(trial.gain().low, 0);
+}
+
+TEST(AlternatingTrial, RevertsWhatGainsTooLittle) {
+  EXPECT_EQ(tried(20e6, 19.9e6, 0.01).decision(), Decision::revert);
+  EXPECT_EQ(tried(20e6, 25e6, 0.1).decision(), Decision::revert);
+}
+
+TEST(AlternatingTrial, RevertsWhatItCannotTellFromNoise) {
+  AlternatingTrial trial;
+  for (int i = 0; i < 2000 && trial.decision() == Decision::undecided; ++i) {
+    Rng rng(11, uint64_t(i / 14));  // noise of whole blocks
+    trial.step_ended(int64_t(20e6 * (1 + 0.5 * rng.normal() * rng.normal())));
+  }
+  EXPECT_EQ(trial.decision(), Decision::revert);
+}
+
+TEST(AlternatingTrial, CountsNoStepThatStillSettles) {
+  AlternatingTrial trial({.settle = 3, .block = 2});
+  std::vector<bool> changes;
+  for (int i = 0; i < 10; ++i) changes.push_back(trial.step_ended(kMs));
+  EXPECT_EQ(changes, (std::vector<bool>{false, false, false, false, true, false, false, false,
+                                        false, true}));
+}
+
+TEST(GainInterval, IsStudents) {
+  GainInterval interval = interval_of({0.1, 0.2, 0.3});
+  EXPECT_NEAR(interval.mean, 0.2, 1e-12);
+  EXPECT_NEAR(interval.high - interval.mean, 4.303 * 0.1 / std::sqrt(3.0), 1e-9);
+}
+
+TEST(Remedies, AreThoseThatThePipelineLacks) {
+  PipelineStatistics pipeline;
+  pipeline.as_written = true;
+  ASSERT_EQ(remedies_for(pipeline).size(), 1U);
+  EXPECT_TRUE(remedies_for(pipeline)[0].knobs.repaired);
+  pipeline.as_written = false, pipeline.tunes_workers = pipeline.tunes_depth = true;
+  EXPECT_TRUE(remedies_for(pipeline).empty());
+  pipeline.cache = {.after = "map(\"decode\")", .bytes = 1e6, .saved_ns = 1e5};
+  ASSERT_EQ(remedies_for(pipeline).size(), 1U);
+  EXPECT_TRUE(remedies_for(pipeline)[0].knobs.cache);
+}
+
+}  // namespace
+}  // namespace stoker
