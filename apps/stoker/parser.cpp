@@ -13,6 +13,10 @@ void add_option(CLI::App* parser, const Option& option) {
       [&](auto* to) {
         if constexpr (std::is_same_v<decltype(to), bool*>)
           return parser->add_flag(option.name, *to, option.meaning);
+        else if constexpr (std::is_same_v<decltype(to), int64_t*>)  // all of them count something
+          return parser->add_option(option.name, *to, option.meaning)
+              ->check(CLI::PositiveNumber)
+              ->type_name(option.value);
         else
           return parser->add_option(option.name, *to, option.meaning)->type_name(option.value);
       },

@@ -48,9 +48,8 @@ int64_t status_bytes(const std::string& key) {
 
 }  // namespace
 
-int64_t resident_memory() { return status_bytes("VmRSS:"); }
 int64_t peak_resident_memory() { return status_bytes("VmHWM:"); }
-void reset_peak_resident_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+int64_t anonymous_memory() { return status_bytes("RssAnon:"); }
 
 int64_t available_memory(const std::filesystem::path& root) {
   int64_t machine = machine_memory(root), group = group_memory(root);

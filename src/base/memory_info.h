@@ -10,10 +10,9 @@ namespace stoker {
 // bytes; 0 when neither is known. `root` is where /proc and /sys are looked for.
 int64_t available_memory(const std::filesystem::path& root = "/");
 
-// Bytes of this process that are in memory, now and at most so far; 0 where that is not known.
-int64_t resident_memory();
+// Bytes of this process that were in memory at most so far; 0 where that is not known.
 int64_t peak_resident_memory();
-// From here on the peak counts anew, where the system can do that.
-void reset_peak_resident_memory();
+// Those of them that no file stands behind, now: what was allocated, without code and mapped data.
+int64_t anonymous_memory();
 
 }  // namespace stoker

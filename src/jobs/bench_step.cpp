@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/memory_info.h"
 #include "jobs/inspect_model.h"
+#include "jobs/memory_taken.h"
 #include "train/memory_table.h"
 
 namespace stoker::jobs {
@@ -39,8 +39,7 @@ double quantile(std::vector<double> sorted, double share) {
 
 nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out) {
   if (steps < 1) throw ValueError(fmt::format("steps: expected 1 or more, got {}", steps));
-  reset_peak_resident_memory();
-  int64_t before = resident_memory();
+  int64_t before = anonymous_memory();
   auto [model, input] = compiled_model(job);
   int64_t size = job.batch.size > 0 ? job.batch.size : auto_batch_size(model);
   Batch batch = made_up(input, size);
@@ -54,6 +53,7 @@ nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out) {
   }
   std::sort(ms.begin(), ms.end());
   double median = quantile(ms, 0.5);
+  int64_t taken = memory_taken(model, before);
   std::optional<MemoryUse> plan = model.memory_plan(size);
   nlohmann::json result{{"model", job.model},
                         {"input", to_string(input.picture)},
@@ -65,16 +65,16 @@ nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out) {
                         {"samples_per_second", 1e3 * double(size) / median},
                         {"flops_per_sample", count_flops(model)},
                         {"predicted_memory_bytes", plan ? plan->total : 0},
-                        {"peak_memory_bytes", peak_resident_memory() - before},
+                        {"peak_memory_bytes", taken},
                         {"run_plan", nlohmann::json::parse(stoker::to_json(model.run_plan()))}};
   if (out != nullptr)
     fmt::print(
         *out,
         "{} on {}, batch {}\nstep    {:.2f} ms ({:.2f} to {:.2f}), {:.0f} samples/s\nmemory  "
-        "{} planned, {} taken with code and threads\n",
+        "{} planned, {} taken\n",
         job.model, to_string(input.picture), size, median, quantile(ms, 0.1), quantile(ms, 0.9),
         1e3 * double(size) / median, human_bytes(plan ? double(plan->total) : 0),
-        human_bytes(double(peak_resident_memory() - before)));
+        human_bytes(double(taken)));
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include "base/memory_info.h"
 #include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
+#include "jobs/memory_taken.h"
 #include "jobs/step_clock.h"
 #include "train/memory_table.h"
 #include "train/verify_resume.h"
@@ -38,8 +39,7 @@ class TrainingRun {
     job_.seed = default_context().seed.value();
     JobData data = open_data(job_);
     say("data    {}\n", data.text);
-    reset_peak_resident_memory();
-    resident_before_ = resident_memory();
+    memory_before_ = anonymous_memory();
 
     Model model = make_model(job_, data.picture, data.classes);
     compile_model(job_, model);  // without a schedule, which has to know the steps
@@ -47,8 +47,8 @@ class TrainingRun {
     compile_model(job_, model, steps_in_all(data));
     prepare_folder(data);
     fit(model, data);
-    if (!job_.out.empty()) model.save(job_.out + "/model.stoker");
     json result = figures(model);
+    if (!job_.out.empty()) model.save(job_.out + "/model.stoker");
     result["seconds"] = now() - begin;
     tell(result);
     return result;
@@ -143,7 +143,7 @@ class TrainingRun {
                  clock_.steps() > 0 ? double(job_.batch.size) / clock_.seconds_per_step() : 0},
                 {"input_wait_share", explained_.value("consumer_wait_share", 0.0)},
                 {"predicted_memory_bytes", predicted_},
-                {"peak_memory_bytes", peak_resident_memory() - resident_before_},
+                {"peak_memory_bytes", memory_taken(model, memory_before_)},
                 {"process_peak_bytes", peak_resident_memory()},
                 {"final_weights_sha256", weights_sha256(model)},
                 {"run_plan", json::parse(stoker::to_json(plan))},
@@ -167,7 +167,7 @@ class TrainingRun {
   Job job_;
   std::ostream* out_;
   std::optional<int64_t> stop_after_;
-  int64_t resident_before_ = 0;
+  int64_t memory_before_ = 0;
   size_t predicted_ = 0;
   StepClock clock_;
   History history_;
