@@ -34,8 +34,8 @@ class DeviceMonitor {
 
  private:
   class Nvml;
+  std::string why_not_;  // before what fills it
   std::unique_ptr<Nvml> nvml_;
-  std::string why_not_;
 };
 
 // The GPU of a context's "cuda:N" among those of the driver, by CUDA_VISIBLE_DEVICES.
