@@ -13,6 +13,8 @@ Command prepare_command();
 Command inspect_command();
 Command export_command();
 Command verify_resume_command();
+Command doctor_command();
+Command monitor_command();
 Command bench_command();
 
 }  // namespace stoker::app

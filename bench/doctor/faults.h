@@ -1,0 +1,36 @@
+// Trainings with one thing wrong each, and what the doctor has to find.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <stoker/stoker.h>
+
+namespace stoker::bench {
+
+// A training that can be run: the model, its data, its callbacks, and what runs beside it.
+struct Patient {
+  std::unique_ptr<Context> context;
+  std::optional<Sequential> model;
+  std::optional<data::Dataset> dataset;
+  std::vector<CallbackRef> callbacks;
+  std::shared_ptr<void> beside;  // ends with the patient
+};
+
+struct Fault {
+  std::string name;
+  Finding finding;
+  Cause cause;
+  std::function<Patient(uint64_t seed)> make;
+  // The same without the fault, where its absence is the cure: what a prediction is compared with.
+  std::function<Patient(uint64_t seed)> cured = {};
+};
+
+std::vector<Fault> faults();
+// The seeds' slow pipeline as it is written, and with the best settings by hand.
+Patient slow_pipeline(uint64_t seed, bool by_hand);
+
+}  // namespace stoker::bench
