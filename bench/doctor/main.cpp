@@ -14,7 +14,7 @@ namespace stoker::bench {
 namespace {
 
 struct Found {
-  std::string fault, finding, cause;
+  std::string fault = {}, finding = {}, cause = {};
   bool right = false;
   double unexplained = 0;
   double predicted = 0, achieved = 0;  // seconds a step; achieved 0: not tried
