@@ -1,5 +1,6 @@
 #include "jobs/diagnose_job.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ostream>
 
@@ -61,6 +62,9 @@ nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostrea
 
 std::string monitor_screen(const std::string& run_folder) {
   std::string path = run_folder + "/status.json";
+  if (local_files().exists(run_folder) && !local_files().exists(path))
+    return run_folder + ": no fit has told of itself here yet; one does after 60 steps\n\n" +
+           gpu_lines();
   nlohmann::json status = nlohmann::json::parse(read_text(path), nullptr, false);
   if (!status.is_object() || status.value("stoker_status", 0) != 1)
     throw FileError(path + ": it is not the status of a fit");
@@ -85,9 +89,11 @@ std::string monitor_screen(const std::string& run_folder) {
       text += fmt::format("  {:<12} {} {:5.1f} %\n", owner, share_bar(share.get<double>()),
                           100 * share.get<double>());
     if (const nlohmann::json& pipeline = now.at("pipeline"); pipeline.is_object()) {
-      text += fmt::format("\npipeline: {} workers, {} batches ahead, ready in {:.0f} % of steps\n",
-                          pipeline.at("workers").get<double>(), pipeline.at("depth").get<double>(),
-                          100 * pipeline.at("ready_share").get<double>());
+      auto workers = pipeline.at("workers").get<double>();
+      text += fmt::format(
+          "\npipeline: {:.0f} worker{}, {:.0f} batches ahead, ready in {:.0f} % of steps\n",
+          workers, workers == 1 ? "" : "s", pipeline.at("depth").get<double>(),
+          100 * pipeline.at("ready_share").get<double>());
       for (const nlohmann::json& stage : pipeline.at("stages"))
         text += fmt::format("  {:<34} {:9.1f} µs an element\n", stage.at("name").get<std::string>(),
                             1e6 * stage.at("seconds_per_element").get<double>());

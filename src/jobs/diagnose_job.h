@@ -15,7 +15,7 @@ namespace stoker::jobs {
 nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostream* out);
 
 // How the fit whose folder this is stands, from its status.json, and the machine's GPUs: one screen
-// of text. FileError where there is no such file.
+// of text. FileError where there is no such folder, or its file is not one of a fit.
 std::string monitor_screen(const std::string& run_folder);
 
 }  // namespace stoker::jobs

@@ -113,6 +113,7 @@ class TrainingRun {
     if (data.validation)
       args.validation_data = plain_batches(job_, data, *data.validation, job_.batch.size);
     if (!job_.out.empty()) {
+      args.run_directory = job_.out;
       args.callbacks.emplace_back(CSVLogger(job_.out + "/history.csv"));
       args.callbacks.emplace_back(TensorBoard({.log_dir = job_.out + "/tensorboard"}));
       BackupOptions backup{.stop_after_steps = stop_after_};

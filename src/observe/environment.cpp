@@ -21,7 +21,8 @@ constexpr size_t kProbeBytes = size_t(32) << 20;
 EnvironmentCheck check_driver(const DeviceMonitor& monitor) {
   if (monitor.count() == 0)
     return {"NVIDIA driver", monitor.why_not().empty() ? "no GPU" : monitor.why_not(),
-            CheckResult::note, "training runs on the CPU; with a GPU, install its driver"};
+            CheckResult::note,
+            "training runs on the CPU; where there is a GPU, install its driver"};
   return {"NVIDIA driver", monitor.driver_version()};
 }
 
@@ -29,7 +30,7 @@ EnvironmentCheck check_engine() {
   std::string why;
   if (!has_cuda(&why))
     return {"GPU engine", why, CheckResult::note,
-            "build with STOKER_CUDA=ON on a machine with the CUDA toolkit and cuDNN"};
+            "to train on a GPU, build where the CUDA toolkit and cuDNN are"};
   return {"GPU engine", backend("cuda").fingerprint()};
 }
 
@@ -81,8 +82,9 @@ EnvironmentCheck check_disk(const std::string& folder) {
     int64_t read = steady_clock().now();
     files.remove(path);
     auto rate = [](int64_t from, int64_t to) { return double(kProbeBytes) / double(to - from); };
-    EnvironmentCheck check{"disk", fmt::format("{:.2f} GB/s written, {:.2f} GB/s read (cached)",
-                                               rate(begin, written), rate(written, read))};
+    EnvironmentCheck check{"disk",
+                           fmt::format("{:.0f} MB/s written, {:.0f} MB/s read again",
+                                       1e3 * rate(begin, written), 1e3 * rate(written, read))};
     if (rate(begin, written) >= 0.03) return check;
     check.result = CheckResult::note;
     check.advice = "checkpoints will be slow here; write them to a faster disk";

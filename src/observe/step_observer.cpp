@@ -68,13 +68,22 @@ class Observer final : public StepObserver {
     observed->course = recording_.course();
     observed->device = recording_.samples();
     add_machine(*observed, view_.model, view_.context);
-    if (!view_.args.run_directory.empty()) observed->write(view_.args.run_directory);
+    if (!view_.args.run_directory.empty()) write_report(*observed);
     view_.model.trainer->diagnosis = std::move(observed);
   }
 
   std::string status() const override { return status_; }
 
  private:
+  // A training that is done is not lost to a report that cannot be written.
+  void write_report(Observed& observed) const {
+    try {
+      observed.write(view_.args.run_directory);
+    } catch (const FileError& error) {
+      observed.trust += fmt::format("; the report was not written: {}", error.what());
+    }
+  }
+
   bool long_enough() const { return steady_clock().now() - begin_ >= kPeaksAfterNs; }
 
   void take_device_steps() {

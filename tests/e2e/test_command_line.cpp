@@ -23,12 +23,13 @@ TEST(CommandLine, HelpNamesEveryCommandAndExitsWithZero) {
   Ended help = run_stoker("--help");
   EXPECT_EQ(help.status, 0);
   for (const char* command : {"demo", "train", "evaluate", "predict", "prepare", "inspect",
-                              "export", "verify-resume", "bench"}) {
+                              "export", "verify-resume", "doctor", "monitor", "bench"}) {
     EXPECT_TRUE(contains(help.out, std::string("\n  ") + command + " ")) << command;
     Ended own = run_stoker(std::string(command) + " --help");
     EXPECT_EQ(own.status, 0) << command;
     EXPECT_TRUE(contains(own.out, "Examples:")) << own.out;
-    EXPECT_TRUE(contains(own.out, "--json")) << own.out;
+    EXPECT_TRUE(contains(own.out, command == std::string("monitor") ? "--once" : "--json"))
+        << own.out;
     for (size_t begin = 0; begin < own.out.size();) {
       size_t end = own.out.find('\n', begin);
       EXPECT_LE(end - begin, 110) << own.out.substr(begin, end - begin);
@@ -60,6 +61,8 @@ TEST(CommandLine, AFailureIsOneAndOneClearLine) {
            {"train --job none.toml", "none.toml"},
            {"evaluate nowhere", "there is no such model"},
            {"inspect resnet", "unknown model \"resnet\"; there are mlp"},
+           {"doctor", "no data"},
+           {"monitor /nowhere", "/nowhere"},
            {"bench cnn --device tpu", "tpu"}}) {
     Ended ended = run_stoker(arguments);
     EXPECT_EQ(ended.status, 1) << arguments;

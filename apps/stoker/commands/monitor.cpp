@@ -1,4 +1,3 @@
-#include <csignal>
 #include <ctime>
 #include <iostream>
 #include <memory>
