@@ -120,7 +120,7 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
   diagnosis.device_name = fmt::format("CPU, {} threads", compile_options(context).threads);
   const CachedProgram* step = model.trainer->programs.latest(int(StepKind::train));
   if (engine.name() == "cuda") {
-    GpuState gpu = DeviceMonitor().state(monitored_gpu(context.device));
+    GpuState gpu = device_monitor().state(monitored_gpu(context.device));
     diagnosis.device_name = gpu.name.empty() ? "GPU" : gpu.name;
     if (step != nullptr) diagnosis.measured_memory = int64_t(step->program->device_counts().bytes);
   }

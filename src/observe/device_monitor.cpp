@@ -147,6 +147,11 @@ GpuState DeviceMonitor::state(int index) const {
   return state;
 }
 
+const DeviceMonitor& device_monitor() {
+  static const DeviceMonitor monitor;
+  return monitor;
+}
+
 int monitored_gpu(const std::string& device) {
   int index = 0;
   if (size_t colon = device.find(':'); colon != std::string::npos)

@@ -38,6 +38,9 @@ class DeviceMonitor {
   std::unique_ptr<Nvml> nvml_;
 };
 
+// The process's own: making one takes tens of milliseconds.
+const DeviceMonitor& device_monitor();
+
 // The GPU of a context's "cuda:N" among those of the driver, by CUDA_VISIBLE_DEVICES.
 int monitored_gpu(const std::string& device);
 

@@ -117,9 +117,9 @@ class Observer final : public StepObserver {
     if (cpu_) add_to(health, *cpu_, counters);
     if (cpu_) sample.process_cores = health.process_cores, sample.other_cores = health.other_cores;
     cpu_ = std::move(counters);
-    if (view_.context.device.starts_with("cuda")) {
-      if (!monitor_) monitor_.emplace();
-      gpu_ = monitor_->state(monitored_gpu(view_.context.device));
+    // The driver needs milliseconds for its answer: a short fit does without.
+    if (view_.context.device.starts_with("cuda") && now - begin_ >= kReadingNs) {
+      gpu_ = device_monitor().state(monitored_gpu(view_.context.device));
       sample.use = gpu_.use;
       sample.memory_bytes = double(gpu_.memory_bytes);
       sample.power_watts = gpu_.power_watts;
@@ -215,7 +215,6 @@ class Observer final : public StepObserver {
   Recording recording_;
   StepTimes last_;
   std::optional<CpuCounters> cpu_;
-  std::optional<DeviceMonitor> monitor_;
   GpuState gpu_;
   std::string status_;
   // Tuning:
