@@ -125,6 +125,35 @@ TEST_F(Resume, ArraysGoOnAtAnyStep) {
   expect_stops_change_nothing(fit, 3, {.epochs = 2, .batch_size = 8, .shuffle = false});
 }
 
+class ResumeOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  }
+  test::OnDevice device_{"cuda"};
+  test::Data data_ = test::blobs(50, 4, 3, 7);
+};
+
+TEST_F(ResumeOnGpu, ADatasetGoesOnAtAnyStep) {
+  for (int64_t steps : {1, 3, 7, 8})
+    expect_stops_change_nothing(
+        [&](const Model& model, FitArgs args) {
+          return model.fit(dataset(data_).prefetch(AUTOTUNE), args);
+        },
+        steps, {.epochs = 3, .validation_data = {data_.x, data_.y}});
+}
+
+TEST_F(ResumeOnGpu, ArraysGoOnAtAnyStepInEveryPrecision) {
+  FitCall fit = [&](const Model& model, FitArgs args) { return model.fit(data_.x, data_.y, args); };
+  for (const char* policy : {"float32", "mixed_bfloat16", "mixed_float16"}) {
+    set_global_policy(policy);
+    for (int64_t steps : {1, 4, 7})
+      expect_stops_change_nothing(fit, steps,
+                                  {.epochs = 3, .batch_size = 8, .validation_split = 0.2});
+  }
+  set_global_policy("float32");
+}
+
 TEST_F(Resume, ARangeIsWalkedOverToWhereItWas) {
   std::vector<Batch> list;
   for (int64_t row = 0; row < 50; row += 10)

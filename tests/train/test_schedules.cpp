@@ -60,6 +60,46 @@ TEST_P(ScheduledSteps, GoOnFromAFile) {
   EXPECT_EQ(loaded.get_weights(), model.get_weights());
 }
 
+TEST_P(ScheduledSteps, HaveTheRatesOfTheHost) {
+  std::vector<LearningRateSchedule> schedules = {
+      ExponentialDecay({.initial_learning_rate = 0.1, .decay_steps = 7, .decay_rate = 0.6}),
+      halves(),
+      PolynomialDecay({.initial_learning_rate = 0.1, .decay_steps = 15, .power = 1.7}),
+      PolynomialDecay({.initial_learning_rate = 0.1, .decay_steps = 15, .cycle = true}),
+      PiecewiseConstantDecay({.boundaries = {3, 11}, .values = {0.3, 0.2, 0.05}}),
+      InverseTimeDecay({.initial_learning_rate = 0.1, .decay_steps = 4, .decay_rate = 0.5}),
+      CosineDecay({.initial_learning_rate = 0.01,
+                   .decay_steps = 20,
+                   .alpha = 0.1,
+                   .warmup_target = 0.2,
+                   .warmup_steps = 6}),
+      CosineDecayRestarts({.initial_learning_rate = 0.1, .first_decay_steps = 6, .m_mul = 0.8}),
+      CyclicalLearningRate({.initial_learning_rate = 0.01,
+                            .maximal_learning_rate = 0.1,
+                            .step_size = 5,
+                            .mode = "exp_range",
+                            .gamma = 0.97}),
+      OneCycle({.max_learning_rate = 0.2, .total_steps = 30}),
+      WarmUp({.schedule = halves(), .warmup_steps = 8})};
+  for (const LearningRateSchedule& schedule : schedules) {
+    auto rate = function([&](Value step) { return schedule(step); });
+    for (int step = 0; step < 40; ++step)
+      EXPECT_NEAR(rate(Tensor(float(step))).item(), schedule.at(step), 1e-6)
+          << schedule.kind() << " at " << step;
+    EXPECT_EQ(rate.traces(), 1U);
+  }
+}
+
+TEST_P(ScheduledSteps, OfAFitReachTheSameRate) {
+  test::Data data = test::line(40, 1);
+  auto schedule = CosineDecayRestarts({.initial_learning_rate = 0.1, .first_decay_steps = 4});
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = SGD({.learning_rate = schedule}), .loss = "mse"});
+  model.fit(data.x, data.y, {.epochs = 3, .batch_size = 8});
+  EXPECT_EQ(model.optimizer().iterations(), 15);
+  EXPECT_EQ(model.optimizer().learning_rate(), schedule.at(15));
+}
+
 INSTANTIATE_ON_DEVICES(ScheduledSteps);
 
 TEST(Schedule, WarmsUpInFrontOfAnother) {

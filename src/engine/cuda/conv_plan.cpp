@@ -344,6 +344,16 @@ struct Trial {
   }
 };
 
+// Nothing where it does not fit.
+std::optional<Trial> make_trial(const ConvKey& key, const std::shared_ptr<DevicePool>& pool,
+                                size_t workspace) {
+  try {
+    return std::optional<Trial>(std::in_place, key, pool, workspace);
+  } catch (const OutOfMemoryError&) {
+    return std::nullopt;
+  }
+}
+
 constexpr size_t kCandidates = 8;
 constexpr double kWorthTiming = 20e6;  // FLOPs; below, any plan takes microseconds
 
@@ -385,11 +395,16 @@ std::shared_ptr<const ConvPlan> choose(const ConvKey& key, const std::shared_ptr
     if (choice_text(*plans[i], i) == *known) return plans[i];
   size_t workspace = 0;
   for (const PlanPointer& plan : plans) workspace = std::max(workspace, plan->workspace());
-  Trial trial(key, pool, workspace);
+  std::optional<Trial> trial = make_trial(key, pool, workspace);
+  // Where memory is that short, the program says what it needs, not the trial: it is planned with
+  // the plan that needs least, and the choice is not written down.
+  if (!trial)
+    return *std::ranges::min_element(plans, {},
+                                     [](const PlanPointer& plan) { return plan->workspace(); });
   std::optional<size_t> best;
   float least = 0;
   for (size_t i = 0; i < plans.size(); ++i) {
-    std::optional<float> ms = time_plan(device, trial, *plans[i]);
+    std::optional<float> ms = time_plan(device, *trial, *plans[i]);
     if (!ms || (best && *ms >= least)) continue;
     best = i;
     least = *ms;
@@ -456,10 +471,11 @@ int64_t conv_padding(DType dtype, int64_t channels, int64_t groups) {
 std::shared_ptr<const ConvPlan> ConvPlans::find(const ConvKey& key,
                                                 const std::shared_ptr<DevicePool>& pool) {
   std::lock_guard lock(mutex_);
-  auto [entry, is_new] = plans_.try_emplace(key.text());
+  if (auto known = plans_.find(key.text()); known != plans_.end()) return known->second;
   if (choices_ == nullptr) choices_ = std::make_unique<PlanChoices>(pool->device().fingerprint());
-  if (is_new) entry->second = choose(key, pool, *choices_);
-  return entry->second;
+  std::shared_ptr<const ConvPlan> plan = choose(key, pool, *choices_);
+  plans_.emplace(key.text(), plan);
+  return plan;
 }
 
 }  // namespace stoker::cuda

@@ -242,6 +242,7 @@ void Gate::open(cudaStream_t stream) {
 }
 
 void SharedArena::reserve(size_t bytes) {
+  if (!gate_) gate_.emplace(pool_);
   if (bytes <= block_.bytes()) return;
   ++generation_;
   block_ = DeviceBlock();  // first: the old contents are not needed, and both might not fit

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "base/host_memory.h"
 #include "engine/backend.h"
@@ -139,8 +140,8 @@ class Gate {
 // One block that grows to the largest program's needs; its contents mean nothing between two runs.
 class SharedArena final : public Arena {
  public:
-  explicit SharedArena(std::shared_ptr<DevicePool> pool) : pool_(std::move(pool)), gate_(pool_) {}
-  Gate& gate() { return gate_; }
+  explicit SharedArena(std::shared_ptr<DevicePool> pool) : pool_(std::move(pool)) {}
+  Gate& gate() { return *gate_; }  // once reserve() was called
   // Grows if need be; then addresses change and the generation rises. Waits for the device then.
   void reserve(size_t bytes);
   void* data() const { return block_.data(); }
@@ -152,7 +153,9 @@ class SharedArena final : public Arena {
 
  private:
   std::shared_ptr<DevicePool> pool_;
-  Gate gate_;
+  // Made by reserve(): an arena is older than its first program, and only with that is known how
+  // much of the device may be taken.
+  std::optional<Gate> gate_;
   DeviceBlock block_;
   int64_t generation_ = 0, last_run_ = -1;
 };

@@ -479,12 +479,13 @@ void CudaProgram::plan() {
       if (begin < 0) begin = int(i);
       end = int(i);
     }
-  // Where all of it is small, no two buffers share memory, so that nothing waits for nothing.
-  size_t in_all = 0;
+  // Where all of it is small, no two buffers share memory, so that nothing waits for nothing. Not
+  // where that could be what does not fit.
+  size_t in_all = 0, most = std::min(kMostForBranches, pool_->free_bytes() / 2);
   for (const BufferInfo& info : parts_.buffers)
     if (info.kind == BufferKind::arena) in_all += aligned(info.bytes);
   branches_ = options_.capture && !options_.keep_order && stretches_.size() == 1 &&
-              in_all <= kMostForBranches && parts_.instructions.size() <= kMostBranched;
+              in_all <= most && parts_.instructions.size() <= kMostBranched;
   if (branches_)
     for (auto& [begin, end] : life)
       if (begin >= 0) std::tie(begin, end) = std::pair(0, int(parts_.instructions.size()) - 1);

@@ -1,0 +1,230 @@
+// How much of a GPU a program may hold, and what it says when that is too little. A GPU's memory is
+// divided once in a process: each of these tests has one of its own.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <sstream>
+
+#include "train/helpers.h"
+#include "train/program_cache.h"
+#include "train/weights_hash.h"
+
+namespace stoker::test {
+
+namespace {
+
+constexpr size_t kMiB = size_t(1) << 20;
+
+bool is_child() { return std::getenv("STOKER_TEST_ALONE") != nullptr; }
+
+class GpuMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string why; !is_child() && !has_cuda(&why)) GTEST_SKIP() << why;
+  }
+
+  // True in a process that runs this test alone. Elsewhere it starts one, with these settings in
+  // its environment, and expects it to succeed.
+  static bool alone(const std::string& settings = "") {
+    if (is_child()) return true;
+    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+    std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    std::string name = std::string(test.test_suite_name()) + "." + test.name();
+    std::string command =
+        "STOKER_TEST_ALONE=1 " + settings + " '" + program + "' --gtest_filter=" + name + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+      ADD_FAILURE() << "cannot start " << command;
+      return false;
+    }
+    std::string said;
+    std::array<char, 4096> part{};
+    while (size_t read = fread(part.data(), 1, part.size(), pipe)) said.append(part.data(), read);
+    int status = pclose(pipe);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << said;
+    EXPECT_TRUE(says(said, {"[       OK ]"}));
+    return false;
+  }
+};
+
+Data pictures(int64_t count) {
+  Tensor x(DType::uint8, {count, 64, 64, 3}), y(DType::int32, {count});
+  Rng rng(5);
+  auto* pixels = x.data_mut<uint8_t>();
+  for (int64_t i = 0; i < x.elements(); ++i) pixels[i] = uint8_t(rng.integer(0, 256));
+  for (int64_t i = 0; i < count; ++i) y.data_mut<int32_t>()[i] = int32_t(i % 4);
+  return {x, y};
+}
+
+// About a megabyte of activations a sample.
+Sequential wide_model(Context& context) {
+  context.device = "cuda";
+  context.out = nullptr;
+  default_context().out = nullptr;
+  set_seed(1);
+  context.seed.set(1);
+  Sequential model({Input({64, 64, 3}, {.dtype = DType::uint8}), Rescaling(1.0 / 255),
+                    Conv2D(32, 3, {.activation = "relu"}), MaxPooling2D(), Flatten(),
+                    Dense(4, {.activation = "softmax"})});
+  model.compile(
+      {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .context = &context});
+  return model;
+}
+
+std::string trained(Context& context) {
+  Sequential model = wide_model(context);
+  Data data = pictures(40);
+  model.fit(data.x, data.y, {.epochs = 2, .batch_size = 16});
+  return weights_sha256(model);
+}
+
+DeviceCounts counts(const Context& context) {
+  return engine_of(context).compile(Graph(), compile_options(context))->device_counts();
+}
+
+TEST_F(GpuMemory, AProgramThatDoesNotFitSaysWhatTakesItAndWhichBatchWould) {
+  if (!alone()) return;
+  constexpr int64_t kBatch = 1024;
+  Context context{.seed = 1, .memory_limit = 256 * kMiB};
+  Sequential model = wide_model(context);
+  Data data = pictures(kBatch);
+  std::string text =
+      error_of<OutOfMemoryError>([&] { model.fit(data.x, data.y, {.batch_size = kBatch}); });
+  std::cout << text << "\n";
+  EXPECT_TRUE(says(text, {"out of memory on", "activations, gradients and workspace",
+                          "of the 256.0 MiB it may", "this program needs", "weights", "gradients",
+                          "activations", "inputs", "in all", "at batch size 1024;", "would fit"}));
+  size_t at = text.rfind("; ");
+  ASSERT_NE(at, std::string::npos);
+  int64_t fits = std::atoll(text.c_str() + at + 2);
+  ASSERT_GT(fits, 0) << text;
+  EXPECT_LT(fits, kBatch);
+  // The advice is good, and the error left nothing behind.
+  model.fit(data.x, data.y, {.batch_size = fits, .steps_per_epoch = 2});
+  EXPECT_LE(counts(context).bytes, 256 * kMiB);
+  std::cout << fits << " fit: " << double(counts(context).bytes) / double(kMiB) << " MiB\n";
+}
+
+TEST_F(GpuMemory, AModelThatDoesNotFitAtAllSaysSo) {
+  if (!alone()) return;
+  Context context{.seed = 1, .memory_limit = kMiB};
+  Sequential model = wide_model(context);
+  Data data = pictures(8);
+  std::string text =
+      error_of<OutOfMemoryError>([&] { model.fit(data.x, data.y, {.batch_size = 8}); });
+  std::cout << text << "\n";
+  EXPECT_TRUE(says(text, {"out of memory on", "of the 1.0 MiB it may"}));
+}
+
+TEST_F(GpuMemory, AnAutomaticBatchStaysWithinTheLimit) {
+  if (!alone()) return;
+  Context context{.seed = 1, .memory_limit = 256 * kMiB};
+  Sequential model = wide_model(context);
+  int64_t batch = auto_batch_size(model, {.largest = 1024});
+  std::cout << "batch " << batch << "\n";
+  EXPECT_GT(batch, 8);
+  EXPECT_LT(batch, 1024);
+  Data data = pictures(batch);
+  model.fit(data.x, data.y, {.batch_size = batch});
+  EXPECT_LE(counts(context).bytes, 256 * kMiB);
+}
+
+TEST_F(GpuMemory, AFractionIsALimit) {
+  if (!alone()) return;
+  size_t all = list_devices().at(1).memory;
+  Context context{.seed = 1, .memory_fraction = 256.0 * double(kMiB) / double(all)};
+  Sequential model = wide_model(context);
+  EXPECT_LE(engine_of(context).free_bytes(compile_options(context)), 256 * kMiB);
+  Data data = pictures(1024);
+  EXPECT_TRUE(
+      says(error_of<OutOfMemoryError>([&] { model.fit(data.x, data.y, {.batch_size = 1024}); }),
+           {"MiB it may", "would fit"}));
+  model.fit(data.x, data.y, {.batch_size = 32, .steps_per_epoch = 2});
+  context.memory_fraction = 1.5;
+  EXPECT_TRUE(says(error_of<ValueError>([&] { trained(context); }), {"memory_fraction", "1.5"}));
+}
+
+TEST_F(GpuMemory, WithoutGrowthAllIsTakenAtOnceAndResultsStay) {
+  if (!alone()) return;
+  Context whole{.seed = 1, .memory_limit = 512 * kMiB, .memory_growth = false};
+  std::string weights = trained(whole);
+  EXPECT_EQ(counts(whole).allocations, 1);
+  trained(whole);
+  EXPECT_EQ(counts(whole).allocations, 1);
+  Sequential model = wide_model(whole);
+  Data data = pictures(2048);
+  EXPECT_TRUE(
+      says(error_of<OutOfMemoryError>([&] { model.fit(data.x, data.y, {.batch_size = 2048}); }),
+           {"of the 512.0 MiB it may", "would fit"}));
+  EXPECT_EQ(trained(whole), weights) << "after an error too";
+}
+
+TEST_F(GpuMemory, WithoutGrowthAndWithoutALimitTheLibrariesStillHaveRoom) {
+  if (!alone()) return;
+  Context whole{.seed = 1, .memory_growth = false};
+  trained(whole);
+  EXPECT_EQ(counts(whole).allocations, 1);
+  size_t all = list_devices().at(1).memory,
+         free = engine_of(whole).free_bytes(compile_options(whole));
+  EXPECT_GT(double(free), 0.9 * double(all)) << "of the block that was taken";
+}
+
+TEST_F(GpuMemory, IsDividedBeforeTheFirstUse) {
+  if (!alone()) return;
+  set_memory_limit(512 * kMiB);
+  set_memory_growth(false);
+  default_context().device = "cuda";
+  default_context().out = nullptr;
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  Data data = line(16, 1);
+  model.fit(data.x, data.y);
+  EXPECT_EQ(counts(default_context()).allocations, 1);
+  for (const auto& late : {std::function<void()>([] { set_memory_limit(kMiB); }),
+                           std::function<void()>([] { set_memory_growth(true); }),
+                           std::function<void()>([] { set_visible_devices({"cuda:0"}); })})
+    EXPECT_TRUE(says(error_of<Error>(late), {"a GPU is in use already"}));
+}
+
+TEST_F(GpuMemory, AGpuThatIsNotVisibleIsNotUsed) {
+  if (!alone()) return;
+  EXPECT_TRUE(says(error_of<ValueError>([] { set_visible_devices({"cuda:99"}); }), {"cuda:99"}));
+  set_visible_devices({"cuda:0"});
+  EXPECT_EQ(list_devices().size(), 2U);
+  set_visible_devices({"cpu"});
+  EXPECT_EQ(list_devices().size(), 1U);
+  std::ostringstream said;
+  Context context{.device = "cuda", .out = &said};
+  EXPECT_EQ(engine_of(context).name(), "cpu");
+  EXPECT_TRUE(says(said.str(), {"set_visible_devices left no GPU"}));
+}
+
+TEST_F(GpuMemory, AnEnvironmentThatHidesAllGpusIsRespected) {
+  if (!alone("CUDA_VISIBLE_DEVICES=")) return;
+  EXPECT_FALSE(has_cuda());
+  EXPECT_EQ(list_devices().size(), 1U);
+  std::ostringstream said;
+  Context context{.device = "cuda", .out = &said};
+  EXPECT_EQ(engine_of(context).name(), "cpu");
+  EXPECT_EQ(engine_of(context).name(), "cpu");
+  EXPECT_EQ(std::ranges::count(said.str(), '\n'), 1) << said.str();
+}
+
+TEST_F(GpuMemory, AnEnvironmentThatNamesAGpuIsRespected) {
+  if (!alone("CUDA_VISIBLE_DEVICES=0")) return;
+  EXPECT_EQ(list_devices().size(), 2U);
+  Context context{.seed = 1};
+  trained(context);
+  EXPECT_EQ(engine_of(context).name(), "cuda");
+}
+
+}  // namespace
+
+}  // namespace stoker::test
