@@ -1,9 +1,11 @@
 #include "jobs/demo.h"
 
+#include <optional>
 #include <ostream>
 
 #include <fmt/ostream.h>
 #include <stoker/dataset.h>
+#include <stoker/doctor.h>
 #include <stoker/layers.h>
 #include <stoker/model.h>
 #include <nlohmann/json.hpp>
@@ -70,6 +72,7 @@ Model small_cnn() {
 struct Run {
   json figures;
   std::string explained;
+  std::optional<Diagnosis> diagnosis;  // none: too few steps
 };
 
 Run train(const DemoOptions& options, bool as_written) {
@@ -93,7 +96,23 @@ Run train(const DemoOptions& options, bool as_written) {
                {"val_accuracy", history["val_accuracy"].back()},
                {"loss", history["loss"].back()},
                {"weights_sha256", weights_sha256(model)}};
-  return {std::move(figures), train.explain()};
+  return {std::move(figures), train.explain(), last_diagnosis(model)};
+}
+
+// What the doctor, who watches every fit, says of the slow form; its page lies beside the pictures.
+void tell_diagnosis(const DemoOptions& options, const std::optional<Diagnosis>& diagnosis,
+                    json& result, std::ostream& out) {
+  if (!diagnosis) {
+    fmt::print(out, "\n5. The doctor: too few steps to say anything\n");
+    return;
+  }
+  diagnosis->write(options.folder);
+  result["diagnosis"] = diagnosis->verdict.sentence;
+  result["report"] = options.folder + "/doctor.html";
+  fmt::print(out, "\n5. What the doctor, who watches every fit, says of the slow form\n   {}\n",
+             diagnosis->verdict.sentence);
+  for (const Prescription& each : diagnosis->prescriptions) fmt::print(out, "   → {}\n", each.what);
+  fmt::print(out, "   All of it: {}/doctor.html\n", options.folder);
 }
 
 }  // namespace
@@ -127,6 +146,7 @@ json run_demo(const DemoOptions& options, std::ostream& out) {
   result["seconds"] = now() - begin;
   fmt::print(out, "\n4. Before and after\n{}", comparison_table(result));
   fmt::print(out, "\n{}", what_was_lost(result));
+  tell_diagnosis(options, before.diagnosis, result, out);
   if (options.explain)
     fmt::print(out, "\nexplain() of the first:\n{}\nexplain() of the second:\n{}", before.explained,
                after.explained);

@@ -20,8 +20,8 @@ struct DemoOptions {
   bool explain = false;  // also print explain() of both runs
 };
 
-// Tells the story on `out`. Returns {"before": {...}, "after": {...}, "speedup", "same_weights",
-// "seconds", …}.
+// Tells the story on `out`, and writes the doctor's report of the slow form to the folder. Returns
+// {"before": {...}, "after": {...}, "speedup", "same_weights", "seconds", "diagnosis", …}.
 nlohmann::json run_demo(const DemoOptions& options, std::ostream& out);
 
 }  // namespace stoker::jobs

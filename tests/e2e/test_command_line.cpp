@@ -165,6 +165,7 @@ TEST(CommandLine, TheDemoRunsAndBothFormsAgree) {
   ASSERT_EQ(demo.status, 0) << demo.err << demo.out;
   EXPECT_TRUE(contains(demo.out, "What the slow form lost"));
   EXPECT_TRUE(json::parse(read_text(folder / "j.json"))["same_weights"].get<bool>());
+  EXPECT_TRUE(contains(demo.out, "too few steps"));  // for the doctor
 }
 
 }  // namespace
