@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ std::string gpu_lines() {
 }
 
 std::string share_bar(double share) {
-  auto columns = size_t(std::clamp(share, 0.0, 1.0) * 30 + 0.5);
+  auto columns = size_t(std::lround(std::clamp(share, 0.0, 1.0) * 30));
   return std::string(columns, '#') + std::string(30 - columns, '.');
 }
 
