@@ -45,10 +45,10 @@ PipelineReport report_of(const Evidence& evidence) {
 }
 
 std::string trust_of(const Evidence& evidence, const Diagnosis& diagnosis) {
-  std::string text =
-      fmt::format("{} steps in three windows; the device's part varies by {}; {} unexplained",
-                  evidence.steady_steps, percent(evidence.variation),
-                  percent(diagnosis.shares[Owner::unexplained]));
+  std::string text = fmt::format(
+      "{} steps in three windows; the device's part makes a step vary by {}; {} unexplained",
+      evidence.steady_steps, percent(evidence.variation),
+      percent(diagnosis.shares[Owner::unexplained]));
   text += diagnosis.counterfactuals.empty()
               ? "; no experiment was made"
               : fmt::format("; {} experiments", diagnosis.counterfactuals.size());

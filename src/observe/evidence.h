@@ -89,7 +89,7 @@ struct Evidence {
   std::vector<WindowFacts> windows;  // three
   int64_t steady_steps = 0;
   double step_ns = 0;    // mean
-  double variation = 0;  // of the device's part of a step, robust
+  double variation = 0;  // of the device's part, robust, as a share of a step
   std::vector<Outlier> outliers;
   HealthFacts health;
   PipelineFacts pipeline;

@@ -72,12 +72,11 @@ std::vector<Outlier> outliers_of(std::span<const StepRecord> steps) {
 
 }  // namespace
 
-double robust_variation(std::vector<double> values) {
+double robust_spread(std::vector<double> values) {
   if (values.size() < 4) return 0;
   std::ranges::sort(values);
-  double middle = quantile(values, 0.5);
   constexpr double kNormal = 1.349;  // quartiles of a normal distribution, in standard deviations
-  return middle > 0 ? (quantile(values, 0.75) - quantile(values, 0.25)) / kNormal / middle : 0;
+  return (quantile(values, 0.75) - quantile(values, 0.25)) / kNormal;
 }
 
 Accounting account_in_parts(std::span<const StepRecord> steps) {
@@ -222,7 +221,8 @@ Evidence Recording::evidence(size_t most) const {
         window_of(all.subspan(i * third, i == 2 ? steps.size() - 2 * third : third));
   Accounting total = evidence.total();
   evidence.step_ns = total.steps > 0 ? double(total.wall) / double(total.steps) : 0;
-  evidence.variation = robust_variation(values_of(all, device_ns));
+  double usual = median(values_of(all, step_ns));
+  evidence.variation = usual > 0 ? robust_spread(values_of(all, device_ns)) / usual : 0;
   evidence.outliers = outliers_of(all);
   evidence.batch_size = steps.back().times.samples;
   double wall = 0;

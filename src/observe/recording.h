@@ -63,8 +63,8 @@ Accounting account_in_parts(std::span<const StepRecord> steps);
 // What happened between two readings of a pipeline.
 PipelineFacts pipeline_between(const PipelineStatistics& before, const PipelineStatistics& after,
                                double wall_ns);
-// Half of the values lie so close to their median, as a share of it: a normal distribution's
-// standard deviation, without its outliers.
-double robust_variation(std::vector<double> values);
+// By how far the middle half of the values is apart: a normal distribution's standard deviation,
+// without its outliers.
+double robust_spread(std::vector<double> values);
 
 }  // namespace stoker

@@ -79,7 +79,20 @@ TEST(Recording, TakesTheVariationOfTheDevicesPartOnly) {
     recording.add(test::record_step(clock, i, {.input = wait}).times);
   }
   EXPECT_EQ(recording.evidence().variation, 0);
-  EXPECT_NEAR(robust_variation({9, 10, 11, 10, 10, 9, 11, 10, 1000}), 0.074, 0.001);
+  EXPECT_NEAR(robust_spread({9, 10, 11, 10, 10, 9, 11, 10, 1000}), 0.74, 0.01);
+}
+
+TEST(Recording, TakesTheVariationAsAShareOfTheStep) {
+  auto variation = [](int64_t wait) {
+    Recording recording(0);
+    FakeClock clock;
+    for (int i = 0; i < 90; ++i)
+      recording.add(
+          test::record_step(clock, i, {.input = wait, .run = (i % 2 == 0 ? 2 : 6) * kMs}).times);
+    return recording.evidence().variation;
+  };
+  EXPECT_NEAR(variation(0), 0.49, 0.01);
+  EXPECT_NEAR(variation(30 * kMs), 0.08, 0.01);
 }
 
 TEST(Recording, PlacesTheStepsOfADeviceBesideTheHost) {
