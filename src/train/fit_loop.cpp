@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "train/checkpointer.h"
 #include "train/loops.h"
+#include "train/optimizer_impl.h"
 #include "train/step_observer.h"
 #include "train/steps.h"
 
@@ -95,6 +96,7 @@ class FitLoop {
     int64_t steps = run_batches(epoch);
     times.last_step = steady_clock().now();
     Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
+    watch_loss_scale();
     times.read = times.validated = steady_clock().now();
     if (validation_ != nullptr) {
       validation_->begin_epoch(0);
@@ -138,6 +140,7 @@ class FitLoop {
       run_training_step(model_, inputs, place);
       times.ran = steady_clock().now();
       callbacks_(&Callback::on_train_batch_end, place.step, live_);
+      watch_loss_scale();
       times.end = steady_clock().now();
       times.step = place.step++;
       times.samples = inputs[0].shape()[0];
@@ -146,6 +149,18 @@ class FitLoop {
       times.asked = times.end;
     }
     finish_training_steps(model_, place);
+  }
+
+  // Said once a fit, and looked at only where somebody has just read the metrics: the device is
+  // waited for anyway.
+  void watch_loss_scale() {
+    int64_t reads = compiled_.training->reads();
+    if (warned_ || reads == reads_seen_ || trainer_.context->out == nullptr) return;
+    reads_seen_ = reads;
+    std::string warning = loss_scale_warning(compiled_.args.optimizer);
+    if (warning.empty()) return;
+    *trainer_.context->out << "\n" << warning << "\n" << std::flush;
+    warned_ = true;
   }
 
   // Arrays bring their weights as a column; other batches get those of their classes here.
@@ -173,6 +188,8 @@ class FitLoop {
   std::unique_ptr<StepObserver> observer_;
   Logs live_;
   std::optional<ClassWeights> class_weights_;
+  int64_t reads_seen_ = 0;  // of the training metrics, by watch_loss_scale
+  bool warned_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Dynamic loss scaling: its variables, and the nodes that read and move them. docs/design/007 says
 // when a step is skipped and when it is an error.
+#include <fmt/format.h>
 #include <stoker/ops.h>
 
 #include "graph/graph.h"
@@ -65,6 +66,22 @@ double Optimizer::loss_scale() const {
 
 int64_t Optimizer::skipped_steps() const {
   return scales_loss() ? integer(impl_->loss_scale.skipped_steps) : 0;
+}
+
+std::string loss_scale_warning(const Optimizer& optimizer) {
+  if (!optimizer.scales_loss()) return "";
+  constexpr size_t kGoodSteps = 3;  // in variables(): learning rate, iterations, scale, good steps
+  int64_t in_a_row = -integer(optimizer.variables()[kGoodSteps]);
+  double scale = optimizer.loss_scale();
+  if (in_a_row < LossScale::kSkippedInARow && scale > LossScale::kMin) return "";
+  std::string what =
+      scale <= LossScale::kMin
+          ? fmt::format("the loss scale has fallen to its floor of {}", scale)
+          : fmt::format("the last {} steps were skipped (loss scale {})", in_a_row, scale);
+  return fmt::format(
+      "warning: {}; {} steps skipped so far, because gradients are beyond float16. Lower the "
+      "learning rate, clip gradients, scale the input, or take mixed_bfloat16",
+      what, optimizer.skipped_steps());
 }
 
 }  // namespace stoker

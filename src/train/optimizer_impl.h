@@ -21,9 +21,10 @@ struct OptimizerRule {
 // The state of dynamic loss scaling; undefined variables where it is off.
 struct LossScale {
   static constexpr double kMin = 1, kMax = 16777216;  // 2^24, as apex has it
+  static constexpr int64_t kSkippedInARow = 10;       // so many are worth a warning
   Variable scale;                                     // float32 []
-  Variable good_steps;                                // int64 []: since the scale last changed
-  Variable skipped_steps;                             // int64 []: in all
+  Variable good_steps;     // int64 []: since the scale last changed; -n: n skipped in a row
+  Variable skipped_steps;  // int64 []: in all
 
   explicit operator bool() const { return scale.defined(); }
   std::vector<Variable> variables() const {
@@ -89,6 +90,9 @@ class AppliedOptimizers {
 
 // Turns loss scaling on; leaves it as it is where it already is.
 void enable_loss_scale(const Optimizer& optimizer, const LossScaleOptions& options);
+// What is worth saying of the loss scale: it stands at its floor, or many steps in a row were
+// skipped; else "". Reads the device.
+std::string loss_scale_warning(const Optimizer& optimizer);
 
 // Whether the next batch updates: which program the host must run.
 bool updates_next(const Optimizer& optimizer);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "support/temp_dir.h"
 #include "train/helpers.h"
@@ -165,6 +166,48 @@ TEST_P(LossScale, AFloat16RunThatOverflowsSkipsRecoversAndLearns) {
   EXPECT_LT(optimizer.loss_scale(), 32768);
   EXPECT_LT(history["loss"].back(), 0.5 * history["loss"].front());
   EXPECT_EQ(history["skipped_steps"].back(), double(optimizer.skipped_steps()));
+}
+
+// What a fit says whose gradients overflow above `largest_good_scale`.
+struct Said {
+  std::string text;
+  size_t warnings = 0;
+};
+
+Said said_by(double largest_good_scale, double initial_scale, int64_t steps, int64_t epochs) {
+  std::ostringstream out;
+  Context context{.device = default_context().device, .out = &out};
+  // As steep_input(), for which 8192 is the largest.
+  double input = steep_input() * 8192 / largest_good_scale;
+  Sequential model({Input({1}), Dense(1, {.use_bias = false, .kernel_initializer = "zeros"})});
+  Optimizer optimizer =
+      LossScaleOptimizer(SGD({.learning_rate = 1e-3 / input, .global_clipnorm = 1.0}),
+                         {.initial_scale = initial_scale});
+  model.compile({.optimizer = optimizer, .loss = "mse", .context = &context});
+  model.fit(Tensor::full({steps, 1}, input), Tensor::full({steps, 1}, 1),
+            {.epochs = epochs, .batch_size = 1, .verbose = 0});
+  Said said{out.str()};
+  for (size_t at = 0; (at = said.text.find("warning:", at)) != std::string::npos; ++at)
+    ++said.warnings;
+  return said;
+}
+
+TEST_P(LossScale, WarnsOnceOfManySkippedStepsInARow) {
+  Said said = said_by(2, 32768, 12, 1);
+  EXPECT_EQ(said.warnings, 1) << said.text;
+  EXPECT_TRUE(says(said.text, {"the last 12 steps were skipped (loss scale 8)",
+                               "12 steps skipped so far", "mixed_bfloat16"}))
+      << said.text;
+}
+
+TEST_P(LossScale, WarnsOnceAFitThatItStandsAtItsFloor) {
+  Said said = said_by(1, 2, 4, 3);
+  EXPECT_EQ(said.warnings, 1) << said.text;
+  EXPECT_TRUE(says(said.text, {"fallen to its floor of 1; 1 steps skipped so far"})) << said.text;
+}
+
+TEST_P(LossScale, SaysNothingOfTheFirstStepsThatFindIt) {
+  EXPECT_EQ(said_by(8192, 32768, 12, 2).text, "");
 }
 
 TEST_P(LossScale, IsSavedWithTheModel) {

@@ -204,13 +204,13 @@ void build_loss_scale_update(Builder& b, const Node& node) {
   for (int value : node.outputs) call.writes.push_back(b.define(value));
   b.emit(std::move(call), [=](Pointers p) {
     float scale = *p.in<float>(1), alarm = 0;
-    int64_t good = *p.in<int64_t>(2) + 1, skipped = *p.in<int64_t>(3);
+    int64_t good = *p.in<int64_t>(2), skipped = *p.in<int64_t>(3);
     if (!std::isfinite(*p.in<float>(0))) {
       if (scale <= min_scale) alarm = std::numeric_limits<float>::quiet_NaN();
       scale = std::max(scale / 2, min_scale);
-      good = 0;
+      good = std::min(good, int64_t(0)) - 1;
       ++skipped;
-    } else if (good >= growth_steps) {
+    } else if ((good = std::max(good, int64_t(0)) + 1) >= growth_steps) {
       scale = std::min(scale * 2, max_scale);
       good = 0;
     }

@@ -10,6 +10,7 @@
 #include "engine/cuda/builder.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/program.h"
+#include "graph/passes/memory_plan.h"
 #include "graph/passes/passes.h"
 
 namespace stoker {
@@ -56,7 +57,7 @@ class CudaBackend final : public Backend {
     }
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>(shared_.pool);
-    ProgramParts parts = Builder(std::move(copy), shared_, options).build();
+    ProgramParts parts = build(graph, std::move(copy), options);
     return std::make_unique<CudaProgram>(std::move(parts), std::move(arena), shared_.pool, options);
   }
 
@@ -73,6 +74,18 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  // Building places the variables. Where they alone do not fit, there is no memory plan yet that
+  // could tell what the rest takes: the graph's own is near enough.
+  ProgramParts build(const Graph& graph, std::unique_ptr<Graph> rewritten,
+                     const CompileOptions& options) {
+    try {
+      return Builder(std::move(rewritten), shared_, options).build();
+    } catch (const OutOfMemoryError& error) {
+      throw OutOfMemoryError(
+          fmt::format("{}; {}", error.what(), describe_needs(plan_graph_memory(graph))));
+    }
+  }
+
   Shared shared_;
 };
 

@@ -530,17 +530,19 @@ bool grows_with_batch(MemoryCategory category) {
 
 }  // namespace
 
-std::string CudaProgram::advice(size_t available) const {
+std::string describe_needs(const MemoryReport& memory) {
   std::string text = "this program needs ";
+  for (int c = 0; c < kMemoryCategories; ++c)
+    if (size_t bytes = memory.bytes[size_t(c)]; bytes > 0)
+      text += fmt::format("{} {:.1f} MiB, ", name(MemoryCategory(c)), double(bytes) / (1 << 20));
+  return text + fmt::format("in all {:.1f} MiB", double(memory.total) / (1 << 20));
+}
+
+std::string CudaProgram::advice(size_t available) const {
+  std::string text = describe_needs(memory_);
   size_t fixed = 0, growing = 0;
-  for (int c = 0; c < kMemoryCategories; ++c) {
-    auto category = MemoryCategory(c);
-    size_t bytes = memory_.bytes[size_t(c)];
-    (grows_with_batch(category) ? growing : fixed) += bytes;
-    if (bytes > 0)
-      text += fmt::format("{} {:.1f} MiB, ", name(category), double(bytes) / (1 << 20));
-  }
-  text += fmt::format("in all {:.1f} MiB", double(memory_.total) / (1 << 20));
+  for (int c = 0; c < kMemoryCategories; ++c)
+    (grows_with_batch(MemoryCategory(c)) ? growing : fixed) += memory_.bytes[size_t(c)];
   int64_t batch = batch_size_of(*parts_.graph);
   if (batch == 0 || growing == 0) return text;
   double room = double(available) - double(fixed);

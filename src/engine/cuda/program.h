@@ -27,6 +27,9 @@ class CapturedGraph {
   size_t nodes_ = 0;
 };
 
+// "this program needs weights 12.0 MiB, …, in all 80.0 MiB"
+std::string describe_needs(const MemoryReport& memory);
+
 class CudaProgram final : public Program {
  public:
   CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,

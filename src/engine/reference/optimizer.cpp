@@ -139,14 +139,15 @@ void clip_scales(const Call& call) {
 
 // norm, scale, good steps, skipped steps -> scale, good steps, skipped steps, alarm
 void loss_scale_update(const Call& call) {
-  Number scale = call.in(1)[0], good = call.in(2)[0] + 1, skipped = call.in(3)[0];
+  Number scale = call.in(1)[0], good = call.in(2)[0], skipped = call.in(3)[0];
   Number floor = call.attrs.get<double>("min_scale"), alarm = 0;
   if (!std::isfinite(call.in(0)[0])) {
     if (scale <= floor) alarm = std::numeric_limits<Number>::quiet_NaN();
     scale = std::max(scale / 2, floor);
-    good = 0;
+    good = std::min(good, Number(0)) - 1;
     skipped += 1;
-  } else if (good >= Number(call.attrs.get<int64_t>("growth_steps"))) {
+  } else if ((good = std::max(good, Number(0)) + 1) >=
+             Number(call.attrs.get<int64_t>("growth_steps"))) {
     scale = std::min(scale * 2, Number(call.attrs.get<double>("max_scale")));
     good = 0;
   }

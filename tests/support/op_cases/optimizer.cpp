@@ -208,6 +208,8 @@ void add_loss_scale_update(OpCases& cases) {
   add("halves", INFINITY, 1024, 2);
   add("halves_for_nan", NAN, 1024, 2);
   add("stays_at_the_smallest", INFINITY, 1.5, 0);
+  add("counts_skipped_steps_in_a_row", INFINITY, 1024, -4);
+  add("a_good_step_after_skipped_ones", 2.5, 1024, -4);
   TensorSpec number{kFloat32, {}}, count{DType::int64, {}};
   cases.bad = {{"a vector of norms", attrs, {{kFloat32, {2}}, number, count, count}},
                {"no counts", attrs, {number, number}},

@@ -155,13 +155,13 @@ __global__ void clip_scales(const __grid_constant__ ClipCall c) {
 
 __global__ void loss_scale(const LossScaleCall c) {
   float scale = *c.scale, alarm = 0;
-  int64_t good = *c.good + 1, skipped = *c.skipped;
+  int64_t good = *c.good, skipped = *c.skipped;
   if (!isfinite(*c.norm)) {
     if (scale <= c.min_scale) alarm = nanf("");
     scale = fmaxf(scale / 2, c.min_scale);
-    good = 0;
+    good = min(good, int64_t(0)) - 1;
     ++skipped;
-  } else if (good >= c.growth_steps) {
+  } else if ((good = max(good, int64_t(0)) + 1) >= c.growth_steps) {
     scale = fminf(scale * 2, c.max_scale);
     good = 0;
   }
