@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/cpu/crowding.h"
 #include "engine/cpu/team.h"
 
 namespace stoker::cpu {
@@ -82,6 +83,7 @@ bool CpuProgram::is_finite(int buffer) const {
 RunStatus CpuProgram::run(std::span<const Tensor> inputs) {
   prepare(inputs);
   TeamScope team(threads_);
+  make_room(threads_);
   has_run_ = true;
   for (size_t i = 0; i < parts_.first_update; ++i) run_instruction(i);
   if (!guard_is_finite()) return RunStatus::skipped_non_finite;
