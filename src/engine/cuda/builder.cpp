@@ -206,17 +206,23 @@ bool Builder::is_cast_of_variable(int value) const {
          graph().values()[size_t(node->inputs[0])].kind == ValueKind::variable;
 }
 
+// A cast of a float32 variable to `dtype` that is not made yet, and not made by who reads it.
+bool Builder::is_cast_to_make(int index, DType dtype) const {
+  const Node& cast = graph().nodes()[size_t(index)];
+  if (cast.op->name != "cast" || fusion_.is_inlined(index)) return false;
+  int value = cast.outputs[0];
+  return !is_defined(value) && is_cast_of_variable(value) && spec(value).dtype == dtype &&
+         spec(cast.inputs[0]).dtype == DType::float32;
+}
+
 // Casts of variables wait until somebody needs one; then all of that dtype are made in one launch.
 void Builder::cast_variables(int wanted) {
   DType dtype = spec(wanted).dtype;
   Call call{"own", {}, {}, "cast"};
   for (int i = 0; i < int(graph().nodes().size()); ++i) {
+    if (!is_cast_to_make(i, dtype)) continue;
     const Node& cast = graph().nodes()[size_t(i)];
-    int value = cast.outputs.empty() ? -1 : cast.outputs[0];
-    if (value < 0 || cast.op->name != "cast" || is_defined(value) || fusion_.is_inlined(i) ||
-        !is_cast_of_variable(value) || spec(value).dtype != dtype ||
-        spec(cast.inputs[0]).dtype != DType::float32)
-      continue;
+    int value = cast.outputs[0];
     // Kernels of convolutions alone are not needed in this order, unless own kernels take them.
     bool few = shape(value).rank() == 4 && shape(value)[2] <= 4;
     bool plain = value == wanted || few;
@@ -246,9 +252,16 @@ struct KernelShape {
   int64_t pixels, channels, padded, filters;
 };
 
+// Of a convolution's kernel, a matrix that is turned, or a vector, which stays as it is.
+KernelShape kernel_shape(const Shape& w, int64_t padded) {
+  if (w.rank() == 4) return {w[0] * w[1], w[2], padded, w[3]};
+  return {1, w.rank() > 0 ? w[0] : 1, padded, w.rank() == 2 ? w[1] : 1};
+}
+
 }  // namespace
 
 int Builder::kernel_for_cudnn(int wanted, int64_t padded) {
+  constexpr int64_t kMostTurned = 4096;  // of a vector: its tiles are mostly empty
   if (auto known = cudnn_kernels_.find({wanted, padded}); known != cudnn_kernels_.end())
     return known->second;
   // All kernels of this dtype that variables hold now, in one launch; else this one alone.
@@ -263,19 +276,34 @@ int Builder::kernel_for_cudnn(int wanted, int64_t padded) {
   Call call{"own", {}, {}, "reorder"};
   std::vector<KernelShape> shapes;
   auto add = [&](int value, int from, int64_t channels) {
-    const Shape& w = shape(value);
-    size_t bytes = size_t(w[0] * w[1] * channels * w[3]) * size_of(dtype);
+    KernelShape w = kernel_shape(shape(value), channels);
+    size_t bytes = size_t(w.pixels * w.padded * w.filters) * size_of(dtype);
     int to = new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
     call.reads.push_back(input(from));
     call.writes.push_back(to);
-    shapes.push_back({w[0] * w[1], w[2], channels, w[3]});
+    shapes.push_back(w);
     cudnn_kernels_[{value, channels}] = to;
+  };
+  // Biases are cast on the way: one launch less.
+  auto add_vectors = [&] {
+    if (from_dtype != DType::float32 || dtype == DType::float32) return;
+    for (int i = 0; i < int(graph().nodes().size()); ++i) {
+      if (!is_cast_to_make(i, dtype) || shapes.size() == KernelLayouts::kMost) continue;
+      const Node& cast = graph().nodes()[size_t(i)];
+      const Shape& vector = shape(cast.outputs[0]);
+      if (vector.rank() != 1 || vector[0] > kMostTurned) continue;
+      call.reads.push_back(input(cast.inputs[0]));
+      call.writes.push_back(define(cast.outputs[0]));
+      shapes.push_back(kernel_shape(vector, vector[0]));
+    }
   };
   if (from_variable < 0) {
     add(wanted, wanted, padded);
   } else {
     for (const Node& user : graph().nodes()) {
-      if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1])) continue;
+      if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1]) ||
+          fusion_.is_inlined(int(&user - graph().nodes().data())))
+        continue;
       int value = user.inputs[1], from = source_of(value);
       int64_t channels =
           conv_padding(spec(value).dtype, shape(value)[2], user.attrs.get_or<int64_t>("groups", 1));
@@ -284,7 +312,16 @@ int Builder::kernel_for_cudnn(int wanted, int64_t padded) {
         continue;
       add(value, from, channels);
     }
+    for (const std::optional<Head>& head : fusion_.heads) {
+      int from = head ? source_of(head->weights) : -1;
+      if (from < 0 || spec(head->weights).dtype != dtype || spec(from).dtype != from_dtype ||
+          cudnn_kernels_.contains({head->weights, shape(from)[0]}) ||
+          shapes.size() == KernelLayouts::kMost)
+        continue;
+      add(head->weights, from, shape(from)[0]);
+    }
     if (!cudnn_kernels_.contains({wanted, padded})) add(wanted, from_variable, padded);
+    add_vectors();
   }
   emit(std::move(call), [=](const Launch& at) {
     KernelLayouts all;

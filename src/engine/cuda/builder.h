@@ -1,6 +1,6 @@
 // What the builders of ops (ops/, one file per family) work with while a graph becomes a program.
-// Every value is row-major; convolution kernels also exist in cuDNN's order, converted many at a
-// time.
+// Every value is row-major; convolution kernels also exist in cuDNN's order, and a head's weights
+// turned: converted many at a time.
 #pragma once
 
 #include <array>
@@ -65,9 +65,11 @@ class Builder {
   // Images folded for a convolution (kernels/direct_conv.h), by value and geometry.
   std::map<std::array<int, 7>, int>& folded_images() { return folded_images_; }
 
-  // --- convolution kernels ---
+  // --- weights in another order ---
   // [filters, kh, kw, padded channels] of a value [kh, kw, channels, filters].
   int kernel_for_cudnn(int value, int64_t padded);
+  // [columns, rows] of a matrix.
+  int turned(int value) { return kernel_for_cudnn(value, shape(value)[0]); }
   // A gradient that cuDNN writes in its own order; it is turned when somebody asks for it.
   int define_from_cudnn(int value, int64_t padded);
 
@@ -93,6 +95,7 @@ class Builder {
   bool may_overwrite(int buffer) const;
   int place_variable(int value);
   void cast_variables(int wanted);
+  bool is_cast_to_make(int node, DType dtype) const;
   void turn_gradients();
   bool is_cast_of_variable(int value) const;
   void finish_outputs();

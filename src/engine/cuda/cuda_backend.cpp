@@ -54,6 +54,7 @@ class CudaBackend final : public Backend {
       passes::merge_duplicates(*copy);
       passes::fuse(*copy);
       skip_gradient_casts(*copy);
+      order_for_heads(*copy);
     }
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>(shared_.pool);

@@ -47,6 +47,7 @@ Fusion no_fusion(const Graph& graph) {
   return {std::vector<int>(graph.nodes().size(), -1),
           std::vector<std::optional<Fusion::NormTail>>(graph.nodes().size()),
           std::vector<int>(graph.nodes().size(), -1),
+          std::vector<std::optional<Head>>(graph.nodes().size()),
           std::vector<std::optional<Fusion::Join>>(graph.nodes().size())};
 }
 
@@ -61,6 +62,7 @@ class Finder {
     find_norm_tails();
     find_stems();
     find_joins();
+    add_heads();
     // From the last node back: a chain is grown from its end.
     for (int i = int(graph_.nodes().size()); i-- > 0;) {
       const Node& node = graph_.nodes()[size_t(i)];
@@ -186,6 +188,8 @@ class Finder {
       if (!alone || (gradient != nullptr && !add_stem_gradient(conv, *pool, *gradient))) continue;
       found_.into[size_t(index_of(&conv))] = index_of(pool);
       found_.stems[size_t(index_of(pool))] = index_of(&conv);
+      take_cast(conv.inputs[0], gradient != nullptr ? 2 : 1, index_of(pool));
+      for (size_t i = 1; i < conv.inputs.size(); ++i) take_cast(conv.inputs[i], 1, index_of(pool));
     }
   }
 
@@ -200,6 +204,37 @@ class Finder {
     found_.into[size_t(index_of(&gradient))] = index_of(readers[0]);
     found_.stems[size_t(index_of(readers[0]))] = index_of(&gradient);
     return true;
+  }
+
+  // A cast to sixteen bits of a float32 leaf that nobody but a stem or a head reads, `readers`
+  // times: `root` rounds as it reads.
+  void take_cast(int value, int readers, int root) {
+    const Node* cast = graph_.producer(value);
+    if (cast == nullptr || cast->op->name != "cast" || found_.is_inlined(index_of(cast)) ||
+        uses_[size_t(value)] != readers || size_of(graph_.spec(value).dtype) != 2 ||
+        !is_floating(graph_.spec(value).dtype))
+      return;
+    const ValueInfo& from = graph_.values()[size_t(cast->inputs[0])];
+    bool is_leaf = from.kind == ValueKind::variable || from.kind == ValueKind::input;
+    if (is_leaf && from.spec.dtype == DType::float32) found_.into[size_t(index_of(cast))] = root;
+  }
+
+  // --- heads of classifiers ---
+
+  void add_heads() {
+    size_t count = graph_.nodes().size();
+    std::vector<bool> used(count);
+    for (size_t i = 0; i < count; ++i)
+      used[i] = found_.into[i] >= 0 || found_.tails[i] || found_.stems[i] >= 0 || found_.joins[i];
+    for (Head& head : find_heads(graph_, used)) {
+      int root = head.root();
+      for (int part : {head.matmul, head.loss, head.loss_grad, head.input_grad, head.unpool})
+        if (part >= 0 && part != root) found_.into[size_t(part)] = root;
+      for (int part : head.others) found_.into[size_t(part)] = root;
+      take_cast(head.weights, 2, root);
+      if (head.bias >= 0) take_cast(head.bias, 1, root);
+      found_.heads[size_t(root)] = std::move(head);
+    }
   }
 
   // --- the sum of two gradients through a relu, made by the first batch_norm_grad that takes it
@@ -255,6 +290,14 @@ const Node* pooled_gradient(const Graph& graph, const Node& weight_grad) {
   const auto &window = pool->attrs.get<Ints>("window"), &strides = pool->attrs.get<Ints>("strides");
   bool apart = strides[0] >= window[0] && strides[1] >= window[1];
   return apart && graph.spec(pool->inputs[1]) == graph.spec(pool->inputs[2]) ? pool : nullptr;
+}
+
+Uncast uncast(const Graph& graph, const Fusion& fusion, int value) {
+  const Node* cast = graph.producer(value);
+  if (cast == nullptr || cast->op->name != "cast" ||
+      !fusion.is_inlined(int(cast - graph.nodes().data())))
+    return {value, false};
+  return {cast->inputs[0], true};
 }
 
 void skip_gradient_casts(Graph& graph) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/graph.h"
+#include "engine/cuda/heads.h"
 
 namespace stoker::cuda {
 
@@ -29,6 +29,9 @@ struct Fusion {
   // max_pool2d_grad whose work this conv2d_weight_grad does on the way; else -1.
   std::vector<int> stems;
 
+  // By node: the head of a classifier that this node stands for.
+  std::vector<std::optional<Head>> heads;
+
   // By node: a batch_norm_grad that also makes its own dy, the sum of two gradients through a relu.
   struct Join {
     int first, second, y;  // values
@@ -39,7 +42,7 @@ struct Fusion {
 };
 
 // Chains of elementwise nodes over one shape, each used once; batch_norm + add + relu; conv2d +
-// bias + relu + 2×2 max pooling over one channel, and its gradient.
+// bias + relu + 2×2 max pooling over one channel, and its gradient; heads of classifiers.
 Fusion find_fusion(const Graph& graph);
 Fusion no_fusion(const Graph& graph);
 
@@ -47,6 +50,14 @@ Fusion no_fusion(const Graph& graph);
 // every gradient of the pooled image then stands in dy at most once, and its sum, the bias
 // gradient, can be taken over the smaller image. Else null.
 const Node* pooled_gradient(const Graph& graph, const Node& weight_grad);
+
+// What a stem's or a head's kernel reads for a value: where a cast of it is made on the way, the
+// float32 leaf that is cast.
+struct Uncast {
+  int value = -1;
+  bool wide = false;
+};
+Uncast uncast(const Graph& graph, const Fusion& fusion, int value);
 
 // Updates and clip_scales widen gradients themselves: they read what a cast to float32 reads.
 void skip_gradient_casts(Graph& graph);

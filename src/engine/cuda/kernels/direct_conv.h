@@ -48,6 +48,9 @@ struct DirectConv {
   // the four won (PoolCall::kNotPositive is added where relu stopped it); dy is the pooled one's.
   bool pooled = false;
   uint8_t* places = nullptr;
+  // Stems by tensor cores (tensor_stem.h): what is float32 all the same; and zeroed counters.
+  bool wide_x = false, wide_w = false, wide_bias = false;
+  unsigned* counter = nullptr;
 };
 
 // One channel, 3×3, filters in multiples of eight: a thread keeps the taps of eight filters in

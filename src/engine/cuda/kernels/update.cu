@@ -67,55 +67,72 @@ __device__ inline float next_value(const UpdateList& c, const Common& common, fl
   return p - step;
 }
 
-// N elements from `at` on: everything is read before anything is written, so that reads overlap.
+// What N elements from `at` on are made of.
 template <int N>
-__device__ void update_elements(const UpdateList& c, const UpdateItem& item, const Common& common,
-                                int64_t at) {
-  constexpr int kMoments = UpdateItem::kMoments;
+struct Elements {
+  static constexpr int kMoments = UpdateItem::kMoments;
   float p[N], g[N], m[kMoments][N] = {};
-  load_floats<N>(static_cast<const float*>(item.p) + at, p);
-  if (item.gradient_dtype == DType::float32)
-    load_floats<N>(static_cast<const float*>(item.g) + at, g);
-  else if (item.gradient_dtype == DType::float16)
-    load_floats<N>(static_cast<const Half*>(item.g) + at, g);
-  else
-    load_floats<N>(static_cast<const Bfloat*>(item.g) + at, g);
-#pragma unroll
-  for (int k = 0; k < kMoments; ++k)
-    if (item.moments[k] != nullptr)
-      load_floats<N>(static_cast<const float*>(item.moments[k]) + at, m[k]);
-#pragma unroll
-  for (int i = 0; i < N; ++i) {
-    float moments[kMoments] = {m[0][i], m[1][i], m[2][i]};
-    p[i] = next_value(c, common, p[i], g[i], moments);
-#pragma unroll
-    for (int k = 0; k < kMoments; ++k) m[k][i] = moments[k];
-  }
-  store_floats<N>(p, static_cast<float*>(item.out) + at);
-#pragma unroll
-  for (int k = 0; k < kMoments; ++k)
-    if (item.moments[k] != nullptr)
-      store_floats<N>(m[k], static_cast<float*>(item.moment_outs[k]) + at);
-}
 
+  __device__ void load(const UpdateItem& item, int64_t at) {
+    load_floats<N>(static_cast<const float*>(item.p) + at, p);
+    if (item.gradient_dtype == DType::float32)
+      load_floats<N>(static_cast<const float*>(item.g) + at, g);
+    else if (item.gradient_dtype == DType::float16)
+      load_floats<N>(static_cast<const Half*>(item.g) + at, g);
+    else
+      load_floats<N>(static_cast<const Bfloat*>(item.g) + at, g);
+#pragma unroll
+    for (int k = 0; k < kMoments; ++k)
+      if (item.moments[k] != nullptr)
+        load_floats<N>(static_cast<const float*>(item.moments[k]) + at, m[k]);
+  }
+  __device__ void update(const UpdateList& c, const Common& common) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      float moments[kMoments] = {m[0][i], m[1][i], m[2][i]};
+      p[i] = next_value(c, common, p[i], g[i], moments);
+#pragma unroll
+      for (int k = 0; k < kMoments; ++k) m[k][i] = moments[k];
+    }
+  }
+  __device__ void store(const UpdateItem& item, int64_t at) const {
+    store_floats<N>(p, static_cast<float*>(item.out) + at);
+#pragma unroll
+    for (int k = 0; k < kMoments; ++k)
+      if (item.moments[k] != nullptr)
+        store_floats<N>(m[k], static_cast<float*>(item.moment_outs[k]) + at);
+  }
+};
+
+static_assert(kChunk == kBlock * 4, "a thread has four elements");
+
+// Elements are read before it is known whether they will change: one wait instead of two.
 __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ UpdateList c) {
-  if (c.enabled != nullptr && *c.enabled == 0) return;
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
+  int64_t end = min(begin + kChunk, item.elements), at = begin + threadIdx.x * 4;
+  Elements<4> four;
+  if (at + 4 <= end) four.load(item, at);
+  int enabled = c.enabled != nullptr ? *c.enabled : 1;
   Common common{c.lr != nullptr ? *c.lr : 0,
                 c.scales != nullptr ? c.scales[c.first_number + which] : 1, 0};
   if (c.rule == UpdateRule::adam) {
     // 1 - βᵗ as -expm1(t log β), which keeps its digits in float32.
-    auto t = float(*c.iterations + 1);
+    auto t = float(*c.iterations + (c.counts_this ? 0 : 1));
     common.rate = common.lr * sqrtf(-expm1f(t * c.log_beta_2)) / -expm1f(t * c.log_beta_1);
   }
-  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
-  int64_t end = min(begin + kChunk, item.elements);
-  for (int64_t at = begin + threadIdx.x * 4; at < end; at += kBlock * 4) {
-    if (at + 4 <= end)
-      update_elements<4>(c, item, common, at);
-    else
-      for (int64_t rest = at; rest < end; ++rest) update_elements<1>(c, item, common, rest);
+  if (enabled == 0) return;
+  if (at + 4 <= end) {
+    four.update(c, common);
+    four.store(item, at);
+  } else {
+    for (int64_t rest = at; rest < end; ++rest) {
+      Elements<1> one;
+      one.load(item, rest);
+      one.update(c, common);
+      one.store(item, rest);
+    }
   }
 }
 

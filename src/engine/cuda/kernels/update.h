@@ -31,6 +31,7 @@ struct UpdateList {
   // options of the rules
   const float* lr = nullptr;
   const int64_t* iterations = nullptr;
+  bool counts_this = false;  // iterations: this update is one of them
   const float* scales = nullptr;
   const int* enabled = nullptr;  // if not null and 0 there: nothing happens
   float momentum = 0, weight_decay = 0, clip_value = 0, epsilon = 0, rho = 0;

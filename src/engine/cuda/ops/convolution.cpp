@@ -5,6 +5,7 @@
 
 #include "engine/cuda/kernels/norm.h"
 #include "engine/cuda/kernels/shape.h"
+#include "engine/cuda/kernels/tensor_stem.h"
 #include "engine/cuda/ops/op_builders.h"
 
 namespace stoker::cuda {
@@ -304,21 +305,28 @@ void emit_pooled_weight_grad(Builder& b, const Node& node, const Node& pool_grad
   call.dtype = b.spec(node.inputs[0]).dtype;
   call.shape = shape_of(node, x_shape, b.shape(node.outputs[0]), b.shape(node.inputs[1]));
   call.pooled = true;
-  int x = b.input(node.inputs[0]), dy = b.input(pool_grad.inputs[2]);
+  Uncast image = uncast(b.graph(), b.fusion(), node.inputs[0]);
+  call.wide_x = image.wide;
+  int x = b.input(image.value), dy = b.input(pool_grad.inputs[2]);
   int places = b.attachments().at(pool_grad.inputs[1]);
-  int partials = b.scratch(direct_conv_partial_bytes(call.shape, call.dtype));
-  std::vector<int> writes = {b.define(node.outputs[0]), partials};
+  bool by_tensor_cores = is_tensor_stem(call.shape, call.dtype);
+  int partials = b.scratch(by_tensor_cores ? tensor_stem_partial_bytes(call.shape)
+                                           : direct_conv_partial_bytes(call.shape, call.dtype));
+  int counter = b.zeroed(tensor_stem_counter_bytes(call.shape));
+  std::vector<int> writes = {b.define(node.outputs[0]), partials, counter};
   bool has_bias = node.outputs.size() > 1;
   if (has_bias) writes.push_back(b.define(node.outputs[1]));
-  b.emit({"own:conv", {x, dy, places}, writes}, [call, has_bias](const Launch& at) {
+  b.emit({"own:stem", {x, dy, places}, writes}, [=](const Launch& at) {
     DirectConv bound = call;
     bound.x = at.get(0);
     bound.dy = at.get(1);
     bound.places = at.get<uint8_t>(2);
     bound.out = at.get(3);
     bound.partials = at.get<float>(4);
-    bound.bias_out = has_bias ? at.get(5) : nullptr;
-    run_direct_conv_weight_grad(bound, at.stream);
+    bound.counter = at.get<unsigned>(5);
+    bound.bias_out = has_bias ? at.get(6) : nullptr;
+    by_tensor_cores ? run_tensor_stem_weight_grad(bound, at.stream)
+                    : run_direct_conv_weight_grad(bound, at.stream);
   });
 }
 
@@ -382,11 +390,17 @@ void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool) {
   call.pooled = true;
   bool has_bias = conv.inputs.size() > 2;
   std::vector<int> reads;
-  for (int value : conv.inputs) reads.push_back(b.input(value));
+  bool* const wide[] = {&call.wide_x, &call.wide_w, &call.wide_bias};
+  for (size_t i = 0; i < conv.inputs.size(); ++i) {
+    Uncast from = uncast(b.graph(), b.fusion(), conv.inputs[i]);
+    reads.push_back(b.input(from.value));
+    *wide[i] = from.wide;
+  }
+  bool by_tensor_cores = is_tensor_stem(call.shape, call.dtype);
   int places = b.scratch(size_t(b.shape(pool.outputs[0]).elements()));
   b.attachments()[pool.outputs[0]] = places;
-  b.emit({"own:conv", reads, {b.define(pool.outputs[0]), places}},
-         [call, has_bias](const Launch& at) {
+  b.emit({"own:stem", reads, {b.define(pool.outputs[0]), places}},
+         [call, has_bias, by_tensor_cores](const Launch& at) {
            DirectConv bound = call;
            size_t next = has_bias ? 3 : 2;
            bound.x = at.get(0);
@@ -394,7 +408,7 @@ void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool) {
            bound.bias = has_bias ? at.get(2) : nullptr;
            bound.out = at.get(next);
            bound.places = at.get<uint8_t>(next + 1);
-           run_direct_conv(bound, at.stream);
+           by_tensor_cores ? run_tensor_stem(bound, at.stream) : run_direct_conv(bound, at.stream);
          });
 }
 

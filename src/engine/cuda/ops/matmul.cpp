@@ -50,6 +50,7 @@ void emit_narrow(Builder& b, const MatmulKey& key, std::vector<int> reads, int y
 }
 
 void build_matmul(Builder& b, const Node& node) {
+  if (const auto& head = b.fusion().heads[size_t(b.node_index())]) return emit_head(b, *head);
   MatmulKey key = key_of(b, node);
   bool has_bias = node.inputs.size() > 2;
   auto activation = node.attrs.get_or<std::string>("activation", "");

@@ -38,6 +38,8 @@ struct Epilogue {
 void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue);
 // conv2d + bias + relu over one channel, and the 2×2 max pooling behind it.
 void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool);
+// A dense layer and its loss, with all their gradients.
+void emit_head(Builder& b, const Head& head);
 // batch_norm's statistics are made; this makes its result with what follows it.
 void emit_norm_tail(Builder& b, const Fusion::NormTail& tail, int value);
 

@@ -14,14 +14,31 @@ struct Parameter {
   DType gradient_dtype;
 };
 
+// The value that adds one to a counter, if the graph has it and it is made by now. An update that
+// reads it instead of the counter need not end before the counter is assigned.
+int next_count(const Builder& b, int counter) {
+  for (const Node& node : b.graph().nodes()) {
+    if (node.op->name != "binary" || node.attrs.get<std::string>("fn") != "add" ||
+        node.inputs[0] != counter || !b.is_defined(node.outputs[0]))
+      continue;
+    for (const GraphConstant& constant : b.graph().constants())
+      if (constant.value == node.inputs[1] && constant.tensor.elements() == 1 &&
+          constant.tensor.at(0) == 1)
+        return node.outputs[0];
+  }
+  return -1;
+}
+
 // At most UpdateList::kMost parameters an instruction.
 void emit_updates(Builder& b, const Node& node, const UpdateList& options, size_t head,
                   size_t moments) {
   bool scaled = node.attrs.get_or("scaled", false);
   size_t first = head + size_t(scaled), inputs = 2 + moments;
   std::vector<int> shared;
-  for (size_t i = 0; i < first; ++i) shared.push_back(b.input(node.inputs[i]));
   bool is_adam = options.rule == UpdateRule::adam, gated = b.in_updates();
+  int next = is_adam ? next_count(b, node.inputs[1]) : -1;
+  for (size_t i = 0; i < first; ++i)
+    shared.push_back(b.input(i == 1 && next >= 0 ? next : node.inputs[i]));
   size_t count = (node.inputs.size() - first) / inputs;
   // All gradients before the first parameter is overwritten.
   for (size_t i = 0; i < count; ++i) b.input(node.inputs[first + i * inputs + 1]);
@@ -45,6 +62,7 @@ void emit_updates(Builder& b, const Node& node, const UpdateList& options, size_
       list->first_number = int(begin);
       list->lr = at.get<const float>(0);
       if (is_adam) list->iterations = at.get<const int64_t>(1);
+      list->counts_this = next >= 0;
       if (scaled) list->scales = at.get<const float>(first - 1);
       size_t outs = first + parameters.size() * inputs;
       for (size_t i = 0; i < parameters.size(); ++i) {

@@ -41,6 +41,7 @@ bool has_gradient(const Builder& b, const Node& node, const PoolCall& call) {
 void build_forward(Builder& b, const Node& node) {
   if (int stem = b.fusion().stems[size_t(b.node_index())]; stem >= 0)
     return emit_pooled_stem(b, b.graph().nodes()[size_t(stem)], node);
+  if (const auto& head = b.fusion().heads[size_t(b.node_index())]) return emit_head(b, *head);
   PoolCall call = call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.inputs[0]),
                           b.shape(node.outputs[0]));
   bool is_max = node.op->name == "max_pool2d";

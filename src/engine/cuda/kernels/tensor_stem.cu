@@ -1,0 +1,372 @@
+#include "engine/cuda/kernels/tensor_stem.h"
+
+#include "engine/cuda/kernels/common.cuh"
+
+namespace stoker::cuda {
+
+namespace {
+
+constexpr int kTaps = 9, kTile = 16;  // pooled pixels of a product
+
+template <class T>
+using Pair = std::conditional_t<std::is_same_v<T, Half>, __half2, __nv_bfloat162>;
+
+template <class T>
+__device__ inline unsigned pack(float first, float second) {
+  Pair<T> pair;
+  if constexpr (std::is_same_v<T, Half>)
+    pair = __floats2half2_rn(first, second);
+  else
+    pair = __floats2bfloat162_rn(first, second);
+  return *reinterpret_cast<unsigned*>(&pair);
+}
+
+template <class T>
+__device__ inline unsigned pack(T first, T second) {
+  return unsigned(*reinterpret_cast<unsigned short*>(&first)) |
+         unsigned(*reinterpret_cast<unsigned short*>(&second)) << 16;
+}
+
+template <class T>
+__device__ inline Pair<T> as_pair(unsigned bits) {
+  return *reinterpret_cast<Pair<T>*>(&bits);
+}
+
+// sums += a · b: 16×16 by 16×8, in the places that the instruction gives to a warp's threads.
+template <class T>
+__device__ inline void multiply(float* sums, const unsigned* a, unsigned b0, unsigned b1) {
+  if constexpr (std::is_same_v<T, Half>)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Bytes of a and b as `selector` names them; a nibble with its top bit set: only the byte's sign.
+__device__ inline unsigned permute(unsigned a, unsigned b, unsigned selector) {
+  unsigned result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+  return result;
+}
+
+// Division by a number that a launch fixes: exact while dividend · divisor < 2^32.
+struct Divisor {
+  unsigned by, reciprocal;
+  explicit Divisor(int divisor)
+      : by(unsigned(divisor)), reciprocal(unsigned(((uint64_t(1) << 32) + by - 1) / by)) {}
+  __device__ unsigned divide(unsigned dividend) const {
+    return by == 1 ? dividend : __umulhi(dividend, reciprocal);
+  }
+};
+
+// The pooled image of a stem.
+struct Pooled {
+  unsigned pixels, tiles;
+  Divisor wide, high;
+  int width, height;  // of x
+
+  explicit Pooled(const ConvShape& s)
+      : pixels(unsigned(s.batch) * unsigned(s.out_height / 2) * unsigned(s.out_width / 2)),
+        tiles((pixels + kTile - 1) / kTile),
+        wide(s.out_width / 2),
+        high(s.out_height / 2),
+        width(s.width),
+        height(s.height) {}
+
+  // Where the 4×4 pixels under a pooled pixel begin.
+  __device__ unsigned corner(unsigned pixel) const {
+    unsigned line = wide.divide(pixel), image = high.divide(line);
+    unsigned row = image * unsigned(height) + (line - image * high.by) * 2;
+    return row * unsigned(width) + (pixel - line * wide.by) * 2;
+  }
+};
+
+template <class T>
+__device__ inline float weight_at(const void* w, bool wide, int at) {
+  return wide ? to_float(from_float<T>(static_cast<const float*>(w)[at]))
+              : to_float(static_cast<const T*>(w)[at]);
+}
+
+// --- forward ---
+
+constexpr int kSlab = 32;  // filters of a warp
+
+// A warp makes 16 pooled pixels of 32 filters at a time. Column n of product j is filter
+// n / 2 · 8 + j · 2 + n % 2, so that a thread ends with eight filters side by side.
+template <class T, class X>
+__global__ void __launch_bounds__(kBlock)
+    tensor_stem(const __grid_constant__ DirectConv c, const __grid_constant__ Pooled p) {
+  constexpr int kFrame = 5;  // the 3×3 taps within zeros, for kernels that begin one pixel later
+  __shared__ T framed[kFrame * kFrame][kSlab];
+  const ConvShape& s = c.shape;
+  const int lane = int(threadIdx.x) % 32, quad = lane % 4, row = lane / 4;
+  const int filter0 = int(blockIdx.y) * kSlab, own = filter0 + quad * 8;
+  for (int item = int(threadIdx.x); item < kFrame * kFrame * kSlab; item += kBlock) {
+    int up = item / kSlab / kFrame - 1, left = item / kSlab % kFrame - 1;
+    int filter = filter0 + item % kSlab;
+    bool exists = up >= 0 && up < 3 && left >= 0 && left < 3 && filter < s.filters;
+    framed[item / kSlab][item % kSlab] = from_float<T>(
+        exists ? weight_at<T>(c.w, c.wide_w, (up * 3 + left) * s.filters + filter) : 0);
+  }
+  float bias[8];
+#pragma unroll
+  for (int f = 0; f < 8; ++f)
+    bias[f] = c.bias != nullptr && own < s.filters ? weight_at<T>(c.bias, c.wide_bias, own + f) : 0;
+  __syncthreads();
+  unsigned taps[4][4][2];  // [product][kernel][half]
+  const T* first = &framed[(quad / 2 + 1) * kFrame + quad % 2 * 2 + 1][row / 2 * 8 + row % 2];
+#pragma unroll
+  for (int j = 0; j < 4; ++j)
+#pragma unroll
+    for (int q = 0; q < 4; ++q)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const T* tap = first + ((half * 2 - q / 2) * kFrame - q % 2) * kSlab + j * 2;
+        taps[j][q][half] = pack<T>(tap[0], tap[kSlab]);
+      }
+
+  const X* x = static_cast<const X*>(c.x);
+  const int at = quad / 2 * s.width + quad % 2 * 2;  // of this thread's pixels in the 4×4
+  for (unsigned tile = (blockIdx.x * kBlock + threadIdx.x) / 32; tile < p.tiles;
+       tile += gridDim.x * (kBlock / 32)) {
+    unsigned window[4];
+#pragma unroll
+    for (int below = 0; below < 2; ++below) {
+      const X* from = x + p.corner(min(tile * kTile + row + below * 8, p.pixels - 1)) + at;
+      window[below] = pack<T>(to_float(from[0]), to_float(from[1]));
+      from += 2 * s.width;
+      window[2 + below] = pack<T>(to_float(from[0]), to_float(from[1]));
+    }
+    unsigned best[2][4], places[2][4];  // [pixel][product]
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      float sums[4][4];
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        sums[q][0] = sums[q][2] = bias[j * 2];
+        sums[q][1] = sums[q][3] = bias[j * 2 + 1];
+        multiply<T>(sums[q], window, taps[j][q][0], taps[j][q][1]);
+      }
+#pragma unroll
+      for (int below = 0; below < 2; ++below) {
+        // As two ops would: what is compared has been rounded.
+        unsigned winner = 0, place = 0x00010001;
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          Pair<T> pair = as_pair<T>(pack<T>(sums[q][below * 2], sums[q][below * 2 + 1]));
+          pair = __hmax2_nan(pair, as_pair<T>(0));
+          auto bits = *reinterpret_cast<unsigned*>(&pair);
+          unsigned wins = q == 0 ? ~0U : __hgt2_mask(pair, as_pair<T>(winner));
+          winner = (winner & ~wins) | (bits & wins);
+          place = (place & ~wins) | ((0x00010001U << q) & wins);
+        }
+        best[below][j] = winner;
+        places[below][j] = place & __hgt2_mask(as_pair<T>(winner), as_pair<T>(0));
+      }
+    }
+#pragma unroll
+    for (int below = 0; below < 2; ++below) {
+      unsigned pixel = tile * kTile + row + below * 8;
+      if (pixel >= p.pixels || own >= s.filters) continue;
+      int64_t to = int64_t(pixel) * s.filters + own;
+      *reinterpret_cast<uint4*>(static_cast<T*>(c.out) + to) =
+          make_uint4(best[below][0], best[below][1], best[below][2], best[below][3]);
+      *reinterpret_cast<uint2*>(c.places + to) =
+          make_uint2(permute(places[below][0], places[below][1], 0x6420),
+                     permute(places[below][2], places[below][3], 0x6420));
+    }
+  }
+}
+
+// --- weight gradient ---
+
+constexpr int kGradThreads = 768, kGradWarps = kGradThreads / 32;
+constexpr int kSums = kTaps + 1;  // the tenth: the sum of dy
+
+// A warp takes 16 pooled pixels of 32 filters at a time: rows of the product are taps (and one row
+// of ones), columns filters, and what is added over are pixels, once for each of the four places
+// that a gradient may go to. Column n of product j is filter n · 4 + j.
+template <class T, class X>
+__device__ inline void add_tile(const DirectConv& c, const Pooled& p, unsigned tile, int own,
+                                float (*sums)[4]) {
+  const ConvShape& s = c.shape;
+  const int lane = int(threadIdx.x) % 32, quad = lane % 4, row = lane / 4;
+  const X* x = static_cast<const X*>(c.x);
+  // This thread's pixels: 2 · quad, the next, and both + 8.
+  uint2 slopes[4];
+  unsigned places[4], from[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    unsigned pixel = tile * kTile + unsigned(quad * 2 + k % 2 + k / 2 * 8);
+    bool counts = pixel < p.pixels && own < s.filters;
+    int64_t at = int64_t(pixel) * s.filters + own;
+    slopes[k] = counts ? *reinterpret_cast<const uint2*>(static_cast<const T*>(c.dy) + at)
+                       : make_uint2(0, 0);
+    places[k] = counts ? *reinterpret_cast<const unsigned*>(c.places + at) : 0;
+    from[k] = p.corner(min(pixel, p.pixels - 1));
+  }
+  const unsigned ones = row == 1 ? pack<T>(1.0F, 1.0F) : 0;
+  const int tap = row / 3 * s.width + row % 3, ninth = 2 * s.width + 2;
+#pragma unroll
+  for (int q = 0; q < 4; ++q) {
+    unsigned window[4];
+    const X* moved = x + q / 2 * s.width + q % 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const X *first = moved + from[half * 2], *second = moved + from[half * 2 + 1];
+      window[half * 2] = pack<T>(to_float(first[tap]), to_float(second[tap]));
+      window[half * 2 + 1] = ones;
+      if (row == 0) window[half * 2 + 1] = pack<T>(to_float(first[ninth]), to_float(second[ninth]));
+    }
+    unsigned signs[4];  // the bit of this place on top of every byte
+#pragma unroll
+    for (int k = 0; k < 4; ++k) signs[k] = places[k] << (7 - q);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const unsigned take = j % 2 == 0 ? 0x5410 : 0x7632;
+      const unsigned low = 8 | j, high = 8 | 4 | j;
+      const unsigned spread = low | low << 4 | high << 8 | high << 12;
+      unsigned b[2];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        uint2 one = slopes[half * 2], other = slopes[half * 2 + 1];
+        b[half] = permute(j < 2 ? one.x : one.y, j < 2 ? other.x : other.y, take) &
+                  permute(signs[half * 2], signs[half * 2 + 1], spread);
+      }
+      multiply<T>(sums[j], window, b[0], b[1]);
+    }
+  }
+}
+
+// Blocks of one slab of filters: the last one to arrive adds what all have.
+template <class T, class X>
+__global__ void __launch_bounds__(kGradThreads, 1)
+    tensor_stem_weight_grad(const __grid_constant__ DirectConv c,
+                            const __grid_constant__ Pooled p) {
+  extern __shared__ float parts[];  // [warps][sums][filters]
+  __shared__ bool last;
+  constexpr int kItems = kSums * kSlab;
+  const int filters = c.shape.filters, filter0 = int(blockIdx.y) * kSlab;
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  float sums[4][4] = {};
+  for (unsigned tile = blockIdx.x * kGradWarps + unsigned(warp); tile < p.tiles;
+       tile += gridDim.x * kGradWarps)
+    add_tile<T, X>(c, p, tile, filter0 + lane / 4 * 4, sums);
+#pragma unroll
+  for (int j = 0; j < 4; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      int sum = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      if (sum < kSums) parts[warp * kItems + sum * kSlab + column * 4 + j] = sums[j][i];
+    }
+  __syncthreads();
+  // A few threads a number, then one.
+  constexpr int kShares = kGradThreads / kItems;
+  const int item = int(threadIdx.x) % kItems, share = int(threadIdx.x) / kItems;
+  float* const partials = c.partials + int64_t(blockIdx.y) * gridDim.x * kItems;
+  auto add_shares = [&](float own) {
+    __syncthreads();
+    if (share < kShares) parts[share * kItems + item] = own;
+    __syncthreads();
+    float total = 0;
+    for (int other = 0; other < kShares; ++other) total += parts[other * kItems + item];
+    return total;
+  };
+  float own = 0;
+  if (share < kShares)
+    for (int w = share; w < kGradWarps; w += kShares) own += parts[w * kItems + item];
+  own = add_shares(own);
+  if (gridDim.x > 1) {
+    if (share == 0) partials[int64_t(blockIdx.x) * kItems + item] = own;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      last = atomicAdd(c.counter + blockIdx.y, 1U) == gridDim.x - 1;
+      if (last) c.counter[blockIdx.y] = 0;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    own = 0;
+    if (share < kShares)
+#pragma unroll 8
+      for (unsigned block = unsigned(share); block < gridDim.x; block += kShares)
+        own += __ldcg(partials + int64_t(block) * kItems + item);
+    own = add_shares(own);
+  }
+  int filter = filter0 + item % kSlab, sum = item / kSlab;
+  if (share != 0 || filter >= filters) return;
+  if (sum < kTaps)
+    static_cast<T*>(c.out)[sum * filters + filter] = from_float<T>(own);
+  else if (c.bias_out != nullptr)
+    static_cast<T*>(c.bias_out)[filter] = from_float<T>(own);
+}
+
+unsigned slabs_of(const ConvShape& s) { return blocks_for(s.filters, kSlab); }
+
+// One block a multiprocessor, if there is work for so many.
+unsigned grad_blocks(const ConvShape& s) {
+  return blocks_for(Pooled(s).tiles, kGradWarps, std::max(1U, 132 / slabs_of(s)));
+}
+
+template <class Function>
+void visit_half(DType dtype, Function function) {
+  if (dtype == DType::float16)
+    function(Half{});
+  else
+    function(Bfloat{});
+}
+
+}  // namespace
+
+bool is_tensor_stem(const ConvShape& s, DType dtype) {
+  if ((dtype != DType::float16 && dtype != DType::bfloat16) || !is_pooled_stem(s, dtype))
+    return false;
+  int64_t longest = std::max(s.out_width, s.out_height) / 2;
+  int64_t pixels = int64_t(s.batch) * s.height * s.width;
+  return pixels * longest < int64_t(1) << 32 && pixels < int64_t(1) << 31;
+}
+
+void run_tensor_stem(const DirectConv& call, cudaStream_t stream) {
+  Pooled pooled(call.shape);
+  unsigned slabs = slabs_of(call.shape);
+  dim3 grid(blocks_for(pooled.tiles, kBlock / 32, std::max(1U, 132 * 2 / slabs)), slabs);
+  visit_half(call.dtype, [&]<class T>(T) {
+    if (call.wide_x)
+      tensor_stem<T, float><<<grid, kBlock, 0, stream>>>(call, pooled);
+    else
+      tensor_stem<T, T><<<grid, kBlock, 0, stream>>>(call, pooled);
+  });
+  check_launch("tensor_stem");
+}
+
+size_t tensor_stem_partial_bytes(const ConvShape& s) {
+  return size_t(grad_blocks(s)) * slabs_of(s) * kSums * kSlab * sizeof(float);
+}
+
+size_t tensor_stem_counter_bytes(const ConvShape& s) { return slabs_of(s) * sizeof(unsigned); }
+
+void run_tensor_stem_weight_grad(const DirectConv& call, cudaStream_t stream) {
+  dim3 grid(grad_blocks(call.shape), slabs_of(call.shape));
+  Pooled pooled(call.shape);
+  auto launch = [&](auto kernel) {
+    constexpr int kBytes = kGradWarps * kSums * kSlab * int(sizeof(float));
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
+          "shared memory of a stem");
+    kernel<<<grid, kGradThreads, kBytes, stream>>>(call, pooled);
+  };
+  visit_half(call.dtype, [&]<class T>(T) {
+    if (call.wide_x)
+      launch(tensor_stem_weight_grad<T, float>);
+    else
+      launch(tensor_stem_weight_grad<T, T>);
+  });
+  check_launch("tensor_stem_weight_grad");
+}
+
+}  // namespace stoker::cuda
