@@ -15,7 +15,7 @@ namespace stoker::bench {
 struct Patient {
   std::unique_ptr<Context> context;
   std::optional<Sequential> model;
-  std::optional<data::Dataset> dataset;
+  Batches batches;
   std::vector<CallbackRef> callbacks;
   std::shared_ptr<void> beside;  // ends with the patient
 };
@@ -27,9 +27,11 @@ struct Fault {
   std::function<Patient(uint64_t seed)> make;
   // The same without the fault, where its absence is the cure: what a prediction is compared with.
   std::function<Patient(uint64_t seed)> cured = {};
+  bool hint = false;  // a hint is asked for, too
 };
 
-std::vector<Fault> faults();
+std::vector<Fault> cpu_faults();
+std::vector<Fault> gpu_faults();  // need a GPU
 // The seeds' slow pipeline as it is written, and with the best settings by hand.
 Patient slow_pipeline(uint64_t seed, bool by_hand);
 

@@ -58,12 +58,13 @@ std::string_view name(Finding finding);
 // Why, where a finding has several reasons.
 enum class Cause : uint8_t {
   none,
-  storage,        // a stage waits more than it computes
-  cpu_saturated,  // all cores are busy
-  parallelism,    // too few workers for the cores there are
-  no_prefetch,    // every batch is made while the device waits for it
-  jitter,         // fast enough on average, but unevenly
-  pageable,       // copies from memory that is not page-locked
+  storage,           // a stage waits more than it computes
+  cpu_saturated,     // all cores are busy
+  parallelism,       // too few workers for the cores there are
+  no_prefetch,       // every batch is made while the device waits for it
+  jitter,            // fast enough on average, but unevenly
+  pipeline_threads,  // they take cores from the computing
+  pageable,          // copies from memory that is not page-locked
   small_copies,
   link,  // the bus is full
   many_small_ops,
@@ -75,6 +76,7 @@ enum class Cause : uint8_t {
   quota,
   bus,
   small_batch,
+  out_of_memory,
 };
 std::string_view name(Cause cause);
 
@@ -82,6 +84,8 @@ struct Verdict {
   Finding finding = Finding::unstable;
   Limit limit = Limit::none;  // the word of the progress bar; also where the health is reported
   Cause cause = Cause::none;
+  Cause limit_cause =
+      Cause::none;            // why that limits; other than `cause` behind a finding of health
   bool high = false;          // not only moderate
   std::string culprit = {};   // the stage, callback, layer or op
   std::string sentence = {};  // all of it for people
@@ -89,14 +93,22 @@ struct Verdict {
   std::vector<std::string> hints = {};
 };
 
-// What could be changed. The predicted time is what remains if all of it works: a ceiling.
+// What tune = Auto can change: none of it changes a result.
+enum class Knob : uint8_t { none, pipeline, cache, page_lock, capture };
+std::string_view name(Knob knob);
+
+// What could be changed. The predicted time is what remains if all of it works: a ceiling; 0 where
+// nothing was predicted.
 struct Prescription {
   std::string what = {}, why = {};
   double predicted_step_seconds = 0;
   bool changes_results = false;
-  // Where it was tried: medians of alternating blocks, and the gain's 95 % interval as a share.
+  Knob knob = Knob::none;  // that does it
+  // Where it was tried: geometric means of alternating blocks, and the gain (1 - after / before)
+  // with its 95 % interval. What was kept goes on: settled is a step when its workers were chosen.
   bool tried = false, kept = false;
   double before_seconds = 0, after_seconds = 0, gain = 0, gain_low = 0, gain_high = 0;
+  double settled_seconds = 0;
 };
 
 struct StageReport {
@@ -144,6 +156,9 @@ struct BreakdownPoint {
 struct DeviceSample {
   double time = 0;
   double use = -1, memory_bytes = -1, power_watts = -1, clock_mhz = -1;  // -1: not known
+  // Shares of the GPU since the reading before, where its driver counts them (Hopper and later):
+  // warps of its multiprocessors, tensor cores, memory.
+  double occupancy = -1, tensor_use = -1, memory_use = -1;
   double process_cores = -1, other_cores = -1;
 };
 
@@ -168,8 +183,9 @@ struct Diagnosis {
   std::optional<MemoryUse> predicted_memory;
   int64_t measured_memory = 0;  // bytes at most, of the process or on the GPU
   std::string device_name, machine;
-  double peak_flops = 0, peak_bandwidth = 0;  // a second, measured; 0: not measured
-  std::string trust;                          // how far these numbers go
+  // A second, measured: products, and bytes in memory and in the last cache; 0: not measured.
+  double peak_flops = 0, peak_bandwidth = 0, peak_cache_bandwidth = 0;
+  std::string trust;  // how far these numbers go
 
   std::string text(bool colour = false) const;
   std::string json() const;

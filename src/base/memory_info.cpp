@@ -46,7 +46,26 @@ int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
+// "32768K" or "1M".
+int64_t size_in(const std::filesystem::path& path) {
+  int64_t value = 0;
+  char unit = 0;
+  std::ifstream(path) >> value >> unit;
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
+}
+
 }  // namespace
+
+int64_t last_cache_bytes(const std::filesystem::path& root) {
+  std::filesystem::path caches = root / "sys/devices/system/cpu/cpu0/cache";
+  int64_t level = 0, bytes = 0;
+  std::error_code error;
+  for (const auto& cache : std::filesystem::directory_iterator(caches, error)) {
+    int64_t here = number_in(cache.path() / "level");
+    if (here > level) level = here, bytes = size_in(cache.path() / "size");
+  }
+  return bytes;
+}
 
 int64_t peak_resident_memory() { return status_bytes("VmHWM:"); }
 int64_t anonymous_memory() { return status_bytes("RssAnon:"); }

@@ -23,6 +23,7 @@ struct PipelineStage {
 struct CacheAdvice {
   std::string after;  // the stage it would stand behind
   double bytes = 0, saved_ns = 0;
+  double elements = 0;
 };
 
 struct PipelineStatistics {
@@ -44,6 +45,8 @@ struct PipelineKnobs {
   bool repaired = false;
   std::optional<int64_t> workers = {}, depth = {};  // instead of measured ones
   bool cache = false;                               // where CacheAdvice says, if anywhere
+  bool hold_cache = false;  // what such a cache holds stays, for a later retuning that has it again
+  bool page_locked = false;  // batches lie in memory that a GPU can copy from by itself
   friend bool operator==(const PipelineKnobs&, const PipelineKnobs&) = default;
 };
 

@@ -66,12 +66,13 @@ struct Walking {
   Iterator iterator;
   std::shared_ptr<Run> run;
 };
-using Go = std::function<Walking(const IterateOptions&, const PipelineKnobs&)>;
+using Go = std::function<Walking(const IterateOptions&, const PipelineKnobs&,
+                                 const std::shared_ptr<void>& kept)>;
 
 class DatasetStream final : public BatchStream {
  public:
   DatasetStream(Go go, const IterateOptions& options)
-      : go_(std::move(go)), options_(options), walking_(go_(options, {})) {}
+      : go_(std::move(go)), options_(options), walking_(go_(options, {}, {})) {}
 
   const Batch* next() override {
     const Batch* batch = walking_.iterator.next();
@@ -89,7 +90,7 @@ class DatasetStream final : public BatchStream {
   bool retune(const PipelineKnobs& knobs) override {
     if (walking_.iterator.finished()) return false;
     options_.state = walking_.iterator.state();
-    walking_ = go_(options_, knobs);
+    walking_ = go_(options_, knobs, walking_.run->kept);
     return true;
   }
   std::string state() const override { return walking_.iterator.state(); }
@@ -104,8 +105,9 @@ class DatasetStream final : public BatchStream {
 }  // namespace
 
 Batches Dataset::batches() const {
-  Go go = [dataset = *this](const IterateOptions& options, const PipelineKnobs& knobs) -> Walking {
-    auto impl = std::make_unique<Iterator::Impl>(dataset.node_, options, knobs);
+  Go go = [dataset = *this](const IterateOptions& options, const PipelineKnobs& knobs,
+                            const std::shared_ptr<void>& kept) -> Walking {
+    auto impl = std::make_unique<Iterator::Impl>(dataset.node_, options, knobs, kept);
     std::shared_ptr<Run> run = impl->run();
     std::lock_guard lock(dataset.observed_->mutex);
     dataset.observed_->latest = run;

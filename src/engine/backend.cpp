@@ -26,6 +26,8 @@ size_t Backend::free_bytes(const CompileOptions& options) const {
   return options.memory_limit > 0 ? std::min(free, options.memory_limit) : free;
 }
 
+size_t Backend::cache_bytes() const { return last_cache_bytes(); }
+
 bool has_cuda(std::string* why) { return cuda_is_usable(why); }
 
 }  // namespace stoker

@@ -82,6 +82,15 @@ struct DeviceStep {
   bool ran_dry = false;      // the run before had ended when this one was launched
 };
 
+// How a program works with a device beside the host. None of it changes a result, and all of it may
+// change between two runs.
+struct DeviceKnobs {
+  bool capture = true, pin = true;  // as in CompileOptions
+  // Experiments only: inputs that lie on the device already are taken again instead of copied.
+  bool reuse_inputs = false;
+  friend bool operator==(const DeviceKnobs&, const DeviceKnobs&) = default;
+};
+
 enum class RunStatus : uint8_t { ok, skipped_non_finite };
 
 // Runs one at a time, from one thread. A steady run() neither allocates nor synchronises beyond
@@ -110,6 +119,9 @@ class Program {
   // waits: a run is told of about two runs later. Runs that nobody asks about are forgotten. On a
   // CPU there is nothing to tell: the device is the thread that calls run().
   virtual bool take_device_step(DeviceStep&) { return false; }
+  // Nothing where the device is the host.
+  virtual std::optional<DeviceKnobs> device_knobs() const { return std::nullopt; }
+  virtual void set_device_knobs(const DeviceKnobs&) {}
   virtual const std::vector<KernelInfo>& kernels() const = 0;
   // One run that also takes the time of every kernel (nanoseconds, parallel to kernels()).
   virtual RunStatus run_timed(std::span<const Tensor> inputs,
@@ -132,6 +144,8 @@ class Backend {
   // Bytes that programs may still take: of the device, or of this machine's memory; 0: unknown.
   // What this backend holds but does not use counts as free, a limit of `options` is respected.
   virtual size_t free_bytes(const CompileOptions& options) const;
+  // Bytes of the last cache before the memory; 0: unknown.
+  virtual size_t cache_bytes() const;
 };
 
 // "cpu", "reference", "cuda" (the first visible GPU) or "cuda:N"; ValueError lists the names, or

@@ -84,6 +84,11 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
   for (Prescription& each : diagnosis.prescriptions)
     if (each.tried) tried.push_back(std::move(each));
   diagnosis.prescriptions = prescriptions_for(diagnosis.verdict, evidence);
+  // What has been tried is not proposed again.
+  for (const Prescription& each : tried)
+    std::erase_if(diagnosis.prescriptions, [&](const Prescription& proposed) {
+      return proposed.knob != Knob::none && proposed.knob == each.knob;
+    });
   diagnosis.prescriptions.insert(diagnosis.prescriptions.begin(), tried.begin(), tried.end());
   diagnosis.trust = trust_of(evidence, diagnosis);
 }
@@ -94,6 +99,9 @@ void add_costs(Evidence& evidence, ModelBase& model, const Context& context) {
   DeviceFacts& device = evidence.device;
   device.gpu = engine_of(context).name() == "cuda";
   device.sixteen_bit = compute_dtype_of(context) != DType::float32;
+  device.threads = compile_options(context).threads;
+  std::optional<DeviceKnobs> knobs = step->program->device_knobs();
+  device.pinned = knobs && knobs->pin;
   device.tensor_cores = device.gpu;  // every GPU that the engine runs on has them
   device.kernels = int64_t(step->program->kernels().size());
   for (const TensorSpec& spec : step->specs)
@@ -106,8 +114,9 @@ void add_costs(Evidence& evidence, ModelBase& model, const Context& context) {
   double seconds = double(total[Owner::compute]) * 1e-9 / double(total.steps);
   try {
     const MachinePeaks& peaks = machine_peaks(context);
-    device.compute_share = flops / seconds / peaks.flops;
-    device.bandwidth_share = bytes / seconds / peaks.bytes;
+    device.compute_share = peaks.compute_share(flops, seconds);
+    device.bandwidth_share =
+        peaks.bandwidth_share(bytes, seconds, double(step->program->memory().total));
   } catch (const Error&) {
     // No memory is left to measure peaks with: the class of a busy device stays unknown.
   }

@@ -48,8 +48,8 @@ int64_t throttled_ns(const fs::path& root) {
   return 0;
 }
 
-std::map<int, int64_t> run_delays_of_threads(const fs::path& root) {
-  std::map<int, int64_t> delays;
+std::map<int, CpuCounters::RunDelay> run_delays_of_threads(const fs::path& root) {
+  std::map<int, CpuCounters::RunDelay> delays;
   std::error_code error;
   for (const fs::directory_entry& task : fs::directory_iterator(root / "proc/self/task", error)) {
     std::string name = task.path().filename();
@@ -57,7 +57,10 @@ std::map<int, int64_t> run_delays_of_threads(const fs::path& root) {
     if (std::from_chars(name.data(), name.data() + name.size(), id).ec != std::errc()) continue;
     std::ifstream file(task.path() / "schedstat");
     int64_t ran = 0, delay = 0;
-    if (file >> ran >> delay) delays[id] = delay;
+    if (!(file >> ran >> delay)) continue;
+    std::string thread;
+    std::ifstream(task.path() / "comm") >> thread;
+    delays[id] = {delay, thread.starts_with("pipeline")};
   }
   return delays;
 }
@@ -85,8 +88,8 @@ void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& a
   for (const auto& [thread, delay] : after.run_delays) {
     auto earlier = before.run_delays.find(thread);
     if (earlier == before.run_delays.end()) continue;
-    health.run_delay_share =
-        std::max(health.run_delay_share, double(delay - earlier->second) / wall);
+    double& share = delay.pipeline ? health.pipeline_delay_share : health.run_delay_share;
+    share = std::max(share, double(delay.ns - earlier->second.ns) / wall);
   }
 }
 

@@ -14,8 +14,13 @@ namespace stoker {
 struct CpuCounters {
   int64_t at = 0;  // steady_clock()
   int64_t process = 0, system = 0;
-  int64_t throttled = 0;              // by the control group's quota
-  std::map<int, int64_t> run_delays;  // by thread: ready to run, but not on a core
+  int64_t throttled = 0;  // by the control group's quota
+  // By thread: ready to run, but not on a core.
+  struct RunDelay {
+    int64_t ns = 0;
+    bool pipeline = false;  // one of those that make batches
+  };
+  std::map<int, RunDelay> run_delays;
 };
 
 // Takes some tenths of a millisecond: some small files. What cannot be read stays 0. `root` is

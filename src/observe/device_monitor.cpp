@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,6 +32,24 @@ constexpr std::array kReasons = {Reason{0x4, "its power limit"}, Reason{0x8, "ha
                                  Reason{0x20, "its temperature"},
                                  Reason{0x40, "its temperature (hardware)"},
                                  Reason{0x80, "the power supply's brake"}};
+
+// GPM: counters of Hopper and later, as differences of two samples; values are percentages.
+using Sample = void*;
+struct GpmSupport {
+  unsigned version, supported;
+};
+struct GpmMetric {
+  unsigned id;
+  int result;
+  double value;
+  const char *short_name, *long_name, *unit;
+};
+struct GpmMetrics {
+  unsigned version, count;
+  Sample before, after;
+  std::array<GpmMetric, 333> metrics;  // as many as any driver's structure has
+};
+constexpr unsigned kGpmVersion = 1, kOccupancy = 3, kAnyTensor = 5, kMemoryBandwidth = 10;
 
 }  // namespace
 
@@ -90,6 +109,59 @@ class DeviceMonitor::Nvml {
   bool initialised_ = false;
 };
 
+// Two samples of one GPU, in turn.
+class DeviceMonitor::Counters {
+ public:
+  Counters(const Nvml& nvml, Device device)
+      : device_(device),
+        get_(nvml.find<int(Device, Sample)>("nvmlGpmSampleGet")),
+        metrics_(nvml.find<int(GpmMetrics*)>("nvmlGpmMetricsGet")),
+        free_(nvml.find<int(Sample)>("nvmlGpmSampleFree")) {
+    auto query = nvml.find<int(Device, GpmSupport*)>("nvmlGpmQueryDeviceSupport");
+    auto make = nvml.find<int(Sample*)>("nvmlGpmSampleAlloc");
+    GpmSupport support{kGpmVersion, 0};
+    if (query == nullptr || make == nullptr || query(device, &support) != 0) return;
+    known_ = get_ != nullptr && metrics_ != nullptr && free_ != nullptr && support.supported != 0;
+    for (Sample& sample : samples_) known_ = known_ && make(&sample) == 0;
+  }
+  ~Counters() {
+    for (Sample sample : samples_)
+      if (sample != nullptr) free_(sample);
+  }
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+
+  GpuActivity read() {
+    GpuActivity activity;
+    if (!known_ || get_(device_, samples_[1]) != 0) return activity;
+    GpmMetrics asked{.version = kGpmVersion,
+                     .count = 3,
+                     .before = samples_[0],
+                     .after = samples_[1],
+                     .metrics = {}};
+    asked.metrics[0].id = kOccupancy;
+    asked.metrics[1].id = kAnyTensor;
+    asked.metrics[2].id = kMemoryBandwidth;
+    if (begun_ && metrics_(&asked) == 0) {
+      auto share = [](const GpmMetric& metric) {
+        return metric.result == 0 ? metric.value * 0.01 : -1;
+      };
+      activity = {share(asked.metrics[0]), share(asked.metrics[1]), share(asked.metrics[2])};
+    }
+    std::swap(samples_[0], samples_[1]);
+    begun_ = true;
+    return activity;
+  }
+
+ private:
+  Device device_;
+  int (*get_)(Device, Sample);
+  int (*metrics_)(GpmMetrics*);
+  int (*free_)(Sample);
+  std::array<Sample, 2> samples_{};
+  bool known_ = false, begun_ = false;
+};
+
 DeviceMonitor::DeviceMonitor() : nvml_(Nvml::load(why_not_)) {}
 DeviceMonitor::~DeviceMonitor() = default;
 
@@ -147,8 +219,17 @@ GpuState DeviceMonitor::state(int index) const {
   return state;
 }
 
-const DeviceMonitor& device_monitor() {
-  static const DeviceMonitor monitor;
+GpuActivity DeviceMonitor::activity(int index) {
+  Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
+  if (device == nullptr) return {};
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<Counters>& counters = counters_[index];
+  if (counters == nullptr) counters = std::make_unique<Counters>(*nvml_, device);
+  return counters->read();
+}
+
+DeviceMonitor& device_monitor() {
+  static DeviceMonitor monitor;
   return monitor;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,11 @@ struct GpuState {
   std::vector<std::string> throttle_reasons;  // without being idle or set by an application
 };
 
+// What a GPU did between two readings: shares; -1: its driver does not count them.
+struct GpuActivity {
+  double occupancy = -1, tensor_use = -1, memory_use = -1;
+};
+
 class DeviceMonitor {
  public:
   DeviceMonitor();
@@ -29,17 +36,22 @@ class DeviceMonitor {
 
   int count() const;
   GpuState state(int index) const;
+  // Since the last call for this GPU; nothing at the first.
+  GpuActivity activity(int index);
   std::string driver_version() const;
   const std::string& why_not() const;  // why there is no GPU to look at
 
  private:
   class Nvml;
+  class Counters;
   std::string why_not_;  // before what fills it
   std::unique_ptr<Nvml> nvml_;
+  std::mutex mutex_;
+  std::map<int, std::unique_ptr<Counters>> counters_;  // behind what they came from
 };
 
 // The process's own: making one takes tens of milliseconds.
-const DeviceMonitor& device_monitor();
+DeviceMonitor& device_monitor();
 
 // The GPU of a context's "cuda:N" among those of the driver, by CUDA_VISIBLE_DEVICES.
 int monitored_gpu(const std::string& device);

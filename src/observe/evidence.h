@@ -16,6 +16,7 @@ struct WindowFacts {
   Accounting accounting;
   double ready_share = 1;  // of steps: the batch was there when it was asked for
   double median_wait_ns = 0;
+  double late_share = 0;  // of all waiting: in steps whose batch was not there
 };
 
 // What a stage did in the steps that were looked at.
@@ -39,12 +40,13 @@ struct PipelineFacts {
 };
 
 struct HealthFacts {
-  double throttled_share = 0;  // of the time: the control group held this process back
-  double quota_cores = 0;      // 0: none
-  double available_cores = 1;  // that this process may use
-  double process_cores = 0;    // it used, on average
-  double other_cores = 0;      // others used
-  double run_delay_share = 0;  // of the step: the training thread was ready but had no core
+  double throttled_share = 0;       // of the time: the control group held this process back
+  double quota_cores = 0;           // 0: none
+  double available_cores = 1;       // that this process may use
+  double process_cores = 0;         // it used, on average
+  double other_cores = 0;           // others used
+  double run_delay_share = 0;       // of the time: a thread that trains was ready but had no core
+  double pipeline_delay_share = 0;  // the same for threads that make batches
   std::vector<std::string> gpu_throttle_reasons = {};
   int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;
 };
@@ -59,6 +61,8 @@ struct OpFacts {
 
 struct DeviceFacts {
   bool gpu = false, tensor_cores = false, sixteen_bit = false;
+  bool pinned = false;                              // inputs are copied out of page-locked memory
+  double threads = 1;                               // that compute, where the device is the host
   double compute_share = -1, bandwidth_share = -1;  // of the whole step; -1: not known
   double launch_share = 0;                          // of the computing: around kernels
   int64_t kernels = 0;
@@ -74,7 +78,10 @@ struct CallbackFacts {
 
 // Steps under other circumstances, nanoseconds; nothing where it was not tried.
 struct CounterfactualFacts {
-  std::optional<double> replay_ns = {};          // one batch again and again: no input
+  std::optional<double> replay_ns = {};          // one batch again and again, the pipeline paused
+  std::optional<double> resident_ns = {};        // the same without copying it to the device
+  std::optional<double> captured_ns = {};        // captured and replayed, where the run is not
+  std::optional<double> pinned_ns = {};          // out of page-locked memory, where the run is not
   std::optional<double> pipeline_alone_ns = {};  // a batch without a model that takes it
   std::optional<double> double_batch_ns = {};
 };

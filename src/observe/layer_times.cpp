@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kBusy = 0.70, kIdle = 0.50;
 constexpr int kWarmUp = 2;
+constexpr double kLongEnough = 50e-6;  // seconds, for a rate that can be believed
 
 std::string phase_name(Phase phase) {
   switch (phase) {
@@ -33,8 +34,7 @@ Limit limit_of_shares(double compute, double bandwidth) {
   return compute >= bandwidth ? Limit::compute : Limit::memory;
 }
 
-std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps,
-                                     const MachinePeaks& peaks) {
+std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps) {
   Program& program = *program_for(model, training_kind(*model.trainer), batch, "profile").program;
   const std::vector<KernelInfo>& kernels = program.kernels();
   std::vector<std::vector<int64_t>> times(kernels.size());
@@ -60,16 +60,20 @@ std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> b
   }
   std::vector<LayerReport> list;
   list.reserve(rows.size());
-  for (auto& [key, row] : rows) {
-    if (row.seconds > 0) {
-      row.compute_share = row.flops / row.seconds / peaks.flops;
-      row.bandwidth_share = row.bytes / row.seconds / peaks.bytes;
-    }
-    row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
-    list.push_back(std::move(row));
-  }
+  for (auto& [key, row] : rows) list.push_back(std::move(row));
   std::ranges::sort(list, std::greater<>(), &LayerReport::seconds);
   return list;
+}
+
+void rate_layers(std::vector<LayerReport>& layers, const Context& context, double held) {
+  for (const LayerReport& row : layers)
+    if (row.seconds >= kLongEnough) raise_peak(context, row.flops / row.seconds);
+  const MachinePeaks& peaks = machine_peaks(context);
+  for (LayerReport& row : layers) {
+    row.compute_share = peaks.compute_share(row.flops, row.seconds);
+    row.bandwidth_share = peaks.bandwidth_share(row.bytes, row.seconds, held);
+    row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
+  }
 }
 
 void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers) {

@@ -10,9 +10,12 @@
 
 namespace stoker {
 
-// Trains `steps` steps on this batch. One row a layer, op and direction, the longest first.
-std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps,
-                                     const MachinePeaks& peaks);
+// Trains `steps` steps on this batch. One row a layer, op and direction, the longest first; shares
+// of the machine's peaks are not in them yet.
+std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps);
+// Fills in the shares and the class of each. An op that computes faster than the peak raises it.
+// `held`: bytes of the whole step, which decide whether it lives in the cache.
+void rate_layers(std::vector<LayerReport>& layers, const Context& context, double held);
 
 // What a verdict needs of them; shares are those of all layers together.
 void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers);

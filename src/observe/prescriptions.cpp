@@ -11,6 +11,8 @@ namespace stoker {
 
 namespace {
 
+constexpr double kWaitingWorkers = 16;  // as the pipeline's own limit
+
 class Prescriber {
  public:
   Prescriber(const Verdict& verdict, const Evidence& evidence)
@@ -48,51 +50,58 @@ class Prescriber {
   double step() const { return evidence_.step_ns * 1e-9; }
   double without(Owner owner) const { return step() * (1 - shares_[owner]); }
 
-  void add(std::string what, std::string why, double predicted, bool changes_results) {
+  void add(std::string what, std::string why, double predicted, bool changes_results,
+           Knob knob = Knob::none) {
     list_.push_back({.what = std::move(what),
                      .why = std::move(why),
                      .predicted_step_seconds = predicted,
-                     .changes_results = changes_results});
+                     .changes_results = changes_results,
+                     .knob = knob});
   }
 
-  // A step that is fed as well as the pipeline can on all cores. Where the device is the same cores
-  // the work of both has to fit on them.
-  double fed_with(double pipeline_cores) const {
+  double cores() const { return std::max(1.0, evidence_.health.available_cores); }
+
+  // A step that is fed as well as the pipeline can on all cores, with `left` of its work. Where the
+  // device is the same cores the work of both has to fit on them. Workers that only wait may be
+  // more than cores.
+  double fed_with(double left) const {
     double fed = evidence_.what_if.replay_ns.value_or(without(Owner::input) * 1e9);
     const PipelineFacts& pipeline = evidence_.pipeline;
-    double cores = std::max(1.0, evidence_.health.available_cores);
-    double cpu = pipeline.cpu_ns > 0 ? pipeline.cpu_ns : pipeline.work_ns;
-    double needs = cpu / std::max(1.0, pipeline_cores);
-    if (!evidence_.device.gpu) needs = std::max(needs, (cpu + fed * cores) / cores);
+    double cpu = left * (pipeline.cpu_ns > 0 ? pipeline.cpu_ns : pipeline.work_ns);
+    bool waits = verdict_.limit_cause == Cause::storage;
+    double workers = waits ? std::max(kWaitingWorkers, cores()) : cores();
+    double needs = std::max(cpu / cores(), left * pipeline.work_ns / workers);
+    if (!evidence_.device.gpu)
+      needs = std::max(needs, (cpu + fed * std::min(evidence_.device.threads, cores())) / cores());
     return std::max(fed, needs) * 1e-9;
   }
 
   void for_input() {
     const PipelineFacts& pipeline = evidence_.pipeline;
-    double cores = std::max(1.0, evidence_.health.available_cores);
     if (!pipeline.known) {
       add("Give fit a Dataset instead of single batches",
           "its stages can then be measured, made ahead and spread over the cores",
           without(Owner::input), false);
       return;
     }
-    double blocked_workers = 16;  // that only wait may be more than cores
-    double best = fed_with(verdict_.cause == Cause::storage ? blocked_workers : cores);
-    switch (verdict_.cause) {
+    double best = fed_with(1);
+    switch (verdict_.limit_cause) {
       case Cause::no_prefetch:
         add("Make batches ahead: .prefetch(AUTOTUNE), or leave as_written off",
-            "each batch is made while the device computes the one before", best, false);
+            "each batch is made while the device computes the one before", best, false,
+            Knob::pipeline);
         break;
       case Cause::jitter:
         add("Let more batches lie ready: .prefetch(AUTOTUNE)",
             fmt::format("{} batches lie ready at most, and {} took {} once", pipeline.depth,
-                        verdict_.culprit, duration(longest() * 1e-9)),
-            best, false);
+                        verdict_.culprit.empty() ? "an element" : verdict_.culprit,
+                        duration(longest() * 1e-9)),
+            best, false, Knob::pipeline);
         break;
       case Cause::storage:
         add("Read more files at the same time: .map(…, {.parallel = AUTOTUNE}).prefetch(AUTOTUNE)",
             fmt::format("{} waits for storage; waiting needs no core", verdict_.culprit), best,
-            false);
+            false, Knob::pipeline);
         add("Pack the files into shards: stoker prepare", "one long read instead of many short",
             best, false);
         break;
@@ -100,19 +109,32 @@ class Prescriber {
         add(fmt::format("Spread {} over the cores: .map(…, {{.parallel = AUTOTUNE}})"
                         ".prefetch(AUTOTUNE)",
                         verdict_.culprit),
-            fmt::format("{:.0f} cores are there", cores), best, false);
+            fmt::format("{:.0f} cores are there", cores()), best, false, Knob::pipeline);
         break;
       default:
         break;
     }
     if (pipeline.cache.bytes > 0 && pipeline.cache.saved_ns > 0) for_cache();
-    if (verdict_.cause == Cause::cpu_saturated) {
+    if (verdict_.limit_cause == Cause::pipeline_threads) for_pipeline_threads();
+    if (verdict_.limit_cause == Cause::cpu_saturated) {
       add("Do the work once, offline: stoker prepare writes shards of finished elements",
           fmt::format("all cores are busy with {}", verdict_.culprit), without(Owner::input),
           false);
       add("Make the images smaller, or augment less", "less work for the same cores",
           without(Owner::input), true);
     }
+  }
+
+  void for_pipeline_threads() {
+    double best = evidence_.what_if.replay_ns.value_or(step() * 1e9) * 1e-9;
+    add("Do the work once, offline: stoker prepare writes shards of finished elements",
+        "what the pipeline does not compute takes no core from the model", best, false);
+    double work = evidence_.pipeline.cpu_ns * 1e-9, threads = evidence_.device.threads;
+    if (threads > 1)
+      add(fmt::format("Leave the pipeline a core of its own: set_threads({{.compute = {:.0f}}})",
+                      threads - 1),
+          "compute threads no longer wait for one that the pipeline holds up",
+          std::max(best * threads / (threads - 1), work), false);
   }
 
   double longest() const {
@@ -127,39 +149,41 @@ class Prescriber {
     double all = 0;
     for (const StageFacts& stage : pipeline.stages) all += stage.ns;
     double left = all > 0 ? std::max(0.0, 1 - pipeline.cache.saved_ns / all) : 0;
-    double fed = evidence_.what_if.replay_ns.value_or(without(Owner::input) * 1e9) * 1e-9;
     add(fmt::format("Keep elements in memory: .cache() after {}", pipeline.cache.after),
         fmt::format("{:.0f} MB would save {} an element from the second epoch on",
                     pipeline.cache.bytes * 1e-6, duration(pipeline.cache.saved_ns * 1e-9)),
-        std::max(fed, fed + (step() - fed) * left), false);
+        fed_with(left), false, Knob::cache);
   }
 
   void for_copy() {
     double best = without(Owner::copy);
-    if (verdict_.cause == Cause::pageable)
+    if (evidence_.what_if.pinned_ns) best = *evidence_.what_if.pinned_ns * 1e-9;
+    if (verdict_.limit_cause == Cause::pageable)
       add("Let batches lie in page-locked memory: Context{.pin = true}, as_written off",
-          "the GPU then copies them itself, beside the computing", best, false);
+          "the GPU then copies them itself, beside the computing", best, false, Knob::page_lock);
     add("Copy smaller elements: uint8 images, normalised on the device",
         "a quarter of the bytes of float32", best, false);
   }
 
   void for_launch() {
     double best = without(Owner::launch);
-    if (verdict_.cause == Cause::cpu_contention)
+    if (verdict_.limit_cause == Cause::cpu_contention)
       add("Leave the training thread a core: set_threads({.pipeline = cores - 1})",
           "it waits for a core while the device waits for it", best, false);
-    add("Replay the captured step: Context{.capture = true}",
-        fmt::format("{} kernels are started one by one", evidence_.device.kernels), best, false);
+    if (evidence_.what_if.captured_ns)
+      add("Replay the captured step: Context{.capture = true}",
+          fmt::format("{} kernels are started one by one", evidence_.device.kernels),
+          *evidence_.what_if.captured_ns * 1e-9, false, Knob::capture);
     add("A larger batch", "the same number of starts for more samples", best, true);
   }
 
   void for_sync() {
     double best = without(Owner::sync);
-    if (verdict_.cause == Cause::host_layer)
+    if (verdict_.limit_cause == Cause::host_layer)
       add(fmt::format("Write the layer \"{}\" with ops instead of a function on the host",
                       verdict_.culprit),
           "it stops the device, and runs on one core", best, true);
-    else if (verdict_.cause == Cause::callback)
+    else if (verdict_.limit_cause == Cause::callback)
       add(fmt::format("Do the work of {} once an epoch, or every hundredth step", verdict_.culprit),
           "the device waits while it runs", best, false);
     else

@@ -84,12 +84,12 @@ if(d.prescriptions.length){const s=section('What to do');const list=el('ol');
  d.prescriptions.forEach(p=>{const li=el('li',{},el('b',{},p.what),' ');
   li.append(el('span',{class:'tag '+(p.changes_results?'bad':'good')},p.changes_results?'results change':'results stay the same'));
   li.append(el('div',{class:'soft'},p.why));
-  if(p.tried){li.append(el('div',{},`before ${time(p.before_seconds)} → after ${time(p.after_seconds)} a step, gain ${percent(p.gain)} [${percent(p.gain_interval[0])}, ${percent(p.gain_interval[1])}]: ${p.kept?'kept':'taken back'}`));
+  if(p.tried){li.append(el('div',{},`before ${time(p.before_seconds)} → after ${time(p.after_seconds)} a step, gain ${percent(p.gain)} [${percent(p.gain_interval[0])}, ${percent(p.gain_interval[1])}]: ${p.kept?'kept':'taken back'}`+(p.settled_seconds?`; ${time(p.settled_seconds)} once settled`:'')));
    const bar=el('div',{style:'max-width:460px;margin-top:4px'});
    [['before',p.before_seconds,'input'],['after',p.after_seconds,'compute']].forEach(([n,v,o])=>bar.append(el('div',{style:
     `height:9px;margin-top:3px;border-radius:4px;width:${100*v/Math.max(p.before_seconds,p.after_seconds)}%;background:${colour(o)}`,title:n})));
    li.append(bar)}
-  else li.append(el('div',{},`at best ${time(p.predicted_step_seconds)} a step, ${(d.step_seconds/p.predicted_step_seconds).toFixed(2)}×`));
+  if(p.predicted_step_seconds)li.append(el('div',{},`at best ${time(p.predicted_step_seconds)} a step, ${(d.step_seconds/p.predicted_step_seconds).toFixed(2)}×`));
   list.append(li)});s.append(list)}
 
 // Pipeline
@@ -102,7 +102,8 @@ if(d.pipeline){const p=d.pipeline,s=section('The input pipeline');
 
 // Device lanes
 if(d.device.length>1){const lanes=[['use','device use',percent],['memory_bytes','memory',bytes],['power_watts','power',v=>v.toFixed(0)+' W'],
- ['clock_mhz','clock',v=>v.toFixed(0)+' MHz'],['process_cores','cores of this program',v=>v.toFixed(1)],['other_cores','cores of others',v=>v.toFixed(1)]]
+ ['clock_mhz','clock',v=>v.toFixed(0)+' MHz'],['occupancy','warps in use',percent],['tensor_use','tensor cores',percent],
+ ['memory_use','memory bandwidth',percent],['process_cores','cores of this program',v=>v.toFixed(1)],['other_cores','cores of others',v=>v.toFixed(1)]]
  .filter(([k])=>d.device.some(x=>x[k]!==null));const s=section('Device and machine');const W=1000,R=52,L=170;
  const g=svg('svg',{viewBox:`0 0 ${W} ${R*lanes.length}`,id:'lanes'});const t0=d.device[0].time,t1=d.device[d.device.length-1].time;
  lanes.forEach(([k,name,show],row)=>{const points=d.device.filter(x=>x[k]!==null),top=Math.max(...points.map(x=>x[k]),1e-9);

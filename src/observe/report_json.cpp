@@ -37,15 +37,21 @@ json to_json(const PipelineReport& pipeline) {
 json to_json(const Prescription& prescription) {
   json object{{"what", prescription.what},
               {"why", prescription.why},
-              {"predicted_step_seconds", prescription.predicted_step_seconds},
+              {"predicted_step_seconds", prescription.predicted_step_seconds > 0
+                                             ? json(prescription.predicted_step_seconds)
+                                             : json(nullptr)},
+              {"knob", name(prescription.knob)},
               {"changes_results", prescription.changes_results},
               {"tried", prescription.tried}};
   if (prescription.tried)
-    object.update({{"kept", prescription.kept},
-                   {"before_seconds", prescription.before_seconds},
-                   {"after_seconds", prescription.after_seconds},
-                   {"gain", prescription.gain},
-                   {"gain_interval", {prescription.gain_low, prescription.gain_high}}});
+    object.update(
+        {{"kept", prescription.kept},
+         {"before_seconds", prescription.before_seconds},
+         {"after_seconds", prescription.after_seconds},
+         {"gain", prescription.gain},
+         {"gain_interval", {prescription.gain_low, prescription.gain_high}},
+         {"settled_seconds",
+          prescription.settled_seconds > 0 ? json(prescription.settled_seconds) : json(nullptr)}});
   return object;
 }
 
@@ -77,6 +83,9 @@ json to_json(const DeviceSample& sample) {
           {"memory_bytes", number(sample.memory_bytes)},
           {"power_watts", number(sample.power_watts)},
           {"clock_mhz", number(sample.clock_mhz)},
+          {"occupancy", number(sample.occupancy)},
+          {"tensor_use", number(sample.tensor_use)},
+          {"memory_use", number(sample.memory_use)},
           {"process_cores", number(sample.process_cores)},
           {"other_cores", number(sample.other_cores)}};
 }
@@ -113,6 +122,7 @@ json diagnosis_json(const Diagnosis& diagnosis) {
            {{"finding", name(verdict.finding)},
             {"limit", name(verdict.limit)},
             {"cause", name(verdict.cause)},
+            {"limit_cause", name(verdict.limit_cause)},
             {"high", verdict.high},
             {"culprit", verdict.culprit},
             {"sentence", verdict.sentence},
@@ -137,6 +147,7 @@ json diagnosis_json(const Diagnosis& diagnosis) {
           {"machine", diagnosis.machine},
           {"peak_flops", diagnosis.peak_flops},
           {"peak_bandwidth", diagnosis.peak_bandwidth},
+          {"peak_cache_bandwidth", diagnosis.peak_cache_bandwidth},
           {"trust", diagnosis.trust}};
 }
 

@@ -105,17 +105,19 @@ std::string prescription_lines(const Diagnosis& diagnosis) {
   int number = 0;
   for (const Prescription& each : diagnosis.prescriptions) {
     text += fmt::format("  {}. {}\n     {}\n", ++number, each.what, each.why);
+    if (each.predicted_step_seconds > 0)
+      text += fmt::format("     at best {} a step ({:.2f}×); {}\n",
+                          duration(each.predicted_step_seconds),
+                          diagnosis.step_seconds / each.predicted_step_seconds,
+                          each.changes_results ? "results change" : "results stay the same");
     if (each.tried)
-      text += fmt::format("     tried: {} → {} a step, gain {} [{}, {}]: {}\n",
+      text += fmt::format("     tried: {} → {} a step, gain {} [{}, {}]: {}{}\n",
                           duration(each.before_seconds), duration(each.after_seconds),
                           percent(each.gain), percent(each.gain_low), percent(each.gain_high),
-                          each.kept ? "kept" : "taken back");
-    else
-      text += fmt::format(
-          "     at best {} a step ({:.2f}×); {}\n", duration(each.predicted_step_seconds),
-          each.predicted_step_seconds > 0 ? diagnosis.step_seconds / each.predicted_step_seconds
-                                          : 1,
-          each.changes_results ? "results change" : "results stay the same");
+                          each.kept ? "kept" : "taken back",
+                          each.settled_seconds > 0
+                              ? fmt::format("; {} once settled", duration(each.settled_seconds))
+                              : "");
   }
   return text;
 }

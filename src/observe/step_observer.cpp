@@ -30,6 +30,7 @@ constexpr int64_t kFirstLook = 60;                 // steps before the first wor
 constexpr int64_t kPeaksAfterNs = 20'000'000'000;  // measuring peaks takes a tenth of a second
 constexpr size_t kWordWindow = 300;                // steps that the word is made of
 constexpr int64_t kPatience = 30;                  // steps before tuning begins
+constexpr double kWorthTuning = 0.03;              // of a step: waiting for input
 
 std::string class_name(const Callback& callback) {
   int status = 0;
@@ -63,7 +64,7 @@ class Observer final : public StepObserver {
     observed->evidence = recording_.evidence();
     fill_health(observed->evidence);
     if (long_enough()) add_costs(observed->evidence, view_.model, view_.context);
-    observed->prescriptions = tried_;
+    if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
     observed->course = recording_.course();
     observed->device = recording_.samples();
@@ -73,6 +74,7 @@ class Observer final : public StepObserver {
   }
 
   std::string status() const override { return status_; }
+  bool is_tuning() const override { return view_.args.tune == Tune::automatic && !tuned_; }
 
  private:
   // A training that is done is not lost to a report that cannot be written.
@@ -87,10 +89,9 @@ class Observer final : public StepObserver {
   bool long_enough() const { return steady_clock().now() - begin_ >= kPeaksAfterNs; }
 
   void take_device_steps() {
-    const CachedProgram* step = view_.model.trainer->programs.latest(int(StepKind::train));
+    Program* program = step_program();
     DeviceStep device;
-    while (step != nullptr && recording_.steps() > kWarmUp &&
-           step->program->take_device_step(device))
+    while (program != nullptr && recording_.steps() > kWarmUp && program->take_device_step(device))
       recording_.add(device);
   }
 
@@ -124,6 +125,10 @@ class Observer final : public StepObserver {
       sample.memory_bytes = double(gpu_.memory_bytes);
       sample.power_watts = gpu_.power_watts;
       sample.clock_mhz = gpu_.clock_mhz;
+      GpuActivity activity = device_monitor().activity(monitored_gpu(view_.context.device));
+      sample.occupancy = activity.occupancy;
+      sample.tensor_use = activity.tensor_use;
+      sample.memory_use = activity.memory_use;
     }
     recording_.add(sample);
   }
@@ -159,55 +164,44 @@ class Observer final : public StepObserver {
   // --- tune = Auto ---
 
   void tune(const StepTimes& times) {
-    BatchStream* stream = view_.training.stream();
-    if (stream == nullptr || tuned_ || recording_.steps() < kWarmUp + kPatience) return;
-    if (!remedies_) {
-      if (!worth_trying(*stream)) return;
-    }
-    if (remedy_ == remedies_->size()) {
-      tuned_ = true;
-      recording_.begin_anew();  // what limits next
-      return;
-    }
-    bool change = trial_.step_ended(times.end - times.asked);
-    if (trial_.decision() != AlternatingTrial::Decision::undecided)
-      end_trial(*stream);
-    else if (change)
-      stream->retune(trial_.with_change() ? (*remedies_)[remedy_].knobs : kept_);
+    if (tuned_ || recording_.steps() < kWarmUp + kPatience) return;
+    if (!tuning_ && !begin_tuning()) return;
+    tuning_->step_ended(times.end - times.asked);
+    tuned_ = tuning_->done();
+    if (tuned_) recording_.begin_anew();  // what limits next
   }
 
-  // Only where the device waits for input, and something can be done about it.
-  bool worth_trying(BatchStream& stream) {
+  // Only where something can be done; whether the device waits for input is looked at for a while.
+  bool begin_tuning() {
+    BatchStream* stream = view_.training.stream();
+    std::optional<PipelineStatistics> pipeline;
+    PipelineStatistics statistics;
+    if (stream != nullptr && stream->measure(statistics)) pipeline = std::move(statistics);
+    Program* program = step_program();
+    std::optional<DeviceKnobs> device = program ? program->device_knobs() : std::nullopt;
     Evidence evidence = recording_.evidence(size_t(kPatience));
-    PipelineStatistics pipeline;
-    bool waits = evidence.total().shares()[Owner::input] >= 0.03;
-    if (!waits || !stream.measure(pipeline)) {
-      tuned_ = recording_.steps() > int64_t(kWordWindow);  // it will not begin to
+    bool waits = evidence.total().shares()[Owner::input] >= kWorthTuning;
+    std::vector<Remedy> remedies = remedies_for(pipeline, device, waits, evidence.batch_size);
+    if (remedies.empty()) {
+      tuned_ = recording_.steps() > int64_t(kWordWindow);  // it will not begin to wait
       return false;
     }
-    remedies_ = remedies_for(pipeline);
+    tuning_.emplace(std::move(remedies), TuneSettings{.device = device.value_or(DeviceKnobs{})},
+                    [this](const TuneSettings& settings) { apply(settings); });
     return true;
   }
 
-  void end_trial(BatchStream& stream) {
-    const Remedy& remedy = (*remedies_)[remedy_];
-    bool keep = trial_.decision() == AlternatingTrial::Decision::keep;
-    if (keep) kept_ = remedy.knobs;
-    stream.retune(kept_);
-    GainInterval gain = trial_.gain();
-    tried_.push_back({.what = remedy.what,
-                      .why = remedy.why,
-                      .predicted_step_seconds = trial_.after_seconds(),
-                      .changes_results = false,
-                      .tried = true,
-                      .kept = keep,
-                      .before_seconds = trial_.before_seconds(),
-                      .after_seconds = trial_.after_seconds(),
-                      .gain = gain.mean,
-                      .gain_low = gain.low,
-                      .gain_high = gain.high});
-    trial_ = AlternatingTrial();
-    ++remedy_;
+  void apply(const TuneSettings& settings) {
+    if (Program* program = step_program()) program->set_device_knobs(settings.device);
+    BatchStream* stream = view_.training.stream();
+    if (stream == nullptr || settings.pipeline == pipeline_knobs_) return;
+    stream->retune(settings.pipeline);
+    pipeline_knobs_ = settings.pipeline;
+  }
+
+  Program* step_program() const {
+    const CachedProgram* step = view_.model.trainer->programs.latest(int(StepKind::train));
+    return step != nullptr ? step->program.get() : nullptr;
   }
 
   FitView view_;
@@ -219,11 +213,8 @@ class Observer final : public StepObserver {
   std::string status_;
   // Tuning:
   bool tuned_ = false;
-  std::optional<std::vector<Remedy>> remedies_;
-  size_t remedy_ = 0;
-  AlternatingTrial trial_;
-  PipelineKnobs kept_;
-  std::vector<Prescription> tried_;
+  std::optional<Tuning> tuning_;
+  PipelineKnobs pipeline_knobs_;
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace stoker {
 namespace {
 
 constexpr double kWorthIt = 0.03;
+// What is kept goes on for at least so long; its last steps are the settled time.
+constexpr int64_t kSettleSteps = 120, kSettledSteps = 60, kSettleNs = 1'500'000'000;
 
 // Two-sided 95 %, by degrees of freedom from 1.
 constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
@@ -24,21 +26,21 @@ double mean_of(const std::vector<double>& values) {
          double(std::max<size_t>(values.size(), 1));
 }
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+double geometric_mean(const std::vector<double>& values, size_t count) {
+  double logs = 0;
+  for (size_t i = 0; i < count; ++i) logs += std::log(values[i]);
+  return count > 0 ? std::exp(logs / double(count)) : 0;
 }
 
 }  // namespace
 
-GainInterval interval_of(const std::vector<double>& gains) {
-  double mean = mean_of(gains);
-  if (gains.size() < 2) return {mean, -1, 1};
+GainInterval interval_of(const std::vector<double>& values) {
+  double mean = mean_of(values);
+  if (values.size() < 2) return {mean, mean - 1, mean + 1};
   double squares = 0;
-  for (double gain : gains) squares += (gain - mean) * (gain - mean);
-  auto freedom = gains.size() - 1;
-  double error = std::sqrt(squares / double(freedom) / double(gains.size()));
+  for (double value : values) squares += (value - mean) * (value - mean);
+  auto freedom = values.size() - 1;
+  double error = std::sqrt(squares / double(freedom) / double(values.size()));
   double reach = kStudent[std::min(freedom, kStudent.size()) - 1] * error;
   return {mean, mean - reach, mean + reach};
 }
@@ -46,7 +48,7 @@ GainInterval interval_of(const std::vector<double>& gains) {
 bool AlternatingTrial::step_ended(int64_t ns) {
   if (decision_ != Decision::undecided) return false;
   if (++in_block_ <= options_.settle) return false;
-  steps_.push_back(double(ns) * 1e-9);
+  steps_.push_back(double(std::max<int64_t>(ns, 1)) * 1e-9);
   if (int64_t(steps_.size()) < options_.block) return false;
   end_block();
   return true;
@@ -57,43 +59,148 @@ void AlternatingTrial::end_block() {
   steps_.clear();
   in_block_ = 0;
   changed_ = !changed_;
-  int pairs = int(std::min(with_.size(), without_.size()));
-  if (changed_ || pairs < options_.least_pairs) return;  // decided behind a whole pair
+  if (changed_ || int(pairs()) < options_.least_pairs) return;  // decided behind a whole pair
   GainInterval now = gain();
   if (now.mean >= kWorthIt && now.low > 0)
     decision_ = Decision::keep;
-  else if (now.high < kWorthIt || pairs >= options_.most_pairs)
+  else if (now.high < kWorthIt || int(pairs()) >= options_.most_pairs)
     decision_ = Decision::revert;
   if (decision_ == Decision::keep) changed_ = true;
 }
 
-double AlternatingTrial::before_seconds() const { return median_of(without_); }
-double AlternatingTrial::after_seconds() const { return median_of(with_); }
+double AlternatingTrial::before_seconds() const { return geometric_mean(without_, pairs()); }
+double AlternatingTrial::after_seconds() const { return geometric_mean(with_, pairs()); }
 
+// Ratios are averaged as logarithms: twice as fast and half as fast cancel out.
 GainInterval AlternatingTrial::gain() const {
-  std::vector<double> gains;
-  for (size_t i = 0; i < std::min(with_.size(), without_.size()); ++i)
-    gains.push_back(1 - with_[i] / without_[i]);
-  return interval_of(gains);
+  std::vector<double> ratios;
+  for (size_t i = 0; i < pairs(); ++i) ratios.push_back(std::log(with_[i] / without_[i]));
+  GainInterval ratio = interval_of(ratios);
+  return {1 - std::exp(ratio.mean), 1 - std::exp(ratio.high), 1 - std::exp(ratio.low)};
 }
 
-std::vector<Remedy> remedies_for(const PipelineStatistics& pipeline) {
+std::vector<Remedy> remedies_for(const std::optional<PipelineStatistics>& pipeline,
+                                 const std::optional<DeviceKnobs>& device, bool waits_for_input,
+                                 int64_t batch_size) {
   std::vector<Remedy> remedies;
-  bool tuned = pipeline.tunes_workers && pipeline.tunes_depth && !pipeline.as_written;
-  if (!tuned) {
-    std::string why = pipeline.as_written ? "the pipeline runs as it is written"
-                                          : "it says itself how many workers and batches ahead";
-    remedies.push_back({{.repaired = true},
-                        "Stages fused, workers and batches ahead chosen by measuring",
-                        std::move(why)});
-  }
-  if (pipeline.cache.bytes > 0)
+  bool tuned =
+      pipeline && pipeline->tunes_workers && pipeline->tunes_depth && !pipeline->as_written;
+  if (pipeline && !tuned && waits_for_input)
+    remedies.push_back({.knob = Knob::pipeline,
+                        .what = "Stages fused, workers and batches ahead chosen by measuring",
+                        .why = pipeline->as_written
+                                   ? "the pipeline runs as it is written"
+                                   : "it says itself how many workers and batches ahead"});
+  if (device && !device->capture)
+    remedies.push_back({.knob = Knob::capture,
+                        .what = "The step captured once, and replayed as a whole",
+                        .why = "the host starts every kernel one by one"});
+  if (device && (!device->pin || (pipeline && !pipeline->page_locked)))
+    remedies.push_back({.knob = Knob::page_lock,
+                        .what = "Batches in page-locked memory, copied beside the computing",
+                        .why = "the device waits for copies, or the host copies twice"});
+  if (pipeline && pipeline->cache.bytes > 0 && waits_for_input)
     remedies.push_back(
-        {{.repaired = !tuned, .cache = true},
-         fmt::format("Elements kept in memory behind {}", pipeline.cache.after),
-         fmt::format("{:.0f} MB save {} an element from the second epoch on",
-                     pipeline.cache.bytes * 1e-6, duration(pipeline.cache.saved_ns * 1e-9))});
+        {.knob = Knob::cache,
+         .what = fmt::format("Elements kept in memory behind {}", pipeline->cache.after),
+         .why =
+             fmt::format("{:.0f} MB save {} an element from the second epoch on",
+                         pipeline->cache.bytes * 1e-6, duration(pipeline->cache.saved_ns * 1e-9)),
+         .fill = 1 + int64_t(pipeline->cache.elements) / std::max<int64_t>(batch_size, 1)});
   return remedies;
+}
+
+TuneSettings with(TuneSettings settings, Knob knob) {
+  switch (knob) {
+    case Knob::pipeline:
+      settings.pipeline.repaired = true;
+      break;
+    case Knob::cache:
+      settings.pipeline.cache = true;
+      break;
+    case Knob::page_lock:
+      settings.device.pin = settings.pipeline.page_locked = true;
+      break;
+    case Knob::capture:
+      settings.device.capture = true;
+      break;
+    case Knob::none:
+      break;
+  }
+  return settings;
+}
+
+Tuning::Tuning(std::vector<Remedy> remedies, const TuneSettings& now, Apply apply)
+    : remedies_(std::move(remedies)), kept_(now), apply_(std::move(apply)) {
+  begin_remedy();
+}
+
+void Tuning::begin_remedy() {
+  if (done()) return;
+  trial_ = AlternatingTrial();
+  steps_in_stage_ = 0;
+  stage_ = remedy().fill > 0 ? Stage::fill : Stage::trial;
+  if (stage_ == Stage::fill) apply_(with(kept_, remedy().knob));
+}
+
+void Tuning::step_ended(int64_t ns) {
+  if (done()) return;
+  ++steps_in_stage_;
+  switch (stage_) {
+    case Stage::fill:
+      if (steps_in_stage_ < remedy().fill) return;
+      stage_ = Stage::trial;
+      apply_trial();
+      return;
+    case Stage::trial: {
+      bool change = trial_.step_ended(ns);
+      if (trial_.decision() != AlternatingTrial::Decision::undecided)
+        end_trial();
+      else if (change)
+        apply_trial();
+      return;
+    }
+    case Stage::settle:
+      settling_.push_back(ns);
+      stage_ns_ += ns;
+      if (steps_in_stage_ < kSettleSteps || stage_ns_ < kSettleNs) return;
+      tried_.back().settled_seconds =
+          1e-9 / kSettledSteps *
+          double(std::accumulate(settling_.end() - kSettledSteps, settling_.end(), int64_t(0)));
+      ++remedy_;
+      begin_remedy();
+      return;
+  }
+}
+
+void Tuning::apply_trial() {
+  TuneSettings settings = trial_.with_change() ? with(kept_, remedy().knob) : kept_;
+  settings.pipeline.hold_cache = remedy().knob == Knob::cache;
+  apply_(settings);
+}
+
+void Tuning::end_trial() {
+  bool keep = trial_.decision() == AlternatingTrial::Decision::keep;
+  if (keep) kept_ = with(kept_, remedy().knob);
+  apply_(kept_);
+  GainInterval gain = trial_.gain();
+  tried_.push_back({.what = remedy().what,
+                    .why = remedy().why,
+                    .changes_results = false,
+                    .knob = remedy().knob,
+                    .tried = true,
+                    .kept = keep,
+                    .before_seconds = trial_.before_seconds(),
+                    .after_seconds = trial_.after_seconds(),
+                    .gain = gain.mean,
+                    .gain_low = gain.low,
+                    .gain_high = gain.high});
+  stage_ = Stage::settle;
+  steps_in_stage_ = stage_ns_ = 0;
+  settling_.clear();
+  if (keep) return;
+  ++remedy_;
+  begin_remedy();
 }
 
 }  // namespace stoker

@@ -14,10 +14,11 @@ namespace {
 constexpr int64_t kLeastSteps = 50;
 constexpr double kMostVariation = 0.20;
 constexpr double kInputHigh = 0.20, kInputModerate = 0.05;
-constexpr double kReady = 0.95, kLongWaitNs = 50'000;
+constexpr double kReady = 0.95, kLongWaitNs = 50'000, kLateShare = 0.8;
 constexpr double kCopy = 0.05, kCopyOfInput = 0.30;
 constexpr double kLaunchHigh = 0.15, kLaunchModerate = 0.03;
 constexpr double kSync = 0.05;
+constexpr double kLost = 0.10, kHeld = 0.20;
 constexpr double kBusy = 0.70, kIdle = 0.50;
 constexpr double kBlocked = 0.50, kSaturated = 0.90, kWorkersBusy = 0.85;
 constexpr double kThrottled = 0.03;
@@ -26,9 +27,11 @@ constexpr double kRunDelay = 0.10, kOtherCores = 0.5;
 
 bool ready_below(const WindowFacts& window) { return window.ready_share < kReady; }
 
-// Two of: batches are not ready, waits are long, the pipeline alone is slower than the model.
+// Two of: batches are not ready; waits are long, or short but for some late batches; the pipeline
+// alone is slower than the model.
 bool input_is_confirmed(const WindowFacts& window, const Evidence& evidence) {
-  int signs = int(ready_below(window)) + int(window.median_wait_ns > kLongWaitNs);
+  bool long_waits = window.median_wait_ns > kLongWaitNs || window.late_share >= kLateShare;
+  int signs = int(ready_below(window)) + int(long_waits);
   const CounterfactualFacts& what_if = evidence.what_if;
   if (what_if.pipeline_alone_ns && what_if.replay_ns)
     signs += int(*what_if.pipeline_alone_ns > *what_if.replay_ns);
@@ -44,14 +47,34 @@ Finding busy_device(const DeviceFacts& device) {
   return Finding::mixed;
 }
 
+// Of a step: computing that is not there while the pipeline is paused. Only where the device is the
+// host, and no more than the pipeline's threads have worked meanwhile.
+double lost_to_pipeline(const Evidence& evidence) {
+  bool beside = evidence.pipeline.workers > 0 && !evidence.device.gpu;
+  if (!beside || !evidence.what_if.replay_ns || evidence.step_ns <= 0) return 0;
+  double computing = evidence.total().shares()[Owner::compute] * evidence.step_ns;
+  double lost = std::min(computing - *evidence.what_if.replay_ns, evidence.pipeline.cpu_ns);
+  return std::max(0.0, lost / evidence.step_ns);
+}
+
+double callbacks_ns(const Evidence& evidence) {
+  double sum = 0;
+  for (const CallbackFacts& callback : evidence.callbacks) sum += callback.ns;
+  return sum;
+}
+
 // Rules 2 to 7.
 Finding finding_of(const WindowFacts& window, const Evidence& evidence) {
   StepShares share = window.accounting.shares();
   double input = share[Owner::input], copy = share[Owner::copy];
   if (input >= kInputModerate && input_is_confirmed(window, evidence)) return Finding::input;
   if (copy >= kCopy && copy >= kCopyOfInput * (input + copy)) return Finding::copy;
-  if (share[Owner::launch] >= kLaunchModerate) return Finding::launch;
-  if (share[Owner::sync] >= kSync) return Finding::sync;
+  // A callback that waits for the device lets it run dry, so that every call comes too late.
+  bool held = callbacks_ns(evidence) >= kHeld * evidence.step_ns;
+  if (share[Owner::launch] >= kLaunchModerate && !held) return Finding::launch;
+  double sync = share[Owner::sync] + (held ? share[Owner::launch] : 0);
+  if (sync >= kSync) return Finding::sync;
+  if (lost_to_pipeline(evidence) >= kLost) return Finding::input;
   return busy_device(evidence.device);
 }
 
@@ -140,14 +163,18 @@ double fed_ns(const Evidence& evidence) {
 Cause input_cause(const Evidence& evidence) {
   const PipelineFacts& pipeline = evidence.pipeline;
   if (!pipeline.known) return Cause::none;
+  if (evidence.total().shares()[Owner::input] < kInputModerate) return Cause::pipeline_threads;
   bool fast_enough = alone_ns(evidence) <= fed_ns(evidence);
   if (pipeline.workers == 0 && fast_enough) return Cause::no_prefetch;
   const StageFacts* stage = slowest(pipeline);
+  if (fast_enough && lost_to_pipeline(evidence) >= kLost) return Cause::pipeline_threads;
   if (fast_enough) {
     double busy = evidence.health.process_cores / std::max(1.0, evidence.health.available_cores);
     return busy >= kSaturated ? Cause::cpu_saturated : Cause::jitter;
   }
-  if (stage != nullptr && stage->cpu_share >= 0 && 1 - stage->cpu_share >= kBlocked)
+  // Waiting for a core that others hold is no waiting for storage.
+  double delayed = evidence.health.pipeline_delay_share;
+  if (stage != nullptr && stage->cpu_share >= 0 && 1 - stage->cpu_share - delayed >= kBlocked)
     return Cause::storage;
   double cores = std::max(1.0, evidence.health.available_cores);
   if (evidence.health.process_cores >= kSaturated * cores) return Cause::cpu_saturated;
@@ -181,9 +208,10 @@ void find_sync_culprit(const Evidence& evidence, Verdict& verdict) {
   }
 }
 
-void find_cause(const Evidence& evidence, Verdict& verdict) {
+void find_cause(Finding finding, const Evidence& evidence, Verdict& verdict) {
   StepShares share = evidence.total().shares();
-  switch (verdict.finding) {
+  verdict.cause = Cause::none;
+  switch (finding) {
     case Finding::input: {
       verdict.high = share[Owner::input] >= kInputHigh;
       verdict.cause = input_cause(evidence);
@@ -195,10 +223,9 @@ void find_cause(const Evidence& evidence, Verdict& verdict) {
       double seconds = evidence.step_ns * 1e-9 * share[Owner::copy];
       double rate = seconds > 0 ? evidence.device.copy_bytes / seconds : 0;
       bool full = evidence.device.link_bandwidth > 0 && rate > 0.7 * evidence.device.link_bandwidth;
-      verdict.cause = full ? Cause::link
-                      : evidence.pipeline.known && !evidence.pipeline.page_locked
-                          ? Cause::pageable
-                          : Cause::small_copies;
+      verdict.cause = full                     ? Cause::link
+                      : evidence.device.pinned ? Cause::small_copies
+                                               : Cause::pageable;
       return;
     }
     case Finding::launch: {
@@ -225,8 +252,11 @@ void find_cause(const Evidence& evidence, Verdict& verdict) {
   }
 }
 
+// Steps that vary because the pipeline takes their cores have their explanation.
 bool is_stable(const Evidence& evidence) {
-  return evidence.steady_steps >= kLeastSteps && evidence.variation <= kMostVariation;
+  bool explained = lost_to_pipeline(evidence) >= kLost;
+  return evidence.steady_steps >= kLeastSteps &&
+         (evidence.variation <= kMostVariation || explained);
 }
 
 }  // namespace
@@ -259,7 +289,8 @@ Verdict judge(const Evidence& evidence) {
     verdict.limit = limit_word(*finding, evidence.device);
     verdict.finding = verdict.health.empty() ? *finding : Finding::health;
     Cause of_health = verdict.cause;
-    find_cause(evidence, verdict);
+    find_cause(*finding, evidence, verdict);
+    verdict.limit_cause = verdict.cause;
     if (verdict.finding == Finding::health) verdict.cause = of_health;
   }
   const DeviceFacts& device = evidence.device;

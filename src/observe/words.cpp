@@ -27,11 +27,18 @@ std::string_view name(Finding finding) {
 
 std::string_view name(Cause cause) {
   static constexpr std::string_view kNames[] = {
-      "none",           "storage",  "cpu_saturated", "parallelism", "no_prefetch",
-      "jitter",         "pageable", "small_copies",  "link",        "many_small_ops",
-      "cpu_contention", "callback", "host_layer",    "read_back",   "throttled",
-      "quota",          "bus",      "small_batch"};
+      "none",         "storage",    "cpu_saturated",    "parallelism",
+      "no_prefetch",  "jitter",     "pipeline_threads", "pageable",
+      "small_copies", "link",       "many_small_ops",   "cpu_contention",
+      "callback",     "host_layer", "read_back",        "throttled",
+      "quota",        "bus",        "small_batch",      "out_of_memory"};
   return kNames[size_t(cause)];
+}
+
+std::string_view name(Knob knob) {
+  static constexpr std::string_view kNames[] = {"none", "pipeline", "cache", "page_lock",
+                                                "capture"};
+  return kNames[size_t(knob)];
 }
 
 std::string percent(double share) {
@@ -51,11 +58,12 @@ namespace {
 std::string because(const Verdict& verdict, const Evidence& evidence) {
   const std::string& culprit = verdict.culprit;
   double cores = evidence.health.available_cores;
-  switch (verdict.cause) {
+  switch (verdict.limit_cause) {
     case Cause::storage:
       return fmt::format("{} waits for storage more than it computes", culprit);
     case Cause::cpu_saturated:
-      return fmt::format("all {:.0f} cores are busy, most of all with {}", cores, culprit);
+      return fmt::format("all {:.0f} cores are busy", cores) +
+             (culprit.empty() ? "" : ", most of all with " + culprit);
     case Cause::parallelism:
       return fmt::format("{} runs on {} while there are {:.0f} cores", culprit,
                          evidence.pipeline.workers == 0
@@ -67,9 +75,13 @@ std::string because(const Verdict& verdict, const Evidence& evidence) {
       return "no batch is made ahead: each is made while the device waits for it";
     case Cause::jitter:
       return fmt::format(
-          "batches are made fast enough on average, but unevenly ({}), and too few "
-          "lie ready",
-          culprit);
+          "batches are made fast enough on average, but unevenly{}, and too few lie ready",
+          culprit.empty() ? "" : " (" + culprit + ")");
+    case Cause::pipeline_threads:
+      return fmt::format(
+          "a step computes for {}, and for {} while the pipeline is paused",
+          duration(evidence.total().shares()[Owner::compute] * evidence.step_ns * 1e-9),
+          duration(evidence.what_if.replay_ns.value_or(0) * 1e-9));
     case Cause::pageable:
       return "batches are copied from memory that is not page-locked";
     case Cause::small_copies:
@@ -97,6 +109,8 @@ std::string what_of(const Verdict& verdict, const Evidence& evidence) {
   const char* device = evidence.device.gpu ? "GPU" : "device";
   switch (verdict.finding) {
     case Finding::input:
+      if (verdict.limit_cause == Cause::pipeline_threads)
+        return "Input-bound: CPU contention between pipeline and compute threads";
       return fmt::format("Input-bound: the {} waits for batches {} of the time", device,
                          percent(share[Owner::input]));
     case Finding::copy:
@@ -146,7 +160,8 @@ std::string sentence_of(const Verdict& verdict, const Evidence& evidence) {
     text[0] = char(std::toupper(text[0]));
     if (verdict.limit != Limit::none)
       text += fmt::format("; what limits besides is {}", name(verdict.limit));
-    return text + ".";
+    std::string why = because(verdict, evidence);
+    return text + (why.empty() ? "." : fmt::format(" ({}).", why));
   }
   std::string why = because(verdict, evidence);
   if (!why.empty()) text += ": " + why;

@@ -49,6 +49,8 @@ class StepObserver {
   virtual void fit_ended() = 0;
   // A few words for the progress bar: "limit: input"; empty while there is nothing to say.
   virtual std::string status() const = 0;
+  // tune = Auto has not come to an end yet.
+  virtual bool is_tuning() const { return false; }
 };
 
 // Defined in observe: a room after this one fills the seam when the library is linked. Null: nobody

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <stoker/dataset.h>
 
+#include <atomic>
+
 #include "base/pipeline_statistics.h"
 
 namespace stoker::data {
@@ -60,6 +62,33 @@ TEST(Retune, CanBeTakenBack) {
     if (const Batch* batch = stream->next()) got.push_back(values_of(*batch));
   }
   EXPECT_EQ(got, expected);
+}
+
+TEST(Retune, HoldsWhatACacheHasForTheNextRetuning) {
+  std::atomic<int> made = 0;
+  Dataset dataset = range(60)
+                        .map([&made](int64_t x) { return ++made, x; }, {.name = "count"})
+                        .batch(10)
+                        .with_options({.seed = 3, .as_written = true});
+  std::unique_ptr<BatchStream> stream = dataset.batches().begin_walk({.more_follow = true});
+  auto walk_epoch = [&] {
+    while (stream->next() != nullptr) continue;
+  };
+  ASSERT_TRUE(stream->retune({.repaired = true, .cache = true}));
+  walk_epoch();
+  EXPECT_EQ(made, 60);
+  ASSERT_TRUE(stream->retune({.repaired = true, .hold_cache = true}));
+  walk_epoch();
+  EXPECT_GE(made, 120);  // workers are ahead of the walk
+  ASSERT_TRUE(stream->retune({.repaired = true, .cache = true, .hold_cache = true}));
+  int before = made;
+  walk_epoch();
+  EXPECT_EQ(made, before);
+  ASSERT_TRUE(stream->retune({.repaired = true}));
+  before = made;
+  ASSERT_TRUE(stream->retune({.repaired = true, .cache = true}));
+  walk_epoch();
+  EXPECT_GE(made, before + 60);  // it was let go
 }
 
 TEST(Retune, MakesBatchesAheadWhereTheChainSaysNothing) {

@@ -82,6 +82,38 @@ TEST_F(Doctor, NamesTheStageThatHoldsUpTheDevice) {
   ASSERT_FALSE(diagnosis.prescriptions.empty());
 }
 
+TEST_F(Doctor, SaysBeforeTheFirstStepThatAModelDoesNotFit) {
+  context_.memory_limit = 4 << 20;
+  Sequential model = compiled(4096);
+  Diagnosis diagnosis = diagnose(model, slow(0));
+  EXPECT_EQ(diagnosis.verdict.cause, Cause::out_of_memory) << diagnosis.text();
+  EXPECT_NE(diagnosis.verdict.sentence.find("does not fit"), std::string::npos);
+  EXPECT_FALSE(diagnosis.prescriptions.empty());
+  EXPECT_EQ(diagnosis.steps, 0);
+}
+
+TEST_F(Doctor, NeverSaysThatMoreThanAllOfAPeakIsReached) {
+  Sequential model = compiled(512);
+  Diagnosis diagnosis = diagnose(model, slow(0), {.steps = 60, .counterfactuals = false});
+  for (const LayerReport& layer : diagnosis.layers) {
+    EXPECT_LE(layer.compute_share, 1) << layer.layer << "/" << layer.op;
+    EXPECT_LE(layer.bandwidth_share, 1) << layer.layer << "/" << layer.op;
+  }
+}
+
+TEST_F(Doctor, PutsWhatWasPredictedBesideWhatWasTried) {
+  Sequential model = compiled();
+  Diagnosis diagnosis = diagnose(model, slow(100'000), {.steps = 60, .fix = true, .seconds = 60});
+  const Prescription& first = diagnosis.prescriptions.at(0);
+  EXPECT_TRUE(first.tried) << diagnosis.text();
+  EXPECT_EQ(first.knob, Knob::pipeline);
+  for (size_t i = 1; i < diagnosis.prescriptions.size(); ++i)
+    EXPECT_NE(diagnosis.prescriptions[i].knob, Knob::pipeline) << "it is told once";
+  if (diagnosis.verdict.limit == Limit::input) {
+    EXPECT_GT(first.predicted_step_seconds, 0);
+  }
+}
+
 TEST_F(Doctor, AccountsForAllOfTheTime) {
   Sequential model = compiled();
   Diagnosis diagnosis = diagnose(model, slow(10'000), {.steps = 60, .counterfactuals = false});

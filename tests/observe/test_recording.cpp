@@ -1,11 +1,7 @@
 // From recorded steps to evidence, in bounded memory.
 #include <gtest/gtest.h>
-#include <stoker/random.h>
-
-#include <cmath>
 
 #include "observe/recording.h"
-#include "observe/tuning.h"
 #include "observe/verdict.h"
 #include "support/synthetic_steps.h"
 
@@ -131,68 +127,6 @@ TEST(PipelineBetween, TakesDifferencesOfSums) {
   EXPECT_EQ(facts.stages[0].ns, 3000);
   EXPECT_EQ(facts.stages[0].cpu_share, 0.25);
   EXPECT_EQ(facts.cpu_ns, 50'000);
-}
-
-// --- tuning ---
-
-using Decision = AlternatingTrial::Decision;
-
-// Steps of `without` and `with` nanoseconds, each with its own pattern of noise.
-AlternatingTrial tried(double without, double with, double noise) {
-  AlternatingTrial trial;
-  for (int i = 0; i < 1000 && trial.decision() == Decision::undecided; ++i) {
-    double wave = 1 + noise * (double((i * 7919) % 101) / 50 - 1);
-    trial.step_ended(int64_t((trial.with_change() ? with : without) * wave));
-  }
-  return trial;
-}
-
-TEST(AlternatingTrial, KeepsWhatHelps) {
-  AlternatingTrial trial = tried(20e6, 12e6, 0.1);
-  EXPECT_EQ(trial.decision(), Decision::keep);
-  EXPECT_TRUE(trial.with_change());
-  EXPECT_NEAR(trial.gain().mean, 0.4, 0.05);
-  EXPECT_GT(trial.gain().low, 0);
-}
-
-TEST(AlternatingTrial, RevertsWhatGainsTooLittle) {
-  EXPECT_EQ(tried(20e6, 19.9e6, 0.01).decision(), Decision::revert);
-  EXPECT_EQ(tried(20e6, 25e6, 0.1).decision(), Decision::revert);
-}
-
-TEST(AlternatingTrial, RevertsWhatItCannotTellFromNoise) {
-  AlternatingTrial trial;
-  for (int i = 0; i < 2000 && trial.decision() == Decision::undecided; ++i) {
-    Rng rng(11, uint64_t(i / 14));  // noise of whole blocks
-    trial.step_ended(int64_t(20e6 * (1 + 0.5 * rng.normal() * rng.normal())));
-  }
-  EXPECT_EQ(trial.decision(), Decision::revert);
-}
-
-TEST(AlternatingTrial, CountsNoStepThatStillSettles) {
-  AlternatingTrial trial({.settle = 3, .block = 2});
-  std::vector<bool> changes;
-  for (int i = 0; i < 10; ++i) changes.push_back(trial.step_ended(kMs));
-  EXPECT_EQ(changes, (std::vector<bool>{false, false, false, false, true, false, false, false,
-                                        false, true}));
-}
-
-TEST(GainInterval, IsStudents) {
-  GainInterval interval = interval_of({0.1, 0.2, 0.3});
-  EXPECT_NEAR(interval.mean, 0.2, 1e-12);
-  EXPECT_NEAR(interval.high - interval.mean, 4.303 * 0.1 / std::sqrt(3.0), 1e-9);
-}
-
-TEST(Remedies, AreThoseThatThePipelineLacks) {
-  PipelineStatistics pipeline;
-  pipeline.as_written = true;
-  ASSERT_EQ(remedies_for(pipeline).size(), 1U);
-  EXPECT_TRUE(remedies_for(pipeline)[0].knobs.repaired);
-  pipeline.as_written = false, pipeline.tunes_workers = pipeline.tunes_depth = true;
-  EXPECT_TRUE(remedies_for(pipeline).empty());
-  pipeline.cache = {.after = "map(\"decode\")", .bytes = 1e6, .saved_ns = 1e5};
-  ASSERT_EQ(remedies_for(pipeline).size(), 1U);
-  EXPECT_TRUE(remedies_for(pipeline)[0].knobs.cache);
 }
 
 }  // namespace

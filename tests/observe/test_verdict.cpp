@@ -99,6 +99,66 @@ TEST(Verdict, TellsWhyInputIsLate) {
   EXPECT_EQ(judge(evidence).cause, Cause::no_prefetch);
 }
 
+TEST(Verdict, CountsSomeLateBatchesAsASignAndCallsThemJitter) {
+  Evidence evidence = input_bound();
+  evidence.what_if = {.replay_ns = 18e6, .pipeline_alone_ns = 8e6};
+  for (WindowFacts& window : evidence.windows) {
+    window.ready_share = 0.8;
+    window.median_wait_ns = 2e3;
+    window.late_share = 0.1;
+  }
+  EXPECT_NE(judge(evidence).finding, Finding::input);
+  for (WindowFacts& window : evidence.windows) window.late_share = 0.95;
+  EXPECT_EQ(judge(evidence).finding, Finding::input);
+  EXPECT_EQ(judge(evidence).cause, Cause::jitter);
+}
+
+TEST(Verdict, NamesThePipelinesThreadsWhereTheyTakeCoresFromTheComputing) {
+  Evidence evidence = evidence_of({.run = 10 * kMs});
+  evidence.pipeline = {.known = true, .workers = 2, .depth = 4, .work_ns = 4e6, .cpu_ns = 4e6};
+  evidence.what_if.replay_ns = 7e6;
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::input);
+  EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
+  EXPECT_NE(verdict.sentence.find("CPU contention between pipeline and compute threads"),
+            std::string::npos)
+      << verdict.sentence;
+  EXPECT_FALSE(prescriptions_for(verdict, evidence).empty());
+  evidence.pipeline.cpu_ns = 1e5;  // it did next to nothing: the difference has another reason
+  EXPECT_NE(judge(evidence).finding, Finding::input);
+  evidence.pipeline.cpu_ns = 4e6;
+  evidence.device.gpu = true;
+  EXPECT_NE(judge(evidence).finding, Finding::input);
+}
+
+TEST(Verdict, KeepsTheCauseOfTheLimitBehindTheHealth) {
+  Evidence evidence = input_bound();
+  evidence.health = {.available_cores = 4, .other_cores = 2, .run_delay_share = 0.3};
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.cause, Cause::cpu_contention);
+  EXPECT_EQ(verdict.limit_cause, Cause::parallelism);
+  EXPECT_NE(verdict.sentence.find("map(\"decode\") runs on 1 worker"), std::string::npos)
+      << verdict.sentence;
+}
+
+TEST(Verdict, DoesNotTakeWaitingForACoreForWaitingForStorage) {
+  Evidence evidence = input_bound();
+  evidence.pipeline.stages[0].cpu_share = 0.4;
+  EXPECT_EQ(judge(evidence).cause, Cause::storage);
+  evidence.health.pipeline_delay_share = 0.5;
+  EXPECT_EQ(judge(evidence).cause, Cause::parallelism);
+}
+
+TEST(Verdict, BlamesTheCallbackForCallsThatComeTooLate) {
+  Evidence evidence = evidence_of({});
+  for (WindowFacts& window : evidence.windows)
+    window.accounting = moved(window.accounting, 0.02, 0.06);
+  EXPECT_EQ(judge(evidence).finding, Finding::launch);
+  evidence.callbacks = {{.name = "Reader", .ns = 5e6}};
+  EXPECT_EQ(judge(evidence).finding, Finding::sync);
+  EXPECT_EQ(judge(evidence).culprit, "Reader");
+}
+
 TEST(Verdict, NamesCopyOnlyWhereItIsALargePartOfFeeding) {
   Evidence evidence = evidence_of({});
   for (WindowFacts& window : evidence.windows) {
@@ -108,7 +168,8 @@ TEST(Verdict, NamesCopyOnlyWhereItIsALargePartOfFeeding) {
   evidence.pipeline.known = true;
   EXPECT_EQ(judge(evidence).finding, Finding::copy);
   EXPECT_EQ(judge(evidence).cause, Cause::pageable);
-  evidence.pipeline.page_locked = true;
+  evidence.device.pinned = true;
+  EXPECT_EQ(judge(evidence).cause, Cause::small_copies);
   evidence.device.copy_bytes = 100e6, evidence.device.link_bandwidth = 55e9;
   EXPECT_EQ(judge(evidence).cause, Cause::link);
 }
@@ -172,6 +233,7 @@ TEST(Verdict, SaysWhatIsUnexplained) {
 
 TEST(Prescriptions, PredictTheStepWithoutWaitingForInput) {
   Evidence evidence = input_bound();
+  evidence.device.threads = 4;
   std::vector<Prescription> list = prescriptions_for(judge(evidence), evidence);
   ASSERT_FALSE(list.empty());
   EXPECT_FALSE(list[0].changes_results);
@@ -201,6 +263,7 @@ TEST(Prescriptions, CountWaitingForStorageAsWorkThatNeedsNoCore) {
   Evidence evidence = input_bound();
   evidence.pipeline.stages[0].cpu_share = 0.05;
   evidence.pipeline.cpu_ns = 1e6;
+  evidence.device.threads = 4;
   std::vector<Prescription> list = prescriptions_for(judge(evidence), evidence);
   ASSERT_FALSE(list.empty());
   EXPECT_NEAR(list[0].predicted_step_seconds, 10.25e-3, 1e-6);

@@ -195,8 +195,12 @@ class CacheNode final : public Node {
 }  // namespace
 
 Planned kept_in_memory(Planned planned, PlanContext& context) {
-  planned.maker = std::make_shared<CacheMaker>(
-      std::move(planned.maker), std::make_shared<Store>(*planned.length), context.new_scratch());
+  auto store = std::static_pointer_cast<Store>(context.kept);
+  if (store == nullptr || !context.budget->try_charge_cache(store->bytes()))
+    store = std::make_shared<Store>(*planned.length);
+  context.kept = store;
+  planned.maker =
+      std::make_shared<CacheMaker>(std::move(planned.maker), store, context.new_scratch());
   return planned;
 }
 

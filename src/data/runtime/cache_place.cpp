@@ -46,7 +46,7 @@ CacheAdvice cache_advice(const Run& run) {
     Cardinality count = node->cardinality();
     if (!count.known() || count.infinite()) continue;
     if (bytes * double(*count.count) < 0.5 * double(run.budget->limit()))
-      advice = {title(*node), bytes * double(*count.count), saved};
+      advice = {title(*node), bytes * double(*count.count), saved, double(*count.count)};
   }
   return advice.saved_ns > kWorthKeeping ? advice : CacheAdvice{};
 }

@@ -122,6 +122,7 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   PlanContext context(plan_options.seed, as_written, pool, run.budget, run.statistics);
   context.retuned = knobs.repaired;
   if (knobs.cache) context.cache_after = place_for_cache(root.get());
+  if (knobs.cache || knobs.hold_cache) context.kept = plan_options.kept;
 
   // Settings that end the chain are obeyed here; the node below them is what runs.
   const Node* last = root.get();
@@ -157,7 +158,9 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
                  .workers = run.tunes_workers,
                  .depth = run.tunes_depth};
 
-  HostMemory& memory = plan_options.pin && !as_written ? pinned_memory() : ordinary_memory();
+  run.kept = context.kept;
+  bool pin = (plan_options.pin && !as_written) || knobs.page_locked;
+  HostMemory& memory = pin ? pinned_memory() : ordinary_memory();
   run.page_locked = memory.page_locked();
   std::string name = run.settings.options.name;
   Runner::Options options{.title = name.empty() ? "dataset" : fmt::format("dataset \"{}\"", name),
@@ -173,8 +176,8 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   return plan;
 }
 
-Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options,
-                     const PipelineKnobs& knobs) {
+Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const PipelineKnobs& knobs,
+                     std::shared_ptr<void> kept) {
   const Context& context = options.context != nullptr ? *options.context : default_context();
   Settings settings = settings_of(*root);
   seed_ = settings.options.seed ? *settings.options.seed : context.seed.value();
@@ -204,7 +207,8 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options,
                                .threads = threads,
                                .pin = context.pin,
                                .order = options.order,
-                               .knobs = knobs});
+                               .knobs = knobs,
+                               .kept = std::move(kept)});
   run_ = std::move(plan.run);
   runner_ = std::move(plan.runner);
   if (run_->tunes_workers || run_->tunes_depth) {

@@ -20,6 +20,7 @@ struct PlanOptions {
   bool pin = false;
   std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
   PipelineKnobs knobs = {};
+  std::shared_ptr<void> kept = {};  // Run::kept of a walk of the same chain
 };
 Plan make_plan(const NodeRef& root, const PlanOptions& options);
 // Most threads that workers of this chain could use.
@@ -27,7 +28,8 @@ int threads_for(const Settings& settings, const Context& context);
 
 class Iterator::Impl {
  public:
-  Impl(const NodeRef& root, const IterateOptions& options, const PipelineKnobs& knobs = {});
+  Impl(const NodeRef& root, const IterateOptions& options, const PipelineKnobs& knobs = {},
+       std::shared_ptr<void> kept = {});
 
   const Batch* next();
   int64_t epoch() const;

@@ -88,6 +88,7 @@ class PlanContext {
   Statistics& statistics;
   bool retuned = false;               // stated numbers of workers are not obeyed
   const Node* cache_after = nullptr;  // what comes out of it is kept in memory
+  std::shared_ptr<void> kept;         // what is kept there, from an earlier walk or of this one
   std::vector<std::string> notes;
   std::vector<std::shared_ptr<Quarantine>> quarantines;
 
@@ -100,7 +101,8 @@ class PlanContext {
 // A maker for held elements.
 MakerRef held_maker();
 
-// Elements with random access as they were made in epoch 0, kept while the budget has room.
+// Elements with random access as they were made in epoch 0, kept while the budget has room. Those
+// of context.kept need not be made again.
 Planned kept_in_memory(Planned planned, PlanContext& context);
 
 }  // namespace stoker::data

@@ -29,6 +29,7 @@ struct Run {
   std::string replay;              // why a restore makes elements again
   bool random_access = false, ordered = true, page_locked = false;
   bool tunes_workers = false, tunes_depth = false;
+  std::shared_ptr<void> kept;    // elements of a cache that was not asked for
   RunnerStats* stats = nullptr;  // of the last stage; none: it has not run
   int64_t begin_ns = 0;
   std::atomic<int64_t> elapsed_ns = 0;  // up to the latest batch

@@ -74,6 +74,8 @@ class CudaBackend final : public Backend {
     return limit > 0 ? std::min(free, limit - std::min(limit, used)) : free;
   }
 
+  size_t cache_bytes() const override { return shared_.device->info().cache; }
+
  private:
   // Building places the variables. Where they alone do not fit, there is no memory plan yet that
   // could tell what the rest takes: the graph's own is near enough.

@@ -49,7 +49,8 @@ std::vector<DeviceInfo> devices(std::string* why) {
                      .major = properties.major,
                      .minor = properties.minor,
                      .multiprocessors = properties.multiProcessorCount,
-                     .memory = properties.totalGlobalMem});
+                     .memory = properties.totalGlobalMem,
+                     .cache = size_t(properties.l2CacheSize)});
   }
   return found;
 }

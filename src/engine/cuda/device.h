@@ -58,6 +58,7 @@ struct DeviceInfo {
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   size_t memory = 0;  // bytes
+  size_t cache = 0;   // bytes of the cache that all multiprocessors share
 };
 
 // The devices that CUDA_VISIBLE_DEVICES leaves visible; empty without a driver or a GPU, and then

@@ -30,6 +30,9 @@ class InputSlot {
   // The same when the device is known to be idle.
   void release_all() { kept_.clear(); }
 
+  // A run has used it: its inputs lie on the device.
+  bool is_filled() const { return in_use_; }
+
   void* data(size_t input) const { return device_inputs_[input].data(); }
   size_t bytes() const;  // on the device
   const Event& used() const { return used_; }

@@ -36,6 +36,7 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
       pool_(std::move(pool)),
       device_(pool_->device()),
       options_(options),
+      knobs_{.capture = options.capture, .pin = options.pin},
       run_number_(pool_, sizeof(int64_t), "counters"),
       id_(next_id()),
       timer_(device_) {
@@ -95,7 +96,12 @@ void CudaProgram::bind_all() {
 void CudaProgram::upload(Slot& slot, std::span<const Tensor> inputs) {
   for (Slot& other : slots_) other.inputs.release();
   timer_.begin_run(runs_, arena_->runs_after(id_));
-  if (!options_.pin)
+  if (knobs_.reuse_inputs && slot.inputs.is_filled()) {
+    timer_.begin_copies(device_.copies());
+    timer_.end_copies(device_.copies());
+    return;
+  }
+  if (!knobs_.pin)
     slot.inputs.upload_in_line(inputs, timer_);
   else if (slot.inputs.upload(inputs, timer_))
     ++counts_.throttles;
@@ -248,7 +254,7 @@ void CudaProgram::capture(Slot& slot) {
 }
 
 void CudaProgram::replay(Slot& slot) {
-  bool captured = options_.capture && runs_ > 0;
+  bool captured = knobs_.capture && runs_ > 0;
   if (captured && slot.segments.empty()) capture(slot);
   for (size_t i = 0; i < stretches_.size(); ++i) {
     auto [begin, end] = stretches_[i];

@@ -45,6 +45,8 @@ class CudaProgram final : public Program {
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }
   DeviceCounts device_counts() const override;
   bool take_device_step(DeviceStep& step) override { return timer_.take(step); }
+  std::optional<DeviceKnobs> device_knobs() const override { return knobs_; }
+  void set_device_knobs(const DeviceKnobs& knobs) override { knobs_ = knobs; }
   RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) override;
   std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) override;
 
@@ -87,6 +89,7 @@ class CudaProgram final : public Program {
   std::shared_ptr<DevicePool> pool_;
   const Device& device_;
   CompileOptions options_;
+  DeviceKnobs knobs_;
   int64_t generation_ = -1;
   std::vector<size_t> offsets_;  // by buffer, in the arena
   size_t arena_bytes_ = 0;

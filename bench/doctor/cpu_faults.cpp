@@ -1,0 +1,141 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "doctor/patients.h"
+
+namespace stoker::bench {
+
+namespace {
+
+int cores() { return int(std::max(1U, std::thread::hardware_concurrency())); }
+
+// Processes that do nothing but compute, for as long as this lives.
+class Burners {
+ public:
+  explicit Burners(int count) {
+    for (int i = 0; i < count; ++i) {
+      pid_t child = fork();
+      if (child == 0)
+        for (volatile int64_t n = 0;;) n = n + 1;
+      if (child > 0) children_.push_back(child);
+    }
+  }
+  ~Burners() {
+    for (pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+  Burners(const Burners&) = delete;
+  Burners& operator=(const Burners&) = delete;
+
+ private:
+  std::vector<pid_t> children_;
+};
+
+class Working : public Callback {
+ public:
+  void on_train_batch_end(int64_t, const Logs&) override { spin(1500); }
+};
+
+Patient healthy(uint64_t seed) { return patient(seed, rows(seed).batch(64)); }
+
+Patient slow_map(uint64_t seed) {
+  auto slow = [](int64_t, Rng&) { spin(150); };
+  data::Dataset mapped = doing(rows(seed), {.name = "slow", .parallel = 1}, slow);
+  return patient(seed, as_written(mapped.batch(64).prefetch(2), seed));
+}
+
+Patient uneven(uint64_t seed) {
+  auto sometimes = [](int64_t, Rng& rng) {
+    if (rng.integer(0, 100) == 0) spin(2000);
+  };
+  data::Dataset mapped = doing(rows(seed), {.name = "uneven", .parallel = 1}, sometimes);
+  return patient(seed, as_written(mapped.batch(64).prefetch(1), seed), {.units = 512});
+}
+
+Patient no_prefetch(uint64_t seed) {
+  auto some = [](int64_t, Rng&) { spin(8); };
+  return patient(seed, as_written(doing(rows(seed), {.name = "some"}, some).batch(64), seed));
+}
+
+Patient slow_disk(uint64_t seed) {
+  auto read = [](int64_t, Rng&) { std::this_thread::sleep_for(std::chrono::microseconds(150)); };
+  data::Dataset mapped = doing(rows(seed), {.name = "read", .parallel = 1}, read);
+  return patient(seed, as_written(mapped.batch(64).prefetch(2), seed));
+}
+
+// Everything that can be repaired is, and it is still too much for the cores.
+Patient augmentation(uint64_t seed) {
+  auto augment = [](int64_t, Rng&) { spin(75L * cores()); };
+  return patient(seed, doing(rows(seed), {.name = "augment"}, augment).batch(64));
+}
+
+// Batches are ready, but the threads that make them take cores from those that compute.
+Patient same_cores(uint64_t seed) {
+  auto some = [](int64_t, Rng&) { spin(20L * cores()); };
+  return patient(seed, doing(rows(seed, 1024), {.name = "some"}, some).batch(64),
+                 {.features = 1024, .units = 1024}, {.compute_threads = cores()});
+}
+
+Patient burners(uint64_t seed) {
+  Patient result = healthy(seed);
+  result.beside = std::make_shared<Burners>(2 * cores());
+  return result;
+}
+
+Patient callback(uint64_t seed) {
+  Patient result = healthy(seed);
+  result.callbacks = {CallbackRef(std::make_shared<Working>())};
+  return result;
+}
+
+Patient layer_on_host(uint64_t seed) {
+  return patient(seed, rows(seed).batch(64), {.extra = host_layer(1000)});
+}
+
+Patient tiny_batch(uint64_t seed) {
+  return patient(seed, rows(seed, 32).batch(4).prefetch(16),
+                 {.features = 32, .units = 32, .layers = 40});
+}
+
+Patient large_products(uint64_t seed) {
+  return patient(seed, rows(seed, 1024).batch(256), {.features = 1024, .units = 1024, .layers = 1});
+}
+
+Patient large_tables(uint64_t seed) {
+  return patient(seed, rows(seed, 2048).batch(1).prefetch(16),
+                 {.features = 2048, .units = 2048, .layers = 1, .optimizer = "adam"});
+}
+
+}  // namespace
+
+std::vector<Fault> cpu_faults() {
+  return {
+      {"slow map", Finding::input, Cause::parallelism, slow_map},
+      {"one slow sample in a hundred", Finding::input, Cause::jitter, uneven},
+      {"no prefetch", Finding::input, Cause::no_prefetch, no_prefetch},
+      {"slow disk", Finding::input, Cause::storage, slow_disk},
+      {"augmentation on all cores", Finding::input, Cause::cpu_saturated, augmentation},
+      {"pipeline on the cores that compute", Finding::input, Cause::pipeline_threads, same_cores},
+      {"CPU burners beside it", Finding::health, Cause::cpu_contention, burners, healthy},
+      {"callback that works", Finding::sync, Cause::callback, callback, healthy},
+      {"layer on the host", Finding::sync, Cause::host_layer, layer_on_host, healthy},
+      {"tiny batch", Finding::latency, Cause::small_batch, tiny_batch},
+      {"large products", Finding::compute, Cause::none, large_products},
+      {"large tables of weights", Finding::memory, Cause::none, large_tables},
+  };
+}
+
+Patient slow_pipeline(uint64_t seed, bool by_hand) {
+  auto slow = [](int64_t, Rng&) { spin(60); };
+  data::Dataset dataset = doing(rows(seed), {.name = "augment"}, slow).batch(64);
+  if (by_hand) return patient(seed, dataset.prefetch(8).with_options({.seed = seed}));
+  return patient(seed, as_written(dataset, seed));
+}
+
+}  // namespace stoker::bench
