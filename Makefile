@@ -33,14 +33,16 @@ bench: setup
 	@scripts/bench.sh $(BUILD)
 
 # The GPU engine compiled and linked, for one GPU, where there need not be one; then that it says why it cannot run.
+# CUDA_BUILD: a build tree of preset ci, all of which but the engine's own files is then used again.
+CUDA_BUILD ?= build/cuda-check
 cuda-check: setup
 	@mkdir -p build
-	@cmake -S . -B build/cuda-check -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTOKER_CUDA=ON -DSTOKER_WERROR=ON \
-	  -DCMAKE_CUDA_ARCHITECTURES=90a-real -DSTOKER_EXAMPLES=OFF > build/cuda-check.log 2>&1 || { cat build/cuda-check.log; exit 1; }
-	@cmake --build build/cuda-check --parallel $(JOBS) --target bench_gpu test_engine test_extend
-	@build/cuda-check/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*'
-	@build/cuda-check/bin/test_extend --gtest_brief=1
-	@build/cuda-check/bin/bench_gpu --check || [ $$? = 77 ]
+	@cmake --preset ci -B $(CUDA_BUILD) -DSTOKER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90a-real \
+	  > build/cuda-check.log 2>&1 || { cat build/cuda-check.log; exit 1; }
+	@cmake --build $(CUDA_BUILD) --parallel $(JOBS) --target bench_gpu test_engine test_extend
+	@$(CUDA_BUILD)/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*'
+	@$(CUDA_BUILD)/bin/test_extend --gtest_brief=1
+	@$(CUDA_BUILD)/bin/bench_gpu --check || [ $$? = 77 ]
 
 # The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of half an hour.
 # PEERS: options of bench/peers/peers.py, for example PEERS="--only b,d --mnist DIR --photos DIR".
@@ -59,11 +61,12 @@ format:
 	@scripts/setup.sh format
 	@scripts/sources.sh | xargs clang-format -i
 
-check: configure
+check: setup
 	@scripts/setup.sh format
+	@$(MAKE) --no-print-directory configure PRESET=debug
 	@scripts/check_includes.py
 	@scripts/check_format.sh || [ $$? = 77 ]
-	@scripts/check_tidy.sh $(BUILD) || [ $$? = 77 ]
+	@scripts/check_tidy.sh build/debug || [ $$? = 77 ]
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

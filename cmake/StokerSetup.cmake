@@ -31,6 +31,10 @@ function(stoker_warnings target)
       # Wrong for std::string + in GCC 12 (gcc.gnu.org/PR105651).
       target_compile_options(${target} PRIVATE -Wno-restrict)
     endif()
+    if(STOKER_UNITY)
+      # It means headers, and files that are compiled together count as such.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
     if(STOKER_SANITIZE)
       # The sanitizers' own code confuses the flow analysis; the release build has this warning on.
       target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)

@@ -10,16 +10,18 @@ namespace stoker {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kHostAlignment{64};
 
 class OrdinaryMemory final : public HostMemory {
  public:
   void* allocate(size_t bytes) override {
-    void* memory = ::operator new(bytes, kAlignment);
+    void* memory = ::operator new(bytes, kHostAlignment);
     advise_huge_pages(memory, bytes);
     return memory;
   }
-  void release(void* memory, size_t) noexcept override { ::operator delete(memory, kAlignment); }
+  void release(void* memory, size_t) noexcept override {
+    ::operator delete(memory, kHostAlignment);
+  }
   bool page_locked() const override { return false; }
 };
 

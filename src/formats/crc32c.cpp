@@ -64,7 +64,7 @@ namespace {
 // A checksum after so many zero bytes is linear in the checksum: [n][b] is the share of byte n.
 using ShiftTables = std::array<std::array<uint32_t, 256>, 4>;
 
-constexpr uint32_t apply(const std::array<uint32_t, 32>& matrix, uint32_t vector) {
+constexpr uint32_t multiply(const std::array<uint32_t, 32>& matrix, uint32_t vector) {
   uint32_t sum = 0;
   for (size_t bit = 0; bit < 32; ++bit)
     if (vector >> bit & 1) sum ^= matrix[bit];
@@ -77,13 +77,13 @@ constexpr ShiftTables make_shift_tables(size_t zeros) {
   for (size_t bit = 0; bit < 32; ++bit) matrix[bit] = after_zero_byte(uint32_t(1) << bit);
   for (; zeros > 1; zeros /= 2) {
     std::array<uint32_t, 32> squared{};
-    for (size_t bit = 0; bit < 32; ++bit) squared[bit] = apply(matrix, matrix[bit]);
+    for (size_t bit = 0; bit < 32; ++bit) squared[bit] = multiply(matrix, matrix[bit]);
     matrix = squared;
   }
   ShiftTables tables{};
   for (uint32_t byte = 0; byte < 4; ++byte)
     for (uint32_t value = 0; value < 256; ++value)
-      tables[byte][value] = apply(matrix, value << 8 * byte);
+      tables[byte][value] = multiply(matrix, value << 8 * byte);
   return tables;
 }
 

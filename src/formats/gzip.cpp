@@ -14,7 +14,7 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 16;
+constexpr size_t kInflateBytes = 1 << 16;
 constexpr int kGzipFormat = 16 + MAX_WBITS;  // zlib's way to ask for gzip with any window
 
 }  // namespace
@@ -30,7 +30,7 @@ struct GzipReader::Stream {
   Stream(FileReader& source, DeflateWrapper wrapper)
       : file(source),
         name(wrapper == DeflateWrapper::gzip ? "gzip" : "zlib"),
-        buffer(kBufferBytes) {
+        buffer(kInflateBytes) {
     if (inflateInit2(&zlib, wrapper == DeflateWrapper::gzip ? kGzipFormat : MAX_WBITS) != Z_OK)
       throw Error("out of host memory: gzip needs a window of 32 KiB");
   }

@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-constexpr uint64_t kMaxMessage = (uint64_t(1) << 31) - 1;
+constexpr uint64_t kMaxProtobuf = (uint64_t(1) << 31) - 1;
 
 // The intermediate representation that a set of operators came with.
 int64_t ir_version(int64_t opset) { return opset < 19 ? 8 : opset < 21 ? 9 : 10; }
@@ -145,10 +145,10 @@ void write_onnx(const std::string& path, const OnnxModel& model, FileSystem& fil
     graph_bytes += heads.back().size() + tensor.bytes();
   }
   std::string head = model_head(model, graph_bytes);
-  if (head.size() + graph_bytes > kMaxMessage)
+  if (head.size() + graph_bytes > kMaxProtobuf)
     throw ValueError(fmt::format(
         "{}: the model takes {} bytes, and an ONNX file holds at most {}; save() has no such limit",
-        path, head.size() + graph_bytes, kMaxMessage));
+        path, head.size() + graph_bytes, kMaxProtobuf));
   std::vector<std::span<const std::byte>> pieces = {as_bytes(head), as_bytes(graph)};
   for (size_t i = 0; i < heads.size(); ++i) {
     const Tensor& tensor = model.initializers[i].second;

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000;  // the reference implementation's limit
-constexpr int kMaxMessage = 400;              // a name in a broken file can be megabytes long
+constexpr int kMaxErrorText = 400;            // a name in a broken file can be megabytes long
 
 std::string read_header(FileReader& file) {
   if (file.size() < kLengthBytes)
@@ -57,7 +57,7 @@ SafetensorsFile read(FileReader& file, Part part = Part::all) {
     return result;
   } catch (const ValueError& error) {
     throw FileError(fmt::format("{}: not a valid safetensors file: {:.{}}", file.path(),
-                                error.what(), kMaxMessage));
+                                error.what(), kMaxErrorText));
   }
 }
 

@@ -14,7 +14,7 @@ namespace stoker {
 
 namespace {
 
-using Json = nlohmann::json;
+using Header = nlohmann::json;
 
 constexpr std::string_view kMetadata = "__metadata__";
 
@@ -35,7 +35,7 @@ template <class... Args>
   throw ValueError(fmt::format(text, std::forward<Args>(args)...));
 }
 
-std::string in_quotes(const std::string& text) { return Json(text).dump(); }
+std::string in_quotes(const std::string& text) { return Header(text).dump(); }
 
 DType parse_dtype(const std::string& wanted) {
   std::vector<std::string_view> known;
@@ -76,7 +76,7 @@ SafetensorsEntry check(const std::string& name, const Claim& claim, uint64_t dat
 // Events instead of a parsed document: on a hostile header of 100 MB, nlohmann's document with a
 // callback that refuses what does not belong took more than ten minutes (it looks through all
 // tensors at the end of each), this takes eight seconds.
-class HeaderParser final : public nlohmann::json_sax<Json> {
+class HeaderParser final : public nlohmann::json_sax<Header> {
  public:
   explicit HeaderParser(uint64_t data_bytes) : data_bytes_(data_bytes) {}
 
@@ -139,8 +139,8 @@ class HeaderParser final : public nlohmann::json_sax<Json> {
   bool boolean(bool) override { unexpected("bool"); }
   bool number_integer(int64_t) override { unexpected("negative number"); }
   bool number_float(double, const std::string&) override { unexpected("fraction or huge number"); }
-  bool binary(Json::binary_t&) override { unexpected("binary data"); }
-  bool parse_error(size_t, const std::string&, const Json::exception& error) override {
+  bool binary(Header::binary_t&) override { unexpected("binary data"); }
+  bool parse_error(size_t, const std::string&, const Header::exception& error) override {
     invalid("the header is not JSON: {}", error.what());
   }
 
@@ -193,7 +193,7 @@ std::string_view format_name(DType dtype) {
 
 SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t data_bytes) {
   HeaderParser parser(data_bytes);
-  Json::sax_parse(text, &parser);
+  Header::sax_parse(text, &parser);
   SafetensorsHeader header = parser.take();
   auto place = [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); };
   std::ranges::stable_sort(header.entries, {}, place);
@@ -208,7 +208,7 @@ std::string make_safetensors_header(const std::vector<std::pair<std::string, Ten
   uint64_t position = 0;
   try {
     if (!metadata.empty())
-      fields.push_back(in_quotes(std::string(kMetadata)) + ":" + Json(metadata).dump());
+      fields.push_back(in_quotes(std::string(kMetadata)) + ":" + Header(metadata).dump());
     for (const auto& [name, tensor] : tensors) {
       if (!tensor.defined()) invalid("tensor {} is undefined", in_quotes(name));
       if (!names.insert(name).second) invalid("the tensor name {} is taken", in_quotes(name));
@@ -218,7 +218,7 @@ std::string make_safetensors_header(const std::vector<std::pair<std::string, Ten
                                    fmt::join(tensor.shape().dims(), ","), position, end));
       position = end;
     }
-  } catch (const Json::exception& error) {
+  } catch (const Header::exception& error) {
     invalid("a tensor's name or the metadata is not UTF-8: {}", error.what());
   }
   std::string text = fmt::format("{{{}}}", fmt::join(fields, ","));

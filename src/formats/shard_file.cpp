@@ -8,7 +8,7 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 20;
+constexpr size_t kWriteBytes = 1 << 20;
 
 // What parse_record reads first.
 void make_words(std::span<const ConstTensorView> views, std::span<const TensorSpec> spec,
@@ -29,7 +29,7 @@ ShardFile::ShardFile(const std::string& directory, ShardName name, FileSystem& f
     : name_(make_shard_name(name)),
       file_(files.create(directory + "/" + name_, FileSystem::Write::replace)) {
   header_.number = name.number;
-  buffer_.reserve(kBufferBytes);
+  buffer_.reserve(kWriteBytes);
   append(std::as_bytes(std::span(&header_, 1)));
 }
 
@@ -66,8 +66,8 @@ ShardManifest::Shard ShardFile::finish() {
 void ShardFile::append(std::span<const std::byte> bytes) {
   crc_ = crc32c(bytes, crc_);
   bytes_ += bytes.size();
-  if (buffer_.size() + bytes.size() > kBufferBytes) flush();
-  if (bytes.size() >= kBufferBytes)
+  if (buffer_.size() + bytes.size() > kWriteBytes) flush();
+  if (bytes.size() >= kWriteBytes)
     file_->write(bytes);
   else
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());

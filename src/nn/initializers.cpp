@@ -17,10 +17,10 @@ namespace stoker {
 
 namespace {
 
-struct Named {
+struct NamedInitializer {
   std::string_view name, kind;
 };
-constexpr auto kNames = std::to_array<Named>({
+constexpr auto kNames = std::to_array<NamedInitializer>({
     {"zeros", "Zeros"},
     {"ones", "Ones"},
     {"constant", "Constant"},
@@ -40,10 +40,10 @@ constexpr auto kNames = std::to_array<Named>({
 });
 
 std::string kind_of(const std::string& name) {
-  for (const Named& known : kNames)
+  for (const NamedInitializer& known : kNames)
     if (known.name == name || known.kind == name) return std::string(known.kind);
   std::vector<std::string_view> names(kNames.size());
-  std::ranges::transform(kNames, names.begin(), &Named::name);
+  std::ranges::transform(kNames, names.begin(), &NamedInitializer::name);
   throw ValueError(fmt::format("unknown initializer \"{}\"; there are {}", name, list_of(names)));
 }
 

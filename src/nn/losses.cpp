@@ -15,11 +15,11 @@ namespace stoker {
 
 namespace {
 
-struct Named {
+struct NamedLoss {
   std::string_view kind, name, shorthand;
   TargetKind target;
 };
-constexpr auto kLosses = std::to_array<Named>({
+constexpr auto kLosses = std::to_array<NamedLoss>({
     {"SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", "", TargetKind::class_ids},
     {"CategoricalCrossentropy", "categorical_crossentropy", "", TargetKind::class_shares},
     {"BinaryCrossentropy", "binary_crossentropy", "bce", TargetKind::elementwise},
@@ -28,9 +28,9 @@ constexpr auto kLosses = std::to_array<Named>({
     {"Huber", "huber", "", TargetKind::elementwise},
 });
 
-const Named& find(const std::string& name) {
+const NamedLoss& find(const std::string& name) {
   std::vector<std::string_view> names;
-  for (const Named& known : kLosses) {
+  for (const NamedLoss& known : kLosses) {
     if (name == known.kind || name == known.name || (!name.empty() && name == known.shorthand))
       return known;
     names.push_back(known.name);
@@ -84,7 +84,7 @@ Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sa
 
 TensorSpec Loss::target_spec(const TensorSpec& prediction, const TensorSpec& given) const {
   if (!defined() || custom()) return given;
-  const Named& loss = find(kind_);
+  const NamedLoss& loss = find(kind_);
   return stoker::target_spec(loss.target, std::string(loss.name), prediction, given);
 }
 

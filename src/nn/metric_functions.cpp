@@ -15,10 +15,10 @@ namespace stoker {
 
 namespace {
 
-struct Named {
+struct NamedMetric {
   std::string_view name, kind;
 };
-constexpr auto kMetrics = std::to_array<Named>({
+constexpr auto kMetrics = std::to_array<NamedMetric>({
     {"accuracy", "Accuracy"},
     {"acc", "Accuracy"},
     {"sparse_categorical_accuracy", "SparseCategoricalAccuracy"},
@@ -86,7 +86,7 @@ Share binary_accuracy(const Attrs& attrs, const std::string& who, const Value& y
 
 std::string metric_kind(const std::string& name) {
   std::vector<std::string_view> names;
-  for (const Named& known : kMetrics) {
+  for (const NamedMetric& known : kMetrics) {
     if (name == known.name || name == known.kind) return std::string(known.kind);
     names.push_back(known.name);
   }

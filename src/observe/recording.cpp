@@ -40,7 +40,7 @@ std::vector<double> values_of(std::span<const StepRecord> steps, F of) {
   return values;
 }
 
-WindowFacts window_of(std::span<const StepRecord> steps) {
+WindowFacts facts_of(std::span<const StepRecord> steps) {
   WindowFacts window;
   window.accounting = account_in_parts(steps);
   std::vector<double> waits = values_of(steps, wait_ns);
@@ -218,7 +218,7 @@ Evidence Recording::evidence(size_t most) const {
   std::span<const StepRecord> all = steps;
   for (size_t i = 0; i < 3 && third > 0; ++i)
     evidence.windows[i] =
-        window_of(all.subspan(i * third, i == 2 ? steps.size() - 2 * third : third));
+        facts_of(all.subspan(i * third, i == 2 ? steps.size() - 2 * third : third));
   Accounting total = evidence.total();
   evidence.step_ns = total.steps > 0 ? double(total.wall) / double(total.steps) : 0;
   double usual = median(values_of(all, step_ns));

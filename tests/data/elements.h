@@ -1,9 +1,12 @@
 // What tests of datasets share.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include <stoker/context.h>
 #include <stoker/dataset.h>
+#include <stoker/error.h>
 
 namespace stoker::data {
 
@@ -27,6 +30,22 @@ inline Integers integers(const Dataset& dataset) {
       values.push_back(element[0].dtype() == DType::int64 ? element[0].data<int64_t>()[i]
                                                           : int64_t(element[0].at(i)));
   return values;
+}
+
+inline Iterator walk_with(const Dataset& dataset, int threads, int64_t epochs = 1,
+                          const std::string& state = {}) {
+  Context context{.threads = {.pipeline = threads}};
+  return dataset.iterate({.epochs = epochs, .state = state, .context = &context});
+}
+
+template <class F>
+std::string message_of(F&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 }  // namespace stoker::data

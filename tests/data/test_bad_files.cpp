@@ -24,16 +24,6 @@ std::vector<std::string> texts(const Dataset& dataset) {
   return all;
 }
 
-template <class F>
-std::string message_of(F&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 void expect_says(const std::string& message, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }

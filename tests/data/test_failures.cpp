@@ -10,11 +10,6 @@
 namespace stoker::data {
 namespace {
 
-Iterator walk_with(const Dataset& dataset, int threads, int64_t epochs = 1) {
-  Context context{.threads = {.pipeline = threads}};
-  return dataset.iterate({.epochs = epochs, .context = &context});
-}
-
 // The elements before the first error, and its message, twice: the second call says it again.
 struct Failed {
   Integers before;

@@ -16,22 +16,16 @@ using test::rest_of;
 using test::StepRef;
 
 constexpr size_t kLargestState = 64 * 1024;
-constexpr int64_t kEpochs = 2;
-
-Iterator walk_with(const Dataset& dataset, int threads, int64_t epochs,
-                   const std::string& state = {}) {
-  Context context{.threads = {.pipeline = threads}};
-  return dataset.iterate({.epochs = epochs, .state = state, .context = &context});
-}
+constexpr int64_t kStateEpochs = 2;
 
 void expect_same_rest_everywhere(const StepRef& chain, uint64_t seed, bool as_written) {
   Dataset dataset = chain->dataset().with_options({.seed = seed, .as_written = as_written});
-  Records expected = naive_walk(*chain, seed, kEpochs);
-  Iterator walk = walk_with(dataset, 3, kEpochs);
+  Records expected = naive_walk(*chain, seed, kStateEpochs);
+  Iterator walk = walk_with(dataset, 3, kStateEpochs);
   for (size_t at = 0; !walk.finished(); ++at) {
     std::string state = walk.state();
     ASSERT_LE(state.size(), kLargestState);
-    Iterator resumed = walk_with(dataset, at % 2 == 0 ? 1 : 7, kEpochs - walk.epoch(), state);
+    Iterator resumed = walk_with(dataset, at % 2 == 0 ? 1 : 7, kStateEpochs - walk.epoch(), state);
     Records rest(expected.begin() + ptrdiff_t(at), expected.end());
     ASSERT_EQ(difference(rest, rest_of(resumed)), "")
         << "chain " << seed << " from " << at << ": " << chain->text();

@@ -8,16 +8,6 @@
 namespace stoker::data {
 namespace {
 
-template <class F>
-std::string message_of(F&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 Dataset one(std::vector<Tensor> components) {
   std::vector<Tensor> rows;
   for (const Tensor& component : components)

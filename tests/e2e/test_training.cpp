@@ -14,7 +14,7 @@ using test::OnDevice;
 #define SKIP_ON_TSAN() (void)0
 #endif
 
-Sequential small_cnn() {
+Sequential digit_cnn() {
   Sequential model({
       Input({28, 28, 1}),
       Conv2D(8, 3, {.activation = "relu"}),
@@ -37,7 +37,7 @@ TEST(Training, ACnnLearnsDrawnDigits) {
   SKIP_ON_TSAN();
   OnDevice device("cpu", 3);
   Digits train = draw_digits(1500, 1), test = draw_digits(300, 2);
-  Sequential model = small_cnn();
+  Sequential model = digit_cnn();
   History history = model.fit(train.x, train.y, {.epochs = 6, .validation_data = {test.x, test.y}});
   EXPECT_LT(history["loss"].back(), 0.3 * history["loss"].front());
   EXPECT_GT(model.evaluate(test.x, test.y)["accuracy"], 0.95);
@@ -48,7 +48,7 @@ TEST(Training, OfOneSeedIsTheSameToTheLastBit) {
   Digits train = draw_digits(200, 1);
   auto weights = [&](uint64_t seed) {
     OnDevice device("cpu", seed);
-    Sequential model = small_cnn();
+    Sequential model = digit_cnn();
     model.fit(train.x, train.y, {.epochs = 2});
     return model.get_weights();
   };
@@ -63,13 +63,13 @@ TEST(Training, ThatWasSavedAndLoadedGoesOnAsIfItHadNotStopped) {
   std::vector<Tensor> whole;
   {
     OnDevice device("cpu", 5);
-    Sequential model = small_cnn();
+    Sequential model = digit_cnn();
     model.fit(train.x, train.y, {.epochs = 4});
     whole = model.get_weights();
   }
   {
     OnDevice device("cpu", 5);
-    Sequential model = small_cnn();
+    Sequential model = digit_cnn();
     model.fit(train.x, train.y, {.epochs = 2});
     model.save(dir / "half.stoker");
   }

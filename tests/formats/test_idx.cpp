@@ -31,7 +31,7 @@ std::string idx(char type, std::initializer_list<uint32_t> dims, const std::stri
 }
 
 // What is wrong with the bytes, without the path before it.
-std::string read_error(const std::string& bytes) {
+std::string idx_error(const std::string& bytes) {
   MemoryFile file("a.idx", as_bytes(bytes));
   try {
     read_idx(file);
@@ -77,36 +77,35 @@ TEST(Idx, ReadsGzipMembersThatFollowEachOther) {
 }
 
 TEST(Idx, RefusesWhatIsNotIdx) {
-  EXPECT_EQ(read_error("PK\x03\x04 and more"),
+  EXPECT_EQ(idx_error("PK\x03\x04 and more"),
             "not an IDX file of uint8, int8, int16, int32 or float32: it begins with 50 4b 03");
-  EXPECT_NE(read_error(idx(0xE, {1}, std::string(8, '\0'))).find("not an IDX file"),
+  EXPECT_NE(idx_error(idx(0xE, {1}, std::string(8, '\0'))).find("not an IDX file"),
             std::string::npos);
-  EXPECT_EQ(read_error(""), "ends inside its header: expected 4 bytes, got 0");
-  EXPECT_EQ(read_error(idx(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}, "x")),
+  EXPECT_EQ(idx_error(""), "ends inside its header: expected 4 bytes, got 0");
+  EXPECT_EQ(idx_error(idx(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}, "x")),
             "has 9 dimensions, Stoker reads up to 8");
 }
 
 TEST(Idx, RefusesMoreOrLessThanItsHeaderSays) {
-  EXPECT_EQ(read_error(idx(8, {3, 2}, "12345")), "ends inside its values: expected 6 bytes, got 5");
-  EXPECT_EQ(read_error(idx(8, {3, 2}, "1234567")), "holds more than the uint8[3, 2] of its header");
-  EXPECT_EQ(read_error(gzip(idx(8, {2}, "123"))), "holds more than the uint8[2] of its header");
-  EXPECT_EQ(read_error(gzip(idx(8, {4}, "123"))),
-            "ends inside its values: expected 4 bytes, got 3");
+  EXPECT_EQ(idx_error(idx(8, {3, 2}, "12345")), "ends inside its values: expected 6 bytes, got 5");
+  EXPECT_EQ(idx_error(idx(8, {3, 2}, "1234567")), "holds more than the uint8[3, 2] of its header");
+  EXPECT_EQ(idx_error(gzip(idx(8, {2}, "123"))), "holds more than the uint8[2] of its header");
+  EXPECT_EQ(idx_error(gzip(idx(8, {4}, "123"))), "ends inside its values: expected 4 bytes, got 3");
 }
 
 TEST(Idx, ThatClaimsMoreThanItCanHoldTakesNoMemory) {
   constexpr uint32_t kHuge = 0xffffffff;
-  EXPECT_EQ(read_error(idx(8, {kHuge, kHuge, kHuge, kHuge}, "1")),
+  EXPECT_EQ(idx_error(idx(8, {kHuge, kHuge, kHuge, kHuge}, "1")),
             "is too short for uint8[4294967295, 4294967295, 4294967295, 4294967295]");
-  EXPECT_EQ(read_error(idx(0xD, {kHuge, kHuge}, "1")),
+  EXPECT_EQ(idx_error(idx(0xD, {kHuge, kHuge}, "1")),
             "is too short for float32[4294967295, 4294967295]");
-  EXPECT_EQ(read_error(gzip(idx(8, {kHuge}, "1"))), "is too short for uint8[4294967295]");
+  EXPECT_EQ(idx_error(gzip(idx(8, {kHuge}, "1"))), "is too short for uint8[4294967295]");
 }
 
 TEST(Idx, StopsUnpackingWhereTheHeaderSaysTheValuesEnd) {
   std::string bomb = gzip(idx(8, {10}, std::string(50'000'000, '\0')));
   EXPECT_LT(bomb.size(), 60'000U);
-  EXPECT_EQ(read_error(bomb), "holds more than the uint8[10] of its header");
+  EXPECT_EQ(idx_error(bomb), "holds more than the uint8[10] of its header");
 }
 
 TEST(Idx, CutOffAnywhereIsAnError) {
@@ -114,7 +113,7 @@ TEST(Idx, CutOffAnywhereIsAnError) {
   std::string compressed = gzip(plain);
   for (const std::string& whole : {plain, compressed})
     for (size_t length = 0; length < whole.size(); ++length)
-      EXPECT_NE(read_error(whole.substr(0, length)), "no error") << length;
+      EXPECT_NE(idx_error(whole.substr(0, length)), "no error") << length;
 }
 
 TEST(Idx, WithDamagedBytesIsReadOrRefusedButNeverCrashes) {
@@ -124,7 +123,7 @@ TEST(Idx, WithDamagedBytesIsReadOrRefusedButNeverCrashes) {
     for (int round = 0; round < 5'000; ++round) {
       std::string bytes = whole;
       bytes[size_t(rng.integer(0, int64_t(bytes.size())))] = char(rng.integer(0, 256));
-      read_error(bytes);
+      idx_error(bytes);
     }
 }
 
@@ -132,8 +131,8 @@ TEST(Idx, SeesDamageInsideACompressedFile) {
   std::string whole = gzip(idx(8, {100}, std::string(100, 'x')));
   std::string wrong_checksum = whole, garbage_after = whole + "garbage";
   wrong_checksum[whole.size() - 8] ^= 1;
-  EXPECT_EQ(read_error(wrong_checksum), "the gzip stream is damaged: incorrect data check");
-  EXPECT_EQ(read_error(garbage_after), "the gzip stream is damaged: incorrect header check");
+  EXPECT_EQ(idx_error(wrong_checksum), "the gzip stream is damaged: incorrect data check");
+  EXPECT_EQ(idx_error(garbage_after), "the gzip stream is damaged: incorrect header check");
 }
 
 TEST(Idx, IsReadThroughShortReadsAndReportsFailingOnes) {

@@ -35,7 +35,7 @@ struct Parsed : Example {
 
 Parsed parsed(const std::string& record) { return Parsed(record); }
 
-std::string parse_error(const std::string& record) {
+std::string example_error(const std::string& record) {
   try {
     parsed(record);
   } catch (const FileError& error) {
@@ -177,27 +177,27 @@ TEST(TFExample, ReadingIntoTheWrongPlaceNamesTheFeature) {
 }
 
 TEST(TFExample, RefusesWhatIsNotAMessage) {
-  EXPECT_EQ(parse_error("\x0a\x05"
-                        "abc"),
+  EXPECT_EQ(example_error("\x0a\x05"
+                          "abc"),
             "5 bytes at 2 do not fit into a message of 5");
-  EXPECT_EQ(parse_error("\x0a"), "the message ends inside a number at 1");
-  EXPECT_EQ(parse_error(std::string(11, '\xff')), "the number at 0 has more than ten bytes");
-  EXPECT_EQ(parse_error(std::string("\0\0", 2)), "the tag 0x0 at 0 is not one of a field");
-  EXPECT_EQ(parse_error("\x0e"), "the tag 0xe at 0 is not one of a field");
-  EXPECT_EQ(parse_error("\x0c"), "a group ends at 0 that did not begin");
-  EXPECT_EQ(parse_error("\x0b\x14"), "group 1 is closed as group 2 at 1");
-  EXPECT_EQ(parse_error("\x0b"), "the message ends inside a number at 1");
-  EXPECT_EQ(parse_error(with_feature(field(2, field(1, "abc")))),
+  EXPECT_EQ(example_error("\x0a"), "the message ends inside a number at 1");
+  EXPECT_EQ(example_error(std::string(11, '\xff')), "the number at 0 has more than ten bytes");
+  EXPECT_EQ(example_error(std::string("\0\0", 2)), "the tag 0x0 at 0 is not one of a field");
+  EXPECT_EQ(example_error("\x0e"), "the tag 0xe at 0 is not one of a field");
+  EXPECT_EQ(example_error("\x0c"), "a group ends at 0 that did not begin");
+  EXPECT_EQ(example_error("\x0b\x14"), "group 1 is closed as group 2 at 1");
+  EXPECT_EQ(example_error("\x0b"), "the message ends inside a number at 1");
+  EXPECT_EQ(example_error(with_feature(field(2, field(1, "abc")))),
             "4 bytes at 0 do not fit into a message of 3");
-  EXPECT_EQ(parse_error(field(1, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
+  EXPECT_EQ(example_error(field(1, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
             "18446744073709551615 bytes at 11 do not fit into a message of 11");
 }
 
 TEST(TFExample, NestsGroupsUpToALimit) {
-  EXPECT_EQ(parse_error(std::string(100, '\x0b') + std::string(100, '\x0c')), "no error");
-  EXPECT_EQ(parse_error(std::string(101, '\x0b') + std::string(101, '\x0c')),
+  EXPECT_EQ(example_error(std::string(100, '\x0b') + std::string(100, '\x0c')), "no error");
+  EXPECT_EQ(example_error(std::string(101, '\x0b') + std::string(101, '\x0c')),
             "more than 100 groups in groups at 100");
-  EXPECT_NE(parse_error(std::string(1'000'000, '\x0b')), "no error");
+  EXPECT_NE(example_error(std::string(1'000'000, '\x0b')), "no error");
 }
 
 // Reads all values of all features: what was parsed must be readable.
@@ -216,12 +216,12 @@ TEST(TFExample, CutOffAnywhereOrWithAnyBitFlippedIsReadOrRefused) {
   std::string whole = small_record();
   int refused = 0;
   for (size_t length = 0; length < whole.size(); ++length)
-    if (parse_error(whole.substr(0, length)) != "no error") ++refused;
+    if (example_error(whole.substr(0, length)) != "no error") ++refused;
   EXPECT_EQ(refused, int(whole.size()) - 1);  // of nothing, an empty example
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string bytes = whole;
     bytes[bit / 8] ^= char(1 << bit % 8);
-    if (parse_error(bytes) == "no error") read_everything(parsed(bytes));
+    if (example_error(bytes) == "no error") read_everything(parsed(bytes));
   }
 }
 

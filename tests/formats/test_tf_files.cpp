@@ -16,7 +16,7 @@ std::string recorded(const std::string& name) {
 }
 
 template <class T>
-std::vector<T> values(const Example& example, std::string_view name) {
+std::vector<T> feature_values(const Example& example, std::string_view name) {
   std::vector<T> out(example.find(name)->count);
   example.find(name)->read(std::span(out));
   return out;
@@ -30,10 +30,11 @@ TEST(TFFiles, AreReadPlainAndCompressed) {
     for (Example example; auto record = reader.next(); ++index) {
       example.parse(record->bytes, name);
       ASSERT_EQ(example.features().size(), 4U);
-      EXPECT_EQ(values<int64_t>(example, "index"),
+      EXPECT_EQ(feature_values<int64_t>(example, "index"),
                 (std::vector<int64_t>{index, -index, int64_t(1) << 40}));
-      EXPECT_EQ(values<float>(example, "floats"), (std::vector<float>{float(index) / 2, -1.5F}));
-      EXPECT_EQ(values<std::string_view>(example, "text"),
+      EXPECT_EQ(feature_values<float>(example, "floats"),
+                (std::vector<float>{float(index) / 2, -1.5F}));
+      EXPECT_EQ(feature_values<std::string_view>(example, "text"),
                 (std::vector<std::string_view>{"record " + std::to_string(index),
                                                std::string_view("\0\xff", 2)}));
       EXPECT_EQ(example.find("none")->count, 0U);

@@ -34,22 +34,22 @@ std::string framed(const Texts& records) {
   return read_text(dir / "a");
 }
 
-Texts read_all(FileReader& file, const TFRecordOptions& options = {}) {
+Texts records_of(FileReader& file, const TFRecordOptions& options = {}) {
   Texts texts;
   TFRecordReader reader(file, options);
   while (auto record = reader.next()) texts.push_back(text_of(record->bytes));
   return texts;
 }
 
-Texts read_all(const std::string& bytes, const TFRecordOptions& options = {}) {
+Texts records_of(const std::string& bytes, const TFRecordOptions& options = {}) {
   MemoryFile file("a.tfrecord", as_bytes(bytes));
-  return read_all(file, options);
+  return records_of(file, options);
 }
 
 // What is wrong with the bytes, without the path before it.
-std::string read_error(const std::string& bytes, const TFRecordOptions& options = {}) {
+std::string record_error(const std::string& bytes, const TFRecordOptions& options = {}) {
   try {
-    read_all(bytes, options);
+    records_of(bytes, options);
   } catch (const FileError& error) {
     std::string text = error.what();
     EXPECT_EQ(text.find("a.tfrecord: "), 0U) << text;
@@ -70,7 +70,7 @@ std::string header(uint64_t length) {
 
 const Texts kRecords = {"first", "", std::string("\0\xff\n", 3), std::string(1'000, 'x'), "last"};
 
-TEST(TFRecord, WhatIsWrittenIsReadBack) { EXPECT_EQ(read_all(framed(kRecords)), kRecords); }
+TEST(TFRecord, WhatIsWrittenIsReadBack) { EXPECT_EQ(records_of(framed(kRecords)), kRecords); }
 
 TEST(TFRecord, LaysBytesOutAsTensorFlowDoes) {
   // tf.io.TFRecordWriter(path).write(b"stoker"), TensorFlow 2.21.
@@ -79,20 +79,20 @@ TEST(TFRecord, LaysBytesOutAsTensorFlowDoes) {
                                     std::string("\xcc\x6d\x7f\xf2", 4));
 }
 
-TEST(TFRecord, MayHoldNothing) { EXPECT_EQ(read_all(std::string()), Texts()); }
+TEST(TFRecord, MayHoldNothing) { EXPECT_EQ(records_of(std::string()), Texts()); }
 
 TEST(TFRecord, IsReadCompressedAndRecognisedByItself) {
-  EXPECT_EQ(read_all(test::gzip(framed(kRecords))), kRecords);
-  EXPECT_EQ(read_all(test::zlib(framed(kRecords))), kRecords);
+  EXPECT_EQ(records_of(test::gzip(framed(kRecords))), kRecords);
+  EXPECT_EQ(records_of(test::zlib(framed(kRecords))), kRecords);
   std::string twice = test::gzip(framed({"a"})) + test::gzip(framed({"b"}));
-  EXPECT_EQ(read_all(twice), (Texts{"a", "b"}));
+  EXPECT_EQ(records_of(twice), (Texts{"a", "b"}));
 }
 
 TEST(TFRecord, WhoseLengthLooksLikeGzipIsStillPlain) {
   Texts records = {std::string(0x8b1f, 'x'), std::string(0x0178, 'y')};
-  EXPECT_EQ(read_all(framed(records)), records);
+  EXPECT_EQ(records_of(framed(records)), records);
   std::ranges::reverse(records);  // 78 01: as zlib begins
-  EXPECT_EQ(read_all(framed(records)), records);
+  EXPECT_EQ(records_of(framed(records)), records);
 }
 
 TEST(TFRecord, TellsOffsetsThatCanBeSoughtInAPlainFile) {
@@ -147,22 +147,22 @@ TEST(TFRecord, PlacesThatAreNotInTheFileAreRefused) {
 TEST(TFRecord, LargerThanTheBufferIsReadWhole) {
   Texts records = {std::string(100'000, 'a'), "b", std::string(70'001, 'c')};
   for (size_t buffer : {0, 16, 1'000, 1 << 20}) {
-    EXPECT_EQ(read_all(framed(records), {.buffer_bytes = buffer}), records);
-    EXPECT_EQ(read_all(test::gzip(framed(records)), {.buffer_bytes = buffer}), records);
+    EXPECT_EQ(records_of(framed(records), {.buffer_bytes = buffer}), records);
+    EXPECT_EQ(records_of(test::gzip(framed(records)), {.buffer_bytes = buffer}), records);
   }
 }
 
 TEST(TFRecord, WithHostileLengthsIsRefusedWithItsOffset) {
   std::string good = framed({"good"});
-  EXPECT_EQ(read_error(good + header(uint64_t(1) << 63)),
+  EXPECT_EQ(record_error(good + header(uint64_t(1) << 63)),
             "the record at 20 claims 9223372036854775808 bytes, more than the 4294967296 that are "
             "allowed");
   TFRecordOptions unlimited{.most_record_bytes = UINT64_MAX};
   for (uint64_t length : {UINT64_MAX, UINT64_MAX - 11, UINT64_MAX - 15, uint64_t(1) << 40})
-    EXPECT_EQ(read_error(good + header(length) + "abcde", unlimited),
+    EXPECT_EQ(record_error(good + header(length) + "abcde", unlimited),
               "the record at 20 claims " + std::to_string(length) +
                   " bytes and a checksum, but the file has 5 behind its header");
-  EXPECT_EQ(read_error(header(5) + "abcde", {.most_record_bytes = 4}),
+  EXPECT_EQ(record_error(header(5) + "abcde", {.most_record_bytes = 4}),
             "the record at 0 claims 5 bytes, more than the 4 that are allowed");
 }
 
@@ -170,22 +170,22 @@ TEST(TFRecord, CompressedThatClaimsMuchTakesNoMemoryForIt) {
   // 100 KB of zeros, which compress to little, could be a gigabyte: the claim is possible, but
   // memory is taken only for what arrives.
   std::string bytes = test::gzip(header(90'000'000) + std::string(100'000'000 / 1'000, '\0'));
-  EXPECT_NE(read_error(bytes).find("the record at 0 "), std::string::npos);
+  EXPECT_NE(record_error(bytes).find("the record at 0 "), std::string::npos);
   std::string padded = bytes + std::string(100'000, '\0');  // so that the claim becomes possible
-  EXPECT_NE(read_error(padded), "no error");
+  EXPECT_NE(record_error(padded), "no error");
 }
 
 TEST(TFRecord, CutOffAnywhereIsAnErrorExceptBetweenRecords) {
   std::string whole = framed({"abc", "defg"});
   for (size_t length = 0; length < whole.size(); ++length) {
-    std::string error = read_error(whole.substr(0, length));
+    std::string error = record_error(whole.substr(0, length));
     bool between = length == 0 || length == 19;
     EXPECT_EQ(error == "no error", between) << length << " " << error;
     EXPECT_EQ(error.find("the record at ") == 0, !between) << length << " " << error;
   }
   for (const std::string& packed : {test::gzip(whole), test::zlib(whole)})
     for (size_t length = 1; length < packed.size(); ++length)
-      EXPECT_NE(read_error(packed.substr(0, length)), "no error") << length;
+      EXPECT_NE(record_error(packed.substr(0, length)), "no error") << length;
 }
 
 TEST(TFRecord, SeesEveryFlippedBit) {
@@ -193,7 +193,7 @@ TEST(TFRecord, SeesEveryFlippedBit) {
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string bytes = whole;
     bytes[bit / 8] ^= char(1 << bit % 8);
-    EXPECT_NE(read_error(bytes), "no error") << bit;
+    EXPECT_NE(record_error(bytes), "no error") << bit;
   }
 }
 
@@ -222,15 +222,15 @@ TEST(TFRecord, CannotGoOnBehindALengthThatIsWrong) {
 TEST(TFRecord, ReadsDamagedBytesWhenAskedNotToLook) {
   std::string bytes = framed({"abc", "def"});
   bytes[13] = 'X';
-  EXPECT_EQ(read_error(bytes).find("the record at 0 has a wrong checksum of its 3 bytes"), 0U);
-  EXPECT_EQ(read_all(bytes, {.check_data = false}), (Texts{"aXc", "def"}));
+  EXPECT_EQ(record_error(bytes).find("the record at 0 has a wrong checksum of its 3 bytes"), 0U);
+  EXPECT_EQ(records_of(bytes, {.check_data = false}), (Texts{"aXc", "def"}));
 }
 
 TEST(TFRecord, IsReadThroughShortReadsAndReportsFailingOnes) {
   TempDir dir;
   Texts records = {"one", std::string(100, 'y'), "three"};
   auto read = [](FaultyFiles& files, const std::string& path) {
-    return read_all(*files.open(path), {.buffer_bytes = 32});
+    return records_of(*files.open(path), {.buffer_bytes = 32});
   };
   for (const std::string& path :
        {dir.write("a", framed(records)), dir.write("b", test::gzip(framed(records)))}) {

@@ -12,18 +12,18 @@ namespace {
 
 using namespace test;
 
-constexpr int64_t kBatch = 6, kClasses = 5;
-const Shape kShape = {kBatch, kClasses};
+constexpr int64_t kLossRows = 6, kClasses = 5;
+const Shape kShape = {kLossRows, kClasses};
 
 // The targets and predictions that keras_values.py names so.
-struct Data {
+struct LossData {
   uint64_t seed;
 
-  Tensor labels() const { return drawn_integers(seed, 0, {kBatch}, kClasses); }
+  Tensor labels() const { return drawn_integers(seed, 0, {kLossRows}, kClasses); }
   Tensor one_hot() const {
     Tensor result = Tensor::zeros(kShape);
     Tensor classes = labels();
-    for (int64_t row = 0; row < kBatch; ++row)
+    for (int64_t row = 0; row < kLossRows; ++row)
       result.data_mut<float>()[row * kClasses + classes.data<int64_t>()[row]] = 1;
     return result;
   }
@@ -32,7 +32,7 @@ struct Data {
   Tensor probabilities() const { return drawn(seed, 3, kShape, {.limit = 0.5, .centre = 0.5}); }
   Tensor logits() const { return drawn(seed, 4, kShape, {.limit = 4}); }
   Tensor certainties() const { return drawn_integers(seed, 5, kShape, 2).cast(DType::float32); }
-  Tensor sample_weights() const { return drawn(seed, 6, {kBatch}, {.limit = 1, .centre = 1}); }
+  Tensor sample_weights() const { return drawn(seed, 6, {kLossRows}, {.limit = 1, .centre = 1}); }
 };
 
 struct LossCase {
@@ -41,7 +41,7 @@ struct LossCase {
   Tensor targets, predictions;
 };
 
-std::vector<LossCase> loss_cases(const Data& data) {
+std::vector<LossCase> loss_cases(const LossData& data) {
   Tensor labels = data.labels(), one_hot = data.one_hot(), bits = data.bits(), reals = data.reals(),
          probabilities = data.probabilities(), logits = data.logits();
   CrossentropyOptions from_logits{.from_logits = true}, smooth{.label_smoothing = 0.125},
@@ -70,7 +70,7 @@ using Losses = DeviceTest;
 
 TEST_P(Losses, HaveKerasValuesAndGradients) {
   Recording recording("losses");
-  Data data{recording.seed()};
+  LossData data{recording.seed()};
   std::vector<LossCase> cases = loss_cases(data);
   for (const LossCase& one : cases) {
     std::vector<Tensor> inputs = {one.targets, one.predictions, data.sample_weights()};

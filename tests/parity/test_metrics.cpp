@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-constexpr int64_t kBatch = 16, kClasses = 8;
+constexpr int64_t kRows = 16, kColumns = 8;
 
 // Whole numbers in [0, below) divided by below - 1.
 Tensor fractions(uint64_t seed, uint64_t stream, const Shape& shape, int64_t below) {
@@ -23,24 +23,24 @@ Tensor fractions(uint64_t seed, uint64_t stream, const Shape& shape, int64_t bel
 }
 
 // What keras_values.py names so, for step 0 or 1.
-struct Data {
+struct MetricData {
   uint64_t seed, step;
 
-  Tensor scores() const { return fractions(seed, 30 + step, {kBatch, kClasses}, 5); }
-  Tensor classes() const { return drawn_integers(seed, 40 + step, {kBatch}, kClasses); }
+  Tensor scores() const { return fractions(seed, 30 + step, {kRows, kColumns}, 5); }
+  Tensor classes() const { return drawn_integers(seed, 40 + step, {kRows}, kColumns); }
   Tensor one_hot_classes() const {
-    Tensor result = Tensor::zeros({kBatch, kClasses});
+    Tensor result = Tensor::zeros({kRows, kColumns});
     Tensor all = classes();
-    for (int64_t row = 0; row < kBatch; ++row)
-      result.data_mut<float>()[row * kClasses + all.data<int64_t>()[row]] = 1;
+    for (int64_t row = 0; row < kRows; ++row)
+      result.data_mut<float>()[row * kColumns + all.data<int64_t>()[row]] = 1;
     return result;
   }
-  Tensor verdicts() const { return fractions(seed, 50 + step, {kBatch, 1}, 9); }
-  Tensor truths() const { return fractions(seed, 60 + step, {kBatch, 1}, 2); }
-  Tensor weights() const { return drawn(seed, 70, {kBatch}, {.limit = 1, .centre = 1}); }
+  Tensor verdicts() const { return fractions(seed, 50 + step, {kRows, 1}, 9); }
+  Tensor truths() const { return fractions(seed, 60 + step, {kRows, 1}, 2); }
+  Tensor weights() const { return drawn(seed, 70, {kRows}, {.limit = 1, .centre = 1}); }
 };
 
-using Draw = Tensor (Data::*)() const;
+using Draw = Tensor (MetricData::*)() const;
 struct MetricCase {
   std::string name;
   Metric metric;
@@ -49,19 +49,23 @@ struct MetricCase {
 
 std::vector<MetricCase> metric_cases() {
   return {
-      {"sparse_categorical_accuracy", SparseCategoricalAccuracy(), &Data::classes, &Data::scores},
-      {"categorical_accuracy", CategoricalAccuracy(), &Data::one_hot_classes, &Data::scores},
-      {"binary_accuracy", BinaryAccuracy(), &Data::truths, &Data::verdicts},
-      {"binary_accuracy_quarter", BinaryAccuracy(0.25), &Data::truths, &Data::verdicts},
-      {"top_2", TopKCategoricalAccuracy(2), &Data::one_hot_classes, &Data::scores},
-      {"top_5", TopKCategoricalAccuracy(), &Data::one_hot_classes, &Data::scores},
-      {"sparse_top_3", SparseTopKCategoricalAccuracy(3), &Data::classes, &Data::scores},
-      {"precision", Precision(), &Data::truths, &Data::verdicts},
-      {"precision_quarter", Precision(0.25), &Data::truths, &Data::verdicts},
-      {"recall", Recall(), &Data::truths, &Data::verdicts},
-      {"recall_quarter", Recall(0.25), &Data::truths, &Data::verdicts},
-      {"mean_squared_error", MeanSquaredErrorMetric(), &Data::one_hot_classes, &Data::scores},
-      {"mean_absolute_error", MeanAbsoluteErrorMetric(), &Data::one_hot_classes, &Data::scores},
+      {"sparse_categorical_accuracy", SparseCategoricalAccuracy(), &MetricData::classes,
+       &MetricData::scores},
+      {"categorical_accuracy", CategoricalAccuracy(), &MetricData::one_hot_classes,
+       &MetricData::scores},
+      {"binary_accuracy", BinaryAccuracy(), &MetricData::truths, &MetricData::verdicts},
+      {"binary_accuracy_quarter", BinaryAccuracy(0.25), &MetricData::truths, &MetricData::verdicts},
+      {"top_2", TopKCategoricalAccuracy(2), &MetricData::one_hot_classes, &MetricData::scores},
+      {"top_5", TopKCategoricalAccuracy(), &MetricData::one_hot_classes, &MetricData::scores},
+      {"sparse_top_3", SparseTopKCategoricalAccuracy(3), &MetricData::classes, &MetricData::scores},
+      {"precision", Precision(), &MetricData::truths, &MetricData::verdicts},
+      {"precision_quarter", Precision(0.25), &MetricData::truths, &MetricData::verdicts},
+      {"recall", Recall(), &MetricData::truths, &MetricData::verdicts},
+      {"recall_quarter", Recall(0.25), &MetricData::truths, &MetricData::verdicts},
+      {"mean_squared_error", MeanSquaredErrorMetric(), &MetricData::one_hot_classes,
+       &MetricData::scores},
+      {"mean_absolute_error", MeanAbsoluteErrorMetric(), &MetricData::one_hot_classes,
+       &MetricData::scores},
   };
 }
 
@@ -71,7 +75,7 @@ TEST_P(Metrics, CountAsKeras) {
   Recording recording("losses");
   std::vector<MetricCase> cases = metric_cases();
   for (const MetricCase& one : cases) {
-    Data first{recording.seed(), 0}, second{recording.seed(), 1};
+    MetricData first{recording.seed(), 0}, second{recording.seed(), 1};
     std::vector<float> results;
     run_once(device(), {(first.*one.targets)(), (first.*one.predictions)()},
              [&](const Values& inputs) {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-constexpr int kSteps = 10;
+constexpr int kOptimizerSteps = 10;
 constexpr size_t kConfigurations = 9 * 7;
 const std::vector<Shape> kShapes = {{3, 2}, {5}, {4}};
 
@@ -70,7 +70,7 @@ std::vector<Tensor> gradients_of(const Recording& recording, int step) {
   return drawn_ones;
 }
 
-// Per variable its values after each step, [kSteps, …].
+// Per variable its values after each step, [kOptimizerSteps, …].
 std::vector<Tensor> trajectory(const Recording& recording, const Optimizer& optimizer,
                                const std::string& device) {
   std::vector<Variable> variables = starts(recording.seed());
@@ -79,7 +79,7 @@ std::vector<Tensor> trajectory(const Recording& recording, const Optimizer& opti
     return Values{};
   });
   std::vector<std::vector<float>> seen(variables.size());
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kOptimizerSteps; ++step) {
     update.run(gradients_of(recording, step));
     for (size_t i = 0; i < variables.size(); ++i) {
       Tensor now = variables[i].read();
@@ -88,7 +88,7 @@ std::vector<Tensor> trajectory(const Recording& recording, const Optimizer& opti
   }
   std::vector<Tensor> stacked;
   for (size_t i = 0; i < variables.size(); ++i)
-    stacked.push_back(Tensor::from(seen[i], kShapes[i].prepend(kSteps)));
+    stacked.push_back(Tensor::from(seen[i], kShapes[i].prepend(kOptimizerSteps)));
   return stacked;
 }
 

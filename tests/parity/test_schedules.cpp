@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-constexpr int64_t kSteps = 70;
+constexpr int64_t kScheduleSteps = 70;
 
 CyclicalLearningRateOptions cycle(const std::string& mode) {
   return {.initial_learning_rate = 0.125,
@@ -92,8 +92,8 @@ TEST_P(Schedules, AreThePeers) {
   for (const std::string& name : recorded) {
     const LearningRateSchedule& schedule = cases().at(name);
     Step rate(device(), [&](const Values& step) { return Values{schedule(step[0])}; });
-    Tensor rates(DType::float32, {kSteps});
-    for (int64_t step = 0; step < kSteps; ++step)
+    Tensor rates(DType::float32, {kScheduleSteps});
+    for (int64_t step = 0; step < kScheduleSteps; ++step)
       rates.data_mut<float>()[step] =
           float(rate.run({Tensor::from<int64_t>({step}, {})})[0].item());
     EXPECT_TRUE(agrees(rates, recording.expected("rate/" + name)));

@@ -128,4 +128,11 @@ inline testing::AssertionResult says(const std::string& text,
   return testing::AssertionSuccess();
 }
 
+// Learns a line through two numbers: the smallest thing that fit trains.
+inline Sequential line_model(double learning_rate = 0.05) {
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = SGD({.learning_rate = learning_rate}), .loss = "mse"});
+  return model;
+}
+
 }  // namespace stoker::test

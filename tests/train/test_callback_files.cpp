@@ -14,17 +14,11 @@ using test::OnDevice;
 using test::says;
 namespace fs = std::filesystem;
 
-Sequential small_model(double learning_rate = 0.05) {
-  Sequential model({Input({2}), Dense(1)});
-  model.compile({.optimizer = SGD({.learning_rate = learning_rate}), .loss = "mse"});
-  return model;
-}
-
 TEST(ModelCheckpoint, FillsInTheNameAndMakesTheFolder) {
   OnDevice device;
   test::TempDir dir;
   test::Data data = test::line(8, 1);
-  Sequential model = small_model(0);
+  Sequential model = test::line_model(0);
   ModelCheckpoint checkpoint(dir / "deep/{epoch:02d}-{val_loss:.2f}.stoker");
   History history =
       model.fit(data.x, data.y,
@@ -40,7 +34,7 @@ TEST(ModelCheckpoint, SavesWeightsEverySoManyBatches) {
   OnDevice device;
   test::TempDir dir;
   test::Data data = test::line(20, 1);
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   ModelCheckpoint checkpoint(dir / "{epoch}-{batch}.safetensors",
                              {.save_weights_only = true, .save_freq = 3});
   model.fit(data.x, data.y, {.epochs = 2, .batch_size = 4, .callbacks = {checkpoint}});
@@ -54,7 +48,7 @@ TEST(ModelCheckpoint, SavesWeightsEverySoManyBatches) {
 TEST(ModelCheckpoint, KeepsTheBestOnly) {
   OnDevice device;
   test::TempDir dir;
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   ModelCheckpoint checkpoint(dir / "best.stoker", {.save_best_only = true});
   checkpoint.set_model(&model);
   checkpoint.on_train_begin();
@@ -85,7 +79,7 @@ TEST(ModelCheckpoint, KeepsTheBestOnly) {
 TEST(ModelCheckpoint, NeverWritesWeightsThatAreNotFinite) {
   OnDevice device;
   test::TempDir dir;
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   std::ostringstream out;
   default_context().out = &out;
   ModelCheckpoint checkpoint(dir / "m.stoker");
@@ -104,7 +98,7 @@ TEST(ModelCheckpoint, SaysWhatIsWrongWithAName) {
   OnDevice device;
   test::TempDir dir;
   test::Data data = test::line(8, 1);
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   for (const char* name : {"{val_los:.2f}.stoker", "{loss:.2q}", "{epoch"}) {
     ModelCheckpoint checkpoint(dir / name);
     EXPECT_TRUE(

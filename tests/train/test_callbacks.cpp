@@ -9,12 +9,6 @@ using test::error_of;
 using test::OnDevice;
 using test::says;
 
-Sequential small_model(double learning_rate = 0.05) {
-  Sequential model({Input({2}), Dense(1)});
-  model.compile({.optimizer = SGD({.learning_rate = learning_rate}), .loss = "mse"});
-  return model;
-}
-
 struct Recorder : Callback {
   std::string calls;
   void on_train_begin() override { calls += "<"; }
@@ -38,7 +32,7 @@ struct Recorder : Callback {
 TEST(Callbacks, AreCalledInKerasOrder) {
   OnDevice device;
   test::Data data = test::line(6, 1);
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   Recorder recorder;
   model.fit(
       data.x, data.y,
@@ -54,7 +48,7 @@ TEST(Callbacks, AreCalledInKerasOrder) {
 TEST(Callbacks, LogsAreReadOnlyWhenSomebodyLooks) {
   OnDevice device;
   test::Data data = test::line(40, 1);
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   auto reads = [&] { return ModelAccess::base(model).trainer->compiled->training->reads(); };
   Recorder silent;
   model.fit(data.x, data.y, {.batch_size = 4, .callbacks = {silent}});
@@ -72,7 +66,7 @@ TEST(Callbacks, LogsAreReadOnlyWhenSomebodyLooks) {
 TEST(Callbacks, CanStopTheTraining) {
   OnDevice device;
   test::Data data = test::line(12, 1);
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   struct Stopper : Callback {
     void on_train_batch_end(int64_t batch, const Logs&) override {
       if (batch == 1) model().stop_training();
@@ -89,7 +83,7 @@ TEST(Callbacks, CanStopTheTraining) {
 TEST(Callbacks, CanSetTheLearningRate) {
   OnDevice device;
   test::Data data = test::line(4, 1);
-  Sequential model = small_model(0.5);
+  Sequential model = test::line_model(0.5);
   LambdaCallback schedule({.on_epoch_begin = [&](int64_t epoch) {
     model.optimizer().set_learning_rate(epoch == 0 ? 0.1 : 0.0);
   }});
@@ -105,7 +99,7 @@ TEST(Callbacks, CanSetTheLearningRate) {
 TEST(EarlyStopping, EndsWhenNothingImproves) {
   OnDevice device;
   test::Data data = test::line(16, 1);
-  Sequential model = small_model(0);  // never improves
+  Sequential model = test::line_model(0);  // never improves
   EarlyStopping stopping({.monitor = "loss", .patience = 2});
   History history =
       model.fit(data.x, data.y, {.epochs = 10, .shuffle = false, .callbacks = {stopping}});
@@ -117,7 +111,7 @@ TEST(EarlyStopping, EndsWhenNothingImproves) {
 TEST(EarlyStopping, RestoresTheBestWeights) {
   OnDevice device;
   test::Data data = test::line(16, 1);
-  Sequential model = small_model(0.05);
+  Sequential model = test::line_model(0.05);
   std::vector<Tensor> best;
   LambdaCallback ruin({.on_epoch_begin =
                            [&](int64_t epoch) {
@@ -141,7 +135,7 @@ TEST(EarlyStopping, KnowsWhichWayIsBetter) {
                    {"up", "auto, min or max"}));
   OnDevice device;
   test::Data data = test::line(4, 1);
-  Sequential model = small_model();
+  Sequential model = test::line_model();
   EXPECT_TRUE(says(
       error_of<ValueError>([&] { model.fit(data.x, data.y, {.callbacks = {EarlyStopping()}}); }),
       {"val_loss", "loss"}));

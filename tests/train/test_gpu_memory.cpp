@@ -91,12 +91,12 @@ DeviceCounts counts(const Context& context) {
 
 TEST_F(GpuMemory, AProgramThatDoesNotFitSaysWhatTakesItAndWhichBatchWould) {
   if (!alone()) return;
-  constexpr int64_t kBatch = 1024;
+  constexpr int64_t kPlanned = 1024;
   Context context{.seed = 1, .memory_limit = 256 * kMiB};
   Sequential model = wide_model(context);
-  Data data = pictures(kBatch);
+  Data data = pictures(kPlanned);
   std::string text =
-      error_of<OutOfMemoryError>([&] { model.fit(data.x, data.y, {.batch_size = kBatch}); });
+      error_of<OutOfMemoryError>([&] { model.fit(data.x, data.y, {.batch_size = kPlanned}); });
   std::cout << text << "\n";
   EXPECT_TRUE(says(text, {"out of memory on", "activations, gradients and workspace",
                           "of the 256.0 MiB it may", "this program needs", "weights", "gradients",
@@ -105,7 +105,7 @@ TEST_F(GpuMemory, AProgramThatDoesNotFitSaysWhatTakesItAndWhichBatchWould) {
   ASSERT_NE(at, std::string::npos);
   int64_t fits = std::atoll(text.c_str() + at + 2);
   ASSERT_GT(fits, 0) << text;
-  EXPECT_LT(fits, kBatch);
+  EXPECT_LT(fits, kPlanned);
   // The advice is good, and the error left nothing behind.
   model.fit(data.x, data.y, {.batch_size = fits, .steps_per_epoch = 2});
   EXPECT_LE(counts(context).bytes, 256 * kMiB);

@@ -9,18 +9,12 @@ using test::error_of;
 using test::OnDevice;
 using test::says;
 
-Sequential small_model(double learning_rate) {
-  Sequential model({Input({2}), Dense(1)});
-  model.compile({.optimizer = SGD({.learning_rate = learning_rate}), .loss = "mse"});
-  return model;
-}
-
 double lr_schedule(int64_t epoch, double lr) { return epoch < 2 ? lr : lr * 0.5; }
 
 TEST(LearningRateScheduler, TakesTheRateSoFarAndLeavesAHistory) {
   OnDevice device;
   test::Data data = test::line(4, 1);
-  Sequential model = small_model(0.5);
+  Sequential model = test::line_model(0.5);
   History history =
       model.fit(data.x, data.y, {.epochs = 4, .callbacks = {LearningRateScheduler(lr_schedule)}});
   EXPECT_EQ(history["learning_rate"], (std::vector<double>{0.5, 0.5, 0.25, 0.125}));
@@ -30,7 +24,7 @@ TEST(LearningRateScheduler, TakesTheRateSoFarAndLeavesAHistory) {
 TEST(LearningRateScheduler, TakesTheEpochAlone) {
   OnDevice device;
   test::Data data = test::line(4, 1);
-  Sequential model = small_model(0.5);
+  Sequential model = test::line_model(0.5);
   std::ostringstream out;
   default_context().out = &out;
   LearningRateScheduler scheduler([](int64_t epoch) { return epoch == 0 ? 0.25 : 0.0; },
@@ -43,7 +37,7 @@ TEST(LearningRateScheduler, TakesTheEpochAlone) {
 TEST(LearningRateScheduler, RefusesARateThatIsNone) {
   OnDevice device;
   test::Data data = test::line(4, 1);
-  Sequential model = small_model(0.5);
+  Sequential model = test::line_model(0.5);
   LearningRateScheduler scheduler([](int64_t) { return -1.0; });
   EXPECT_TRUE(
       says(error_of<ValueError>([&] { model.fit(data.x, data.y, {.callbacks = {scheduler}}); }),
@@ -53,7 +47,7 @@ TEST(LearningRateScheduler, RefusesARateThatIsNone) {
 
 // A fit whose loss is what the list says: the logs are made by hand.
 std::vector<double> rates_after(ReduceLROnPlateau& plateau, const std::vector<double>& losses) {
-  Sequential model = small_model(1.0);
+  Sequential model = test::line_model(1.0);
   plateau.set_model(&model);
   plateau.on_train_begin();
   std::vector<double> rates;
@@ -83,7 +77,7 @@ TEST(ReduceLROnPlateau, GoesOnFromItsState) {
   OnDevice device;
   ReduceLROnPlateau first({.factor = 0.5, .patience = 3}), second({.factor = 0.5, .patience = 3});
   rates_after(first, {1, 1, 1});
-  Sequential model = small_model(1.0);
+  Sequential model = test::line_model(1.0);
   second.set_model(&model);
   second.on_train_begin();
   second.restore(first.state());
@@ -95,7 +89,7 @@ TEST(ReduceLROnPlateau, GoesOnFromItsState) {
 TEST(ReduceLROnPlateau, PutsTheRateIntoTheHistory) {
   OnDevice device;
   test::Data data = test::line(4, 1);
-  Sequential model = small_model(0);  // never improves
+  Sequential model = test::line_model(0);  // never improves
   model.optimizer().set_learning_rate(1e-9);
   ReduceLROnPlateau plateau({.monitor = "loss", .factor = 0.5, .patience = 1});
   History history = model.fit(data.x, data.y, {.epochs = 3, .callbacks = {plateau}});
@@ -108,7 +102,7 @@ TEST(ReduceLROnPlateau, PutsTheRateIntoTheHistory) {
 TEST(EarlyStopping, GoesOnFromItsState) {
   OnDevice device;
   test::Data data = test::line(16, 1);
-  Sequential model = small_model(0);
+  Sequential model = test::line_model(0);
   EarlyStopping first({.patience = 2, .restore_best_weights = true}), second = first;
   first.set_model(&model);
   first.on_train_begin();
@@ -135,7 +129,7 @@ TEST(TerminateOnNaN, EndsTheTrainingInPlaceOfAnError) {
   test::Data data = test::line(12, 1);
   Tensor poisoned = data.x.clone();
   poisoned.data_mut<float>()[2 * 8] = NAN;  // in the third batch of four
-  Sequential model = small_model(0.1);
+  Sequential model = test::line_model(0.1);
   std::ostringstream out;
   default_context().out = &out;
   FitArgs args{.epochs = 3, .batch_size = 4, .shuffle = false};

@@ -30,7 +30,7 @@ struct Outcome {
   BackupCosts costs;
 };
 
-Sequential small_model(double rate = 0.02) {
+Sequential three_class_model(double rate = 0.02) {
   Sequential model({Input({4}), Dense(8, {.activation = "relu"}), Dropout(0.2),
                     Dense(3, {.activation = "softmax"})});
   model.compile({.optimizer = Adam({.learning_rate = rate}),
@@ -43,7 +43,7 @@ Sequential small_model(double rate = 0.02) {
 using FitCall = std::function<History(const Model&, FitArgs)>;
 Outcome train(BackupAndRestore backup, const FitCall& fit, FitArgs args = {}) {
   set_seed(3);
-  Sequential model = small_model();
+  Sequential model = three_class_model();
   args.verbose = 0;
   args.callbacks.emplace_back(backup);
   Outcome outcome;
@@ -553,7 +553,7 @@ TEST_F(Resume, ALossThatIsNotFiniteIsNeverSaved) {
   Tensor x = data_.x.clone();
   for (int64_t i = 0; i < 4; ++i) x.data_mut<float>()[40 * 4 + i] = NAN;
   set_seed(3);
-  Sequential model = small_model();
+  Sequential model = three_class_model();
   EXPECT_THROW(
       model.fit(x, data_.y,
                 {.epochs = 2,
@@ -578,7 +578,7 @@ TEST_F(Resume, OptionsThatMakeNoSenseAreErrors) {
   TempDir dir;
   BackupAndRestore first(dir / "a"), second(dir / "b");
   EXPECT_TRUE(says(error_of<ValueError>([&] {
-                     small_model().fit(data_.x, data_.y, {.callbacks = {first, second}});
+                     three_class_model().fit(data_.x, data_.y, {.callbacks = {first, second}});
                    }),
                    {"two BackupAndRestore"}));
 }

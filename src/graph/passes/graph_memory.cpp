@@ -7,7 +7,9 @@ namespace stoker {
 
 namespace {
 
-size_t bytes(const TensorSpec& spec) { return size_t(spec.shape.elements()) * size_of(spec.dtype); }
+size_t bytes_of(const TensorSpec& spec) {
+  return size_t(spec.shape.elements()) * size_of(spec.dtype);
+}
 
 // Values that a kernel writes over the variable they are assigned to: they take no memory.
 std::vector<bool> overwriting(const Graph& graph) {
@@ -60,7 +62,7 @@ std::vector<Buffer> buffers(const Graph& graph) {
     const Node& node = graph.nodes()[i];
     for (int id : node.outputs) {
       if (skip[size_t(id)]) continue;
-      found.push_back({.bytes = bytes(graph.spec(id)),
+      found.push_back({.bytes = bytes_of(graph.spec(id)),
                        .begin = int(i),
                        .end = std::max(int(i), last[size_t(id)]),
                        .category = category[size_t(id)]});
@@ -80,11 +82,11 @@ MemoryReport plan_graph_memory(const Graph& graph) {
   size_t live = std::accumulate(plan.at_peak.begin(), plan.at_peak.end(), size_t(0));
   count(MemoryCategory::workspace, plan.peak - live);  // rounding and fragmentation
   for (const GraphVariable& variable : graph.variables())
-    count(variable.variable.category(), bytes(graph.spec(variable.value)));
+    count(variable.variable.category(), bytes_of(graph.spec(variable.value)));
   for (const GraphConstant& constant : graph.constants())
-    count(MemoryCategory::workspace, bytes(graph.spec(constant.value)));
+    count(MemoryCategory::workspace, bytes_of(graph.spec(constant.value)));
   for (const GraphInput& input : graph.inputs())
-    count(MemoryCategory::inputs, bytes(graph.spec(input.value)));
+    count(MemoryCategory::inputs, bytes_of(graph.spec(input.value)));
   report.total = std::accumulate(report.bytes.begin(), report.bytes.end(), size_t(0));
   return report;
 }

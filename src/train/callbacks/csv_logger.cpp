@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-constexpr const char* kName = "CSVLogger";
+constexpr const char* kCSVLogger = "CSVLogger";
 
 // As the csv module of Python writes it: in quotes only where it must be.
 std::string cell(const std::string& text, const std::string& separator) {
@@ -28,7 +28,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 CSVLogger::CSVLogger(std::string filename, CSVLoggerOptions options)
     : filename_(std::move(filename)), options_(std::move(options)) {
   if (options_.separator.empty())
-    throw ValueError(fmt::format("{}: the separator is empty", kName));
+    throw ValueError(fmt::format("{}: the separator is empty", kCSVLogger));
 }
 
 void CSVLogger::on_train_begin() {
@@ -54,7 +54,7 @@ void CSVLogger::begin_file(const Logs& logs) {
     text = header + "\n";
     local_files().create(filename_, FileSystem::Write::replace)->write(as_bytes(text));
   } else if (first_line(text) != header) {
-    throw ValueError(fmt::format("{}: {} has the columns \"{}\", this training \"{}\"", kName,
+    throw ValueError(fmt::format("{}: {} has the columns \"{}\", this training \"{}\"", kCSVLogger,
                                  filename_, first_line(text), header));
   }
   bytes_ = int64_t(text.size());
@@ -74,8 +74,9 @@ void CSVLogger::on_epoch_end(int64_t epoch, const Logs& logs) {
 CallbackState CSVLogger::state() const { return {.values = {{"bytes", bytes_}}}; }
 
 void CSVLogger::restore(const CallbackState& state) {
-  int64_t bytes = remembered<int64_t>(state, kName, "bytes");
-  if (bytes < 0) throw ValueError(fmt::format("{}: the saved state has {} bytes", kName, bytes));
+  int64_t bytes = remembered<int64_t>(state, kCSVLogger, "bytes");
+  if (bytes < 0)
+    throw ValueError(fmt::format("{}: the saved state has {} bytes", kCSVLogger, bytes));
   bytes_ = bytes;
   if (bytes > 0) keep_ = bytes;
 }

@@ -6,15 +6,15 @@
 namespace stoker {
 
 namespace {
-constexpr const char* kName = "EarlyStopping";
+constexpr const char* kEarlyStopping = "EarlyStopping";
 }
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
     : options_(std::move(options)),
-      monitor_(kName, options_.monitor, options_.mode, options_.min_delta) {
+      monitor_(kEarlyStopping, options_.monitor, options_.mode, options_.min_delta) {
   if (options_.patience < 0)
     throw ValueError(
-        fmt::format("{}: patience is {}, expected 0 or more", kName, options_.patience));
+        fmt::format("{}: patience is {}, expected 0 or more", kEarlyStopping, options_.patience));
 }
 
 void EarlyStopping::on_train_begin() {
@@ -62,15 +62,16 @@ void EarlyStopping::restore(const CallbackState& state) {
   weights.reserve(state.tensors.size());
   for (const auto& [name, tensor] : state.tensors) {
     if (name != fmt::format("best_weights/{}", weights.size()))
-      throw ValueError(fmt::format("{}: the saved state holds a tensor \"{}\"", kName, name));
+      throw ValueError(
+          fmt::format("{}: the saved state holds a tensor \"{}\"", kEarlyStopping, name));
     weights.push_back(tensor);
   }
-  best_ = remembered<double>(state, kName, "best");
-  best_epoch_ = remembered<int64_t>(state, kName, "best_epoch");
-  wait_ = remembered<int64_t>(state, kName, "wait");
+  best_ = remembered<double>(state, kEarlyStopping, "best");
+  best_epoch_ = remembered<int64_t>(state, kEarlyStopping, "best_epoch");
+  wait_ = remembered<int64_t>(state, kEarlyStopping, "wait");
   stopped_epoch_.reset();
   if (state.values.has("stopped_epoch"))
-    stopped_epoch_ = remembered<int64_t>(state, kName, "stopped_epoch");
+    stopped_epoch_ = remembered<int64_t>(state, kEarlyStopping, "stopped_epoch");
   best_weights_ = std::move(weights);
 }
 

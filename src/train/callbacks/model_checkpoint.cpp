@@ -14,7 +14,7 @@ namespace stoker {
 
 namespace {
 
-constexpr const char* kName = "ModelCheckpoint";
+constexpr const char* kModelCheckpoint = "ModelCheckpoint";
 
 bool all_finite(const std::vector<Tensor>& weights) {
   return std::ranges::all_of(weights, [](const Tensor& weight) {
@@ -28,9 +28,9 @@ bool all_finite(const std::vector<Tensor>& weights) {
 ModelCheckpoint::ModelCheckpoint(std::string filepath, ModelCheckpointOptions options)
     : filepath_(std::move(filepath)),
       options_(std::move(options)),
-      monitor_(kName, options_.monitor, options_.mode, 0.0),
-      every_(batches_of(options_.save_freq, kName, "save_freq")) {
-  if (filepath_.empty()) throw ValueError(fmt::format("{}: the path is empty", kName));
+      monitor_(kModelCheckpoint, options_.monitor, options_.mode, 0.0),
+      every_(batches_of(options_.save_freq, kModelCheckpoint, "save_freq")) {
+  if (filepath_.empty()) throw ValueError(fmt::format("{}: the path is empty", kModelCheckpoint));
 }
 
 void ModelCheckpoint::on_train_begin() {
@@ -54,7 +54,8 @@ void ModelCheckpoint::save(int64_t batch, const Logs& logs) {
   if (options_.save_best_only && !monitor_.improves(value, best_)) return;
   std::string path = path_for(batch, logs);
   if (!all_finite(model().get_weights())) {
-    say(*this, fmt::format("{}: the weights are not finite; {} is not written", kName, path));
+    say(*this,
+        fmt::format("{}: the weights are not finite; {} is not written", kModelCheckpoint, path));
     return;
   }
   std::string folder = std::filesystem::path(path).parent_path().string();
@@ -86,8 +87,9 @@ std::string ModelCheckpoint::path_for(int64_t batch, const Logs& logs) const {
   try {
     return fmt::vformat(filepath_, values);
   } catch (const fmt::format_error& error) {
-    throw ValueError(fmt::format("{}: the path \"{}\" cannot be filled in: {}; there are {}", kName,
-                                 filepath_, error.what(), fmt::join(names, ", ")));
+    throw ValueError(fmt::format("{}: the path \"{}\" cannot be filled in: {}; there are {}",
+                                 kModelCheckpoint, filepath_, error.what(),
+                                 fmt::join(names, ", ")));
   }
 }
 
@@ -96,9 +98,9 @@ CallbackState ModelCheckpoint::state() const {
 }
 
 void ModelCheckpoint::restore(const CallbackState& state) {
-  best_ = remembered<double>(state, kName, "best");
-  batches_ = remembered<int64_t>(state, kName, "batches");
-  last_path_ = remembered<std::string>(state, kName, "last_path");
+  best_ = remembered<double>(state, kModelCheckpoint, "best");
+  batches_ = remembered<int64_t>(state, kModelCheckpoint, "batches");
+  last_path_ = remembered<std::string>(state, kModelCheckpoint, "last_path");
 }
 
 }  // namespace stoker

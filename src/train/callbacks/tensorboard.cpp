@@ -13,15 +13,15 @@ namespace stoker {
 
 namespace {
 
-constexpr const char* kName = "TensorBoard";
+constexpr const char* kTensorBoard = "TensorBoard";
 
 HParam hparam_of(const std::string& name, const Attr& value) {
   if (const bool* truth = std::get_if<bool>(&value)) return {name, *truth};
   if (const int64_t* whole = std::get_if<int64_t>(&value)) return {name, double(*whole)};
   if (const double* number = std::get_if<double>(&value)) return {name, *number};
   if (const std::string* text = std::get_if<std::string>(&value)) return {name, *text};
-  throw ValueError(
-      fmt::format("{}: the hyper-parameter \"{}\" is no number, string or bool", kName, name));
+  throw ValueError(fmt::format("{}: the hyper-parameter \"{}\" is no number, string or bool",
+                               kTensorBoard, name));
 }
 
 }  // namespace
@@ -76,10 +76,10 @@ struct TensorBoard::Impl {
 };
 
 TensorBoard::TensorBoard(TensorBoardOptions options) : impl_(std::make_unique<Impl>()) {
-  impl_->every = batches_of(options.update_freq, kName, "update_freq");
+  impl_->every = batches_of(options.update_freq, kTensorBoard, "update_freq");
   if (options.histogram_freq < 0)
-    throw ValueError(
-        fmt::format("{}: histogram_freq is {}, expected 0 or more", kName, options.histogram_freq));
+    throw ValueError(fmt::format("{}: histogram_freq is {}, expected 0 or more", kTensorBoard,
+                                 options.histogram_freq));
   impl_->hparams.reserve(options.hparams.entries().size());
   for (const auto& [name, value] : options.hparams.entries())
     impl_->hparams.push_back(hparam_of(name, value));
@@ -154,7 +154,7 @@ void TensorBoard::on_epoch_end(int64_t epoch, const Logs& logs) {
 CallbackState TensorBoard::state() const { return {.values = {{"batches", impl_->batches}}}; }
 
 void TensorBoard::restore(const CallbackState& state) {
-  impl_->batches = impl_->read_batches = remembered<int64_t>(state, kName, "batches");
+  impl_->batches = impl_->read_batches = remembered<int64_t>(state, kTensorBoard, "batches");
 }
 
 }  // namespace stoker
