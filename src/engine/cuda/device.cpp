@@ -28,6 +28,15 @@ void Event::wait() const {
   check(cudaEventSynchronize(event_), "waiting for an event");
 }
 
+CapturedGraph::CapturedGraph(cudaGraph_t graph) {
+  cudaGraphGetNodes(graph, nullptr, &nodes_);
+  cudaError_t status = cudaGraphInstantiate(&exec_, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "instantiating captured work");
+}
+
+CapturedGraph::~CapturedGraph() { cudaGraphExecDestroy(exec_); }
+
 std::vector<DeviceInfo> devices(std::string* why) {
   int count = 0;
   cudaError_t status = cudaGetDeviceCount(&count);

@@ -52,6 +52,23 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+// Captured work, ready to be launched.
+class CapturedGraph {
+ public:
+  explicit CapturedGraph(cudaGraph_t graph);
+  ~CapturedGraph();
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  void launch(cudaStream_t stream) const {
+    check(cudaGraphLaunch(exec_, stream), "launching captured work");
+  }
+  size_t nodes() const { return nodes_; }
+
+ private:
+  cudaGraphExec_t exec_ = nullptr;
+  size_t nodes_ = 0;
+};
+
 struct DeviceInfo {
   int index = 0;
   std::string name;

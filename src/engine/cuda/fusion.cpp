@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/kernels/pointwise.h"
 
 namespace stoker::cuda {
@@ -47,6 +48,7 @@ Fusion no_fusion(const Graph& graph) {
   return {std::vector<int>(graph.nodes().size(), -1),
           std::vector<std::optional<Fusion::NormTail>>(graph.nodes().size()),
           std::vector<int>(graph.nodes().size(), -1),
+          std::vector<int>(graph.nodes().size(), -1),
           std::vector<std::optional<Head>>(graph.nodes().size()),
           std::vector<std::optional<Fusion::Join>>(graph.nodes().size())};
 }
@@ -63,6 +65,7 @@ class Finder {
     find_stems();
     find_joins();
     add_heads();
+    find_bias_sums();
     // From the last node back: a chain is grown from its end.
     for (int i = int(graph_.nodes().size()); i-- > 0;) {
       const Node& node = graph_.nodes()[size_t(i)];
@@ -219,6 +222,28 @@ class Finder {
     if (is_leaf && from.spec.dtype == DType::float32) found_.into[size_t(index_of(cast))] = root;
   }
 
+  // --- the gradients of a narrow dense layer ---
+
+  void find_bias_sums() {
+    for (int i = 0; i < int(graph_.nodes().size()); ++i) {
+      const Node& product = graph_.nodes()[size_t(i)];
+      if (!is_narrow_gradient(graph_, product) || found_.is_inlined(i)) continue;
+      for (const Node* sum : users(product.inputs[1])) {
+        bool fits = sum->op->name == "reduce" && sum->attrs.get<std::string>("fn") == "sum" &&
+                    sum->attrs.get<Ints>("axes") == Ints{0} &&
+                    graph_.spec(sum->outputs[0]).shape.rank() == 1 &&
+                    !found_.is_inlined(index_of(sum)) &&
+                    graph_.spec(sum->outputs[0]).dtype == graph_.spec(sum->inputs[0]).dtype;
+        bool is_late = std::ranges::all_of(users(sum->outputs[0]),
+                                           [&](const Node* user) { return index_of(user) > i; });
+        if (!fits || !is_late) continue;
+        found_.into[size_t(index_of(sum))] = i;
+        found_.bias_sums[size_t(i)] = index_of(sum);
+        break;
+      }
+    }
+  }
+
   // --- heads of classifiers ---
 
   void add_heads() {
@@ -290,6 +315,16 @@ const Node* pooled_gradient(const Graph& graph, const Node& weight_grad) {
   const auto &window = pool->attrs.get<Ints>("window"), &strides = pool->attrs.get<Ints>("strides");
   bool apart = strides[0] >= window[0] && strides[1] >= window[1];
   return apart && graph.spec(pool->inputs[1]) == graph.spec(pool->inputs[2]) ? pool : nullptr;
+}
+
+bool is_narrow_gradient(const Graph& graph, const Node& node) {
+  if (node.op->name != "matmul" || node.inputs.size() != 2 ||
+      !node.attrs.get_or("transpose_a", false) || node.attrs.get_or("transpose_b", false) ||
+      !node.attrs.get_or<std::string>("activation", "").empty())
+    return false;
+  const Shape &a = graph.spec(node.inputs[0]).shape, &dy = graph.spec(node.inputs[1]).shape;
+  return a.rank() == 2 && dy.rank() == 2 && a[0] > 0 && a[0] <= NarrowGradient::kMostRows &&
+         a[1] > 0 && a[1] <= 1 << 20 && dy[1] > 0 && dy[1] <= NarrowGradient::kMostColumns;
 }
 
 Uncast uncast(const Graph& graph, const Fusion& fusion, int value) {

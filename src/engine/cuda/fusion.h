@@ -29,6 +29,10 @@ struct Fusion {
   // max_pool2d_grad whose work this conv2d_weight_grad does on the way; else -1.
   std::vector<int> stems;
 
+  // By node: the reduce that sums what this matmul's second operand is over its rows: a bias
+  // gradient, made on the way; else -1.
+  std::vector<int> bias_sums;
+
   // By node: the head of a classifier that this node stands for.
   std::vector<std::optional<Head>> heads;
 
@@ -50,6 +54,10 @@ Fusion no_fusion(const Graph& graph);
 // every gradient of the pooled image then stands in dy at most once, and its sum, the bias
 // gradient, can be taken over the smaller image. Else null.
 const Node* pooled_gradient(const Graph& graph, const Node& weight_grad);
+
+// The weight gradient of a dense layer with few units over a small batch, which kernels/narrow.h
+// makes.
+bool is_narrow_gradient(const Graph& graph, const Node& node);
 
 // What a stem's or a head's kernel reads for a value: where a cast of it is made on the way, the
 // float32 leaf that is cast.

@@ -11,15 +11,6 @@
 
 namespace stoker::cuda {
 
-CapturedGraph::CapturedGraph(cudaGraph_t graph) {
-  cudaGraphGetNodes(graph, nullptr, &nodes_);
-  cudaError_t status = cudaGraphInstantiate(&exec_, graph, 0);
-  cudaGraphDestroy(graph);
-  check(status, "instantiating a captured step");
-}
-
-CapturedGraph::~CapturedGraph() { cudaGraphExecDestroy(exec_); }
-
 namespace {
 
 int64_t next_id() {

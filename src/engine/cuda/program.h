@@ -12,21 +12,6 @@
 
 namespace stoker::cuda {
 
-// A captured stretch of a step, ready to be launched.
-class CapturedGraph {
- public:
-  explicit CapturedGraph(cudaGraph_t graph);
-  ~CapturedGraph();
-  CapturedGraph(const CapturedGraph&) = delete;
-  CapturedGraph& operator=(const CapturedGraph&) = delete;
-  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(exec_, stream), "a step"); }
-  size_t nodes() const { return nodes_; }
-
- private:
-  cudaGraphExec_t exec_ = nullptr;
-  size_t nodes_ = 0;
-};
-
 // "this program needs weights 12.0 MiB, …, in all 80.0 MiB"
 std::string describe_needs(const MemoryReport& memory);
 

@@ -169,9 +169,9 @@ __device__ inline void give_gradient(const HeadCall& c, int64_t row, int vector,
 
 // A warp: the loss of a row, and `scores` from logits to their gradient.
 template <class T>
-__device__ inline void take_loss(const HeadCall& c, int64_t row, float* scores) {
-  const int lane = int(threadIdx.x) % 32, label = label_of(c, row);
-  const float slope = c.slopes[row];
+__device__ inline void take_loss(const HeadCall& c, int64_t row, int label, float slope,
+                                 float* scores) {
+  const int lane = int(threadIdx.x) % 32;
   float most = -INFINITY, sum = 0;
   for (int k = lane; k < c.classes; k += 32) most = fmaxf(most, scores[k]);
   for (int offset = 16; offset > 0; offset /= 2)
@@ -206,6 +206,9 @@ __global__ void __launch_bounds__(kThreads, Rows == 1 ? 1 : 2)
   uint8_t* places = kept + size_t(Rows) * size_t(c.features) * sizeof(T);
   auto own = [&](int r, int vector) { return r * c.features + vector * kLanes8; };
 
+  // What the loss will need is asked for now.
+  const int label = warp < rows ? label_of(c, row0 + warp) : 0;
+  const float slope = warp < rows ? c.slopes[row0 + warp] : 0;
   Weights<T, Chunk> weights;
   if constexpr (kKeeps)
     if (int(threadIdx.x) < vectors) weights.load(c, int(threadIdx.x));
@@ -260,7 +263,7 @@ __global__ void __launch_bounds__(kThreads, Rows == 1 ? 1 : 2)
     }
   }
   __syncthreads();
-  if (warp < rows) take_loss<T>(c, row0 + warp, scores[warp]);
+  if (warp < rows) take_loss<T>(c, row0 + warp, label, slope, scores[warp]);
   __syncthreads();
 
   for (int vector = int(threadIdx.x); vector < vectors; vector += kThreads) {

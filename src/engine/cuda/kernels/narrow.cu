@@ -38,7 +38,51 @@ __global__ void __launch_bounds__(kMostThreads)
   }
 }
 
+constexpr int kFeatures = 64;  // of a block
+
+// A thread a row of the result, which it adds up in registers; dy lies in shared memory.
+template <class T, int Columns>
+__global__ void __launch_bounds__(kFeatures)
+    narrow_gradient(const __grid_constant__ NarrowGradient c) {
+  __shared__ float slopes[NarrowGradient::kMostRows][Columns];
+  const T *a = static_cast<const T*>(c.a), *dy = static_cast<const T*>(c.dy);
+  for (int item = int(threadIdx.x); item < c.rows * Columns; item += kFeatures) {
+    int row = item / Columns, column = item % Columns;
+    slopes[row][column] = column < c.columns ? to_float(dy[row * c.columns + column]) : 0;
+  }
+  __syncthreads();
+  const int feature = int(blockIdx.x) * kFeatures + int(threadIdx.x);
+  if (feature < c.inner) {
+    float sums[Columns] = {};
+#pragma unroll 16
+    for (int row = 0; row < c.rows; ++row) {
+      float value = to_float(a[int64_t(row) * c.inner + feature]);
+#pragma unroll
+      for (int column = 0; column < Columns; ++column) sums[column] += value * slopes[row][column];
+    }
+    T* to = static_cast<T*>(c.weights) + int64_t(feature) * c.columns;
+#pragma unroll
+    for (int column = 0; column < Columns; ++column)
+      if (column < c.columns) to[column] = from_float<T>(sums[column]);
+  }
+  if (blockIdx.x > 0 || c.bias == nullptr || int(threadIdx.x) >= c.columns) return;
+  float sum = 0;
+  for (int row = 0; row < c.rows; ++row) sum += slopes[row][threadIdx.x];
+  static_cast<T*>(c.bias)[threadIdx.x] = from_float<T>(sum);
+}
+
 }  // namespace
+
+void run_narrow_gradient(const NarrowGradient& call, cudaStream_t stream) {
+  unsigned blocks = blocks_for(call.inner, kFeatures);
+  visit_float(call.dtype, [&]<class T>(T) {
+    if (call.columns <= 10)
+      narrow_gradient<T, 10><<<blocks, kFeatures, 0, stream>>>(call);
+    else
+      narrow_gradient<T, 16><<<blocks, kFeatures, 0, stream>>>(call);
+  });
+  check_launch("narrow_gradient");
+}
 
 void run_narrow_product(const NarrowProduct& call, cudaStream_t stream) {
   auto height = int(std::min<int64_t>(call.inner, kMostThreads / call.columns));

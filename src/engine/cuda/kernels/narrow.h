@@ -21,4 +21,14 @@ struct NarrowProduct {
 };
 void run_narrow_product(const NarrowProduct& call, cudaStream_t stream);
 
+// The gradient by w of such a product, aᵀ · dy, and that by its bias, the sum of dy over rows.
+struct NarrowGradient {
+  static constexpr int64_t kMostColumns = 16, kMostRows = 256;
+  DType dtype = DType::float32;
+  int rows = 0, inner = 0, columns = 0;
+  const void *a = nullptr, *dy = nullptr;    // [rows, inner], [rows, columns]
+  void *weights = nullptr, *bias = nullptr;  // [inner, columns], [columns] or null
+};
+void run_narrow_gradient(const NarrowGradient& call, cudaStream_t stream);
+
 }  // namespace stoker::cuda

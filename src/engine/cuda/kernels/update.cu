@@ -33,7 +33,7 @@ struct Common {
 };
 
 // p after one step; moments are changed in place.
-__device__ inline float next_value(const UpdateList& c, const Common& common, float p, float g,
+__device__ inline float next_value(const UpdateOptions& c, const Common& common, float p, float g,
                                    float* moments) {
   if (c.rule == UpdateRule::moving_average) return p * c.momentum + g * (1 - c.momentum);
   p -= common.lr * c.weight_decay * p;
@@ -86,7 +86,7 @@ struct Elements {
       if (item.moments[k] != nullptr)
         load_floats<N>(static_cast<const float*>(item.moments[k]) + at, m[k]);
   }
-  __device__ void update(const UpdateList& c, const Common& common) {
+  __device__ void update(const UpdateOptions& c, const Common& common) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       float moments[kMoments] = {m[0][i], m[1][i], m[2][i]};
@@ -107,7 +107,8 @@ struct Elements {
 static_assert(kChunk == kBlock * 4, "a thread has four elements");
 
 // Elements are read before it is known whether they will change: one wait instead of two.
-__global__ void __launch_bounds__(kBlock) update(const __grid_constant__ UpdateList c) {
+template <class List>
+__global__ void __launch_bounds__(kBlock) update(const __grid_constant__ List c) {
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
@@ -136,7 +137,8 @@ __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ UpdateL
   }
 }
 
-__global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ UpdateList c) {
+template <class List>
+__global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ List c) {
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
@@ -243,6 +245,7 @@ __global__ void find_non_finite(const T* data, int64_t elements, int* bad) {
 
 }  // namespace
 
+template <>
 void UpdateList::add(const UpdateItem& one) {
   if (count == 0) first_block[0] = 0;
   item[count] = one;
@@ -252,13 +255,35 @@ void UpdateList::add(const UpdateItem& one) {
   ++count;
 }
 
-void run_update(const UpdateList& list, cudaStream_t stream) {
-  if (list.count == 0) return;
+namespace {
+
+using ShortList = UpdateListOf<16>;
+
+ShortList shortened(const UpdateList& list) {
+  ShortList made;
+  static_cast<UpdateOptions&>(made) = list;
+  std::copy_n(list.item, list.count, made.item);
+  std::copy_n(list.first_block, list.count + 1, made.first_block);
+  return made;
+}
+
+template <class List>
+void launch_update(const List& list, cudaStream_t stream) {
   auto grid = unsigned(list.first_block[list.count]);
   if (list.rule == UpdateRule::squares)
     squares<<<grid, kBlock, 0, stream>>>(list);
   else
     update<<<grid, kBlock, 0, stream>>>(list);
+}
+
+}  // namespace
+
+void run_update(const UpdateList& list, cudaStream_t stream) {
+  if (list.count == 0) return;
+  if (list.count <= ShortList::kMost)
+    launch_update(shortened(list), stream);
+  else
+    launch_update(list, stream);
   check_launch("update");
 }
 

@@ -20,15 +20,10 @@ struct UpdateItem {
   DType gradient_dtype = DType::float32;
 };
 
-struct UpdateList {
-  static constexpr int kMost = 200;
+struct UpdateOptions {
   UpdateRule rule = UpdateRule::sgd;
-  int count = 0;
+  int count = 0;         // of items
   int first_number = 0;  // of the first item, in `scales` and `sums`
-  UpdateItem item[kMost];
-  int first_block[kMost + 1];
-
-  // options of the rules
   const float* lr = nullptr;
   const int64_t* iterations = nullptr;
   bool counts_this = false;  // iterations: this update is one of them
@@ -39,9 +34,18 @@ struct UpdateList {
   float log_beta_1 = 0, log_beta_2 = 0;
   bool nesterov = false, amsgrad = false, centered = false;
   double* sums = nullptr;  // squares: one a block
+};
+
+// A launch copies all of it: run_update() makes a short one of few items.
+template <int Most>
+struct UpdateListOf : UpdateOptions {
+  static constexpr int kMost = Most;
+  UpdateItem item[kMost];
+  int first_block[kMost + 1];
 
   void add(const UpdateItem& one);
 };
+using UpdateList = UpdateListOf<200>;
 static_assert(sizeof(UpdateList) < 32000, "kernel arguments end at 32 764 bytes");
 
 void run_update(const UpdateList& list, cudaStream_t stream);

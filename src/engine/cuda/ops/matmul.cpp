@@ -49,8 +49,31 @@ void emit_narrow(Builder& b, const MatmulKey& key, std::vector<int> reads, int y
   });
 }
 
+void emit_narrow_gradient(Builder& b, const Node& node) {
+  NarrowGradient call;
+  const TensorSpec &a = b.spec(node.inputs[0]), &dy = b.spec(node.inputs[1]);
+  call.dtype = a.dtype;
+  call.rows = int(a.shape[0]);
+  call.inner = int(a.shape[1]);
+  call.columns = int(dy.shape[1]);
+  int sum = b.fusion().bias_sums[size_t(b.node_index())];
+  std::vector<int> reads = {b.input(node.inputs[0]), b.input(node.inputs[1])};
+  std::vector<int> writes = {b.define(node.outputs[0])};
+  if (sum >= 0) writes.push_back(b.define(b.graph().nodes()[size_t(sum)].outputs[0]));
+  b.emit({"own:narrow", std::move(reads), std::move(writes)},
+         [call, has_bias = sum >= 0](const Launch& at) {
+           NarrowGradient bound = call;
+           bound.a = at.get(0);
+           bound.dy = at.get(1);
+           bound.weights = at.get(2);
+           bound.bias = has_bias ? at.get(3) : nullptr;
+           run_narrow_gradient(bound, at.stream);
+         });
+}
+
 void build_matmul(Builder& b, const Node& node) {
   if (const auto& head = b.fusion().heads[size_t(b.node_index())]) return emit_head(b, *head);
+  if (is_narrow_gradient(b.graph(), node)) return emit_narrow_gradient(b, node);
   MatmulKey key = key_of(b, node);
   bool has_bias = node.inputs.size() > 2;
   auto activation = node.attrs.get_or<std::string>("activation", "");
