@@ -47,7 +47,7 @@ class TrainingRun {
     compile_model(job_, model, steps_in_all(data));
     prepare_folder(data);
     fit(model, data);
-    json result = figures(model);
+    json result = figures(model, data);
     if (!job_.out.empty()) model.save(job_.out + "/model.stoker");
     result["seconds"] = now() - begin;
     tell(result);
@@ -80,6 +80,13 @@ class TrainingRun {
     data::Cardinality count = data.train.elements.cardinality();
     if (!count.known() || count.infinite()) return 0;
     return job_.epochs * ((*count.count + job_.batch.size - 1) / job_.batch.size);
+  }
+
+  // A last batch may be smaller than the others.
+  double samples_per_step(const JobData& data) const {
+    data::Cardinality count = data.train.elements.cardinality();
+    if (job_.steps_per_epoch || !count.known() || count.infinite()) return double(job_.batch.size);
+    return double(job_.epochs * *count.count) / double(steps_in_all(data));
   }
 
   void choose_batch(const Model& model, const JobData& data) {
@@ -130,7 +137,7 @@ class TrainingRun {
     explained_ = json::parse(train.explain_json());
   }
 
-  json figures(const Model& model) const {
+  json figures(const Model& model, const JobData& data) const {
     RunPlan plan = model.run_plan();
     plan.batch_size = job_.batch.size;
     json result{{"stoker", version()},
@@ -141,7 +148,7 @@ class TrainingRun {
                 {"ms_per_step", 1e3 * clock_.seconds_per_step()},
                 {"first_step_ms", 1e3 * clock_.first_seconds()},
                 {"samples_per_second",
-                 clock_.steps() > 0 ? double(job_.batch.size) / clock_.seconds_per_step() : 0},
+                 clock_.steps() > 0 ? samples_per_step(data) / clock_.seconds_per_step() : 0},
                 {"input_wait_share", explained_.value("consumer_wait_share", 0.0)},
                 {"predicted_memory_bytes", predicted_},
                 {"peak_memory_bytes", memory_taken(model, memory_before_)},

@@ -47,7 +47,7 @@ PIPELINES = {
 # Everything that can be asked for alone, in the order of the page. A workload of (a) or (c) has several rows.
 WORKLOADS = (*(f"a/{name}" for name in PIPELINES),
              *(f"b/{model}/{batch}" for model, (_, batches) in MODELS.items() for batch in batches),
-             "c/digits", "c/scenes", "d/start", "d/install", "d/hello")
+             "c/digits32", "c/digits", "c/digits1024", "c/scenes", "d/start", "d/install", "d/hello")
 
 
 def is_row(row: str) -> bool:
@@ -211,25 +211,26 @@ FIT_VARIANTS = {
 
 def fits(bench: Bench) -> list[Row]:
     quick = bench.settings.quick
-    jobs = {
-        "digits": ("digits, CNN 32/64, batch 128", {"folder": str(bench.data / "mnist"), "batch": 128,
-                                                     "samples": 10_000 if quick else None, "epochs": 2 if quick else 3}),
-        "scenes": ("JPEG folder, small CNN 96×96, batch 32", {"folder": str(bench.data / "scenes"), "batch": 32,
-                                                             "samples": None, "epochs": 2 if quick else 10}),
-    }
+    digits = {"data": "digits", "folder": str(bench.data / "mnist"),
+              "samples": 10_000 if quick else None, "epochs": 2 if quick else 3}
+    scenes = {"data": "scenes", "folder": str(bench.data / "scenes"), "samples": None, "epochs": 2 if quick else 10}
+    jobs = {f"digits{suffix}": (f"digits, CNN 32/64, batch {batch}", dict(digits, batch=batch))
+            for suffix, batch in (("32", 32), ("", 128), ("1024", 1024))}
+    jobs["scenes"] = ("JPEG folder, small CNN 96×96, batch 32", dict(scenes, batch=32))
     rows: list[Row] = []
-    for data, (title, job) in jobs.items():
-        if f"c/{data}" in bench.asked:
-            rows += _fit_rows(bench, data, title, {"data": data, **job})
+    for name, (title, job) in jobs.items():
+        if f"c/{name}" in bench.asked:
+            rows += _fit_rows(bench, name, title, job)
     return rows
 
 
-def _fit_rows(bench: Bench, data: str, title: str, job: dict[str, Any]) -> list[Row]:
-    rate = Row(f"c/{data}/rate", title, "samples/s", "higher")
-    wall = Row(f"c/{data}/wall", f"  process start to end, {job['epochs']} epochs and test", "s", "lower")
-    share = Row(f"c/{data}/cpu", "  CPU share of all cores", "%", "none")
-    peak = Row(f"c/{data}/memory", "  peak memory", "MiB", "lower")
-    accuracy = Row(f"c/{data}/accuracy", "  accuracy on the test set", "%", "none")
+def _fit_rows(bench: Bench, name: str, title: str, job: dict[str, Any]) -> list[Row]:
+    data = job["data"]
+    rate = Row(f"c/{name}/rate", title, "samples/s", "higher")
+    wall = Row(f"c/{name}/wall", f"  process start to end, {job['epochs']} epochs and test", "s", "lower")
+    share = Row(f"c/{name}/cpu", "  CPU share of all cores", "%", "none")
+    peak = Row(f"c/{name}/memory", "  peak memory", "MiB", "lower")
+    accuracy = Row(f"c/{name}/accuracy", "  accuracy on the test set", "%", "none")
     rows = [rate, wall, share, peak, accuracy]
     chosen: dict[str, str] = {}
     runs: dict[str, list[Spawn]] = {}

@@ -55,7 +55,7 @@ Measured measured(const Run& run) {
 
 std::string plan_line(const Run& run) {
   double workers = run.stats->workers.value(), depth = run.stats->depth.value();
-  if (workers == 0) return "the consumer makes every batch itself when it asks for it";
+  if (workers == 0) return "no workers: the consumer makes a batch when it asks for it";
   return fmt::format("{:.0f} worker{}{}, {:.0f} batch{} ahead{}, {}, {} memory", workers,
                      workers == 1 ? "" : "s", run.tunes_workers ? " (tuned)" : "", depth,
                      depth == 1 ? "" : "es", run.tunes_depth ? " (tuned)" : "",
