@@ -38,6 +38,32 @@ std::vector<std::vector<int>> find_dependencies(std::span<const Accesses> items)
   return found;
 }
 
+std::vector<int> order_by_urgency(std::span<const std::vector<int>> dependencies,
+                                  std::span<const double> work) {
+  size_t count = dependencies.size();
+  std::vector<double> left(work.begin(),
+                           work.end());  // the longest way to the end, itself included
+  std::vector<std::vector<int>> followers(count);
+  std::vector<size_t> waits(count);
+  for (size_t i = count; i-- > 0;) {
+    for (int follower : followers[i]) left[i] = std::max(left[i], work[i] + left[size_t(follower)]);
+    for (int before : dependencies[i]) followers[size_t(before)].push_back(int(i));
+    waits[i] = dependencies[i].size();
+  }
+  std::vector<int> order;
+  order.reserve(count);
+  std::vector<bool> is_taken(count, false);
+  while (order.size() < count) {
+    size_t next = count;
+    for (size_t i = 0; i < count; ++i)
+      if (!is_taken[i] && waits[i] == 0 && (next == count || left[i] > left[next])) next = i;
+    is_taken[next] = true;
+    order.push_back(int(next));
+    for (int follower : followers[next]) --waits[size_t(follower)];
+  }
+  return order;
+}
+
 std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies, int lanes) {
   std::vector<int> lane_of(dependencies.size(), 0);
   std::vector<int> last(size_t(lanes), -1);  // item on each lane

@@ -20,6 +20,11 @@ using Accesses = std::vector<Access>;
 // anyway are left out.
 std::vector<std::vector<int>> find_dependencies(std::span<const Accesses> items);
 
+// The items in an order in which each comes after what it waits for: of those that could be next,
+// the one with most work behind it. `work` is by item.
+std::vector<int> order_by_urgency(std::span<const std::vector<int>> dependencies,
+                                  std::span<const double> work);
+
 // By item: one of `lanes`, so that as few waits as possible are wrong: a lane goes on with an item
 // that waits for its last one.
 std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies, int lanes);

@@ -1,6 +1,7 @@
 #include "engine/branches.h"
 
 #include <gtest/gtest.h>
+#include <stoker/random.h>
 
 namespace stoker {
 
@@ -34,6 +35,30 @@ TEST(Branches, WaitsThatAnotherImpliesAreLeftOut) {
 TEST(Branches, WithOneLaneEverythingStaysInLine) {
   std::vector<Accesses> items = {{writes(0)}, {writes(8)}, {reads(0), reads(8)}};
   EXPECT_EQ(assign_lanes(find_dependencies(items), 1), (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Branches, TheLongestWayGoesFirst) {
+  // 0 leads to 1, to 2 and 3, and to 4; all lead to 5.
+  std::vector<std::vector<int>> dependencies = {{}, {0}, {0}, {2}, {0}, {1, 3, 4}};
+  std::vector<double> work = {1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(order_by_urgency(dependencies, work), (std::vector<int>{0, 2, 1, 3, 4, 5}));
+  work[4] = 3;
+  EXPECT_EQ(order_by_urgency(dependencies, work), (std::vector<int>{0, 4, 2, 1, 3, 5}));
+}
+
+TEST(Branches, AnOrderByUrgencyBreaksNoDependency) {
+  Rng rng(3);
+  std::vector<std::vector<int>> dependencies(40);
+  std::vector<double> work;
+  for (int i = 0; i < 40; ++i) {
+    work.push_back(double(rng.integer(1, 4)));
+    for (int before = 0; before < i; ++before)
+      if (rng.integer(0, 8) == 0) dependencies[size_t(i)].push_back(before);
+  }
+  std::vector<int> order = order_by_urgency(dependencies, work), place(40, -1);
+  for (size_t i = 0; i < order.size(); ++i) place[size_t(order[i])] = int(i);
+  for (int i = 0; i < 40; ++i)
+    for (int before : dependencies[size_t(i)]) EXPECT_LT(place[size_t(before)], place[size_t(i)]);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ class Net {
 };
 
 // ‖got − expected‖ / ‖expected‖; NaN never is small.
-double error_of(const Tensor& got, const Tensor& expected) {
+double relative_error(const Tensor& got, const Tensor& expected) {
   double difference = 0, norm = 0;
   for (int64_t i = 0; i < expected.elements(); ++i) {
     difference += std::pow(got.at(i) - expected.at(i), 2);
@@ -134,7 +134,7 @@ TEST_P(Classifiers, AreTheSameOnTheGpu) {
     std::vector<Tensor> got = net.run(backend("cuda"));
     double allowed = dtype == DType::float32 ? 1e-5 : dtype == DType::float16 ? 5e-3 : 3e-2;
     for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_LE(error_of(got[i], expected[i]), allowed)
+      EXPECT_LE(relative_error(got[i], expected[i]), allowed)
           << net.output(i) << " in " << name(dtype) << ", STOKER_TEST_SEED=" << seed;
   }
 }
@@ -146,7 +146,7 @@ TEST_P(Classifiers, AreTheSameOnTheCpu) {
   Net net(GetParam(), DType::float32, 5);
   std::vector<Tensor> expected = net.run(reference_backend()), got = net.run(backend("cpu"));
   for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LE(error_of(got[i], expected[i]), 1e-4) << net.output(i);
+    EXPECT_LE(relative_error(got[i], expected[i]), 1e-4) << net.output(i);
 }
 
 TEST(Heads, RunAsOneKernelOnTheGpu) {

@@ -8,9 +8,9 @@ namespace stoker::cuda {
 
 namespace {
 
-class Finder {
+class HeadFinder {
  public:
-  Finder(const Graph& graph, const std::vector<bool>& taken)
+  HeadFinder(const Graph& graph, const std::vector<bool>& taken)
       : graph_(graph), taken_(taken), uses_(graph.use_counts()) {}
 
   std::vector<Head> find() {
@@ -175,7 +175,7 @@ class Finder {
 }  // namespace
 
 std::vector<Head> find_heads(const Graph& graph, const std::vector<bool>& taken) {
-  Finder finder(graph, taken);
+  HeadFinder finder(graph, taken);
   std::vector<Head> heads = finder.find();
   std::erase_if(heads, [&](const Head& head) { return !finder.late_inputs(head).empty(); });
   return heads;
@@ -183,9 +183,9 @@ std::vector<Head> find_heads(const Graph& graph, const std::vector<bool>& taken)
 
 void order_for_heads(Graph& graph) {
   const std::vector<bool> none(graph.nodes().size(), false);
-  size_t count = Finder(graph, none).find().size();
+  size_t count = HeadFinder(graph, none).find().size();
   for (size_t which = 0; which < count; ++which) {
-    Finder finder(graph, none);
+    HeadFinder finder(graph, none);
     std::vector<Head> heads = finder.find();
     if (which >= heads.size()) return;
     std::vector<int> late = finder.late_inputs(heads[which]);

@@ -172,8 +172,31 @@ Accesses CudaProgram::accesses_of(const Slot& slot, size_t index) const {
 }
 
 // All instructions and the guard, each as soon as what it needs is there.
+// What most waits for is issued first: the rest runs beside it.
+void CudaProgram::put_in_order(std::vector<size_t>& items,
+                               std::vector<std::vector<int>>& dependencies) const {
+  constexpr double kLargeFlops = 1e6;  // more than a launch takes
+  std::vector<double> work;
+  work.reserve(items.size());
+  for (size_t item : items)
+    work.push_back(item != kGuard && kernels_[item].cost.flops > kLargeFlops ? 2 : 1);
+  std::vector<int> order = order_by_urgency(dependencies, work);
+  std::vector<int> place(order.size());
+  for (size_t i = 0; i < order.size(); ++i) place[size_t(order[i])] = int(i);
+  std::vector<size_t> ordered_items;
+  std::vector<std::vector<int>> ordered;
+  ordered_items.reserve(order.size());
+  ordered.reserve(order.size());
+  for (int item : order) {
+    ordered_items.push_back(items[size_t(item)]);
+    ordered.push_back(std::move(dependencies[size_t(item)]));
+    for (int& before : ordered.back()) before = place[size_t(before)];
+  }
+  items = std::move(ordered_items);
+  dependencies = std::move(ordered);
+}
+
 void CudaProgram::issue_branches(const Slot& slot) {
-  constexpr size_t kGuard = ~size_t(0);
   std::vector<size_t> items;
   std::vector<Accesses> accesses;
   auto add_guard = [&] {
@@ -193,6 +216,7 @@ void CudaProgram::issue_branches(const Slot& slot) {
   if (parts_.first_update >= parts_.instructions.size()) add_guard();
 
   std::vector<std::vector<int>> dependencies = find_dependencies(accesses);
+  put_in_order(items, dependencies);
   std::vector<int> lanes = assign_lanes(dependencies, Device::kLanes);
   std::vector<Event> ended(items.size());
   std::vector<bool> is_open(Device::kLanes, false);
