@@ -111,14 +111,17 @@ CompileOptions options_for(DType dtype) {
   return options;
 }
 
-void profile(GpuModel& model, const CompileOptions& options, const std::string& device) {
-  auto program = model.compile(options, device);
+// Time by kind of kernel; with a file, also of every kernel in its order.
+void profile(GpuModel& model, const CompileOptions& options, const Arguments& arguments) {
+  auto program = model.compile(options, arguments.device);
   std::vector<int64_t> times;
   for (int i = 0; i < 3; ++i) program->run_timed({}, times);
   std::map<std::string, std::pair<double, int>> by_kernel;
+  nlohmann::json in_order;
   double total = 0;
   for (size_t i = 0; i < times.size(); ++i) {
     const KernelInfo& info = program->kernels()[i];
+    in_order.push_back({{"op", info.op}, {"kernel", info.kernel}, {"us", double(times[i]) * 1e-3}});
     auto& [sum, count] = by_kernel[info.op + " " + info.kernel];
     sum += double(times[i]) * 1e-3;
     total += double(times[i]) * 1e-3;
@@ -130,6 +133,7 @@ void profile(GpuModel& model, const CompileOptions& options, const std::string& 
   std::cout << fmt::format("{} kernels, {:.1f} us one by one\n", times.size(), total);
   for (const auto& [name, sum] : rows)
     std::cout << fmt::format("  {:10.1f} us {:4}x  {}\n", sum.first, sum.second, name);
+  if (!arguments.json.empty()) std::ofstream(arguments.json) << in_order.dump(1) << "\n";
 }
 
 struct Bar {
@@ -158,7 +162,7 @@ void measure_bar(const Bar& bar, const Arguments& arguments, const Peers& peers,
   CompileOptions options = options_for(bar.dtype);
   if (arguments.profile) {
     std::cout << bar.name << "\n";
-    return profile(*model, options, arguments.device);
+    return profile(*model, options, arguments);
   }
   double before = now();
   auto program = model->compile(options, arguments.device);
@@ -300,7 +304,7 @@ int run(const Arguments& arguments) {
   if (asked("fed from JPEG") && !arguments.profile)
     measure_fed(arguments.photos, arguments.device, report);
   report.print(std::cout);
-  if (!arguments.json.empty()) report.write_json(arguments.json);
+  if (!arguments.json.empty() && !arguments.profile) report.write_json(arguments.json);
   return 0;
 }
 

@@ -88,8 +88,10 @@ void Builder::analyse() {
     for (int value : graph().nodes()[size_t(i)].inputs) use(value, runs);
     if (const Node* pool = pooled_gradient(graph(), graph().nodes()[size_t(i)]))
       for (int value : pool->inputs) use(value, runs);
-    if (const auto& tail = fusion_.tails[size_t(i)]) {
-      const Node& norm = graph().nodes()[size_t(tail->norm)];
+    const auto& tail = fusion_.tails[size_t(i)];
+    for (int which : {tail ? tail->norm : -1, tail ? tail->residual_norm : -1}) {
+      if (which < 0) continue;
+      const Node& norm = graph().nodes()[size_t(which)];
       for (int value : norm.inputs) use(value, runs);
       use(norm.outputs[1], runs);
       use(norm.outputs[2], runs);
@@ -191,6 +193,10 @@ int Builder::define_update(int output, int input_value) {
 
 int Builder::scratch(size_t bytes) {
   return new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
+}
+
+int Builder::kept(size_t bytes) {
+  return new_buffer({BufferKind::arena, bytes, MemoryCategory::activations, -1});
 }
 
 int Builder::zeroed(size_t bytes) {

@@ -57,9 +57,10 @@ class Builder {
   // is legal, else memory that is assigned at the end.
   int define_update(int output, int input);
   int scratch(size_t bytes);  // workspace of the next instruction
+  int kept(size_t bytes);     // what a forward op leaves for its gradient
   int zeroed(size_t bytes);
 
-  // Buffers that a forward op leaves for its gradient, by the value they go with.
+  // Those, by the value they go with.
   std::map<int, int>& attachments() { return attachments_; }
 
   // Images folded for a convolution (kernels/direct_conv.h), by value and geometry.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "engine/cuda/fusion_norm.h"
 #include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/kernels/pointwise.h"
 
@@ -61,9 +62,8 @@ class Finder {
       : graph_(graph), uses_(graph.use_counts()), found_(no_fusion(graph)) {}
 
   Fusion find() {
-    find_norm_tails();
+    find_norm_fusion(graph_, uses_, found_);
     find_stems();
-    find_joins();
     add_heads();
     find_bias_sums();
     // From the last node back: a chain is grown from its end.
@@ -111,43 +111,6 @@ class Finder {
     if (is_integer(made) && made != DType::int64) return false;  // it would wrap on the way
     return size_.steps + kStepsPerNode <= PointwiseProgram::kMaxSteps &&
            size_.operands + int(producer.inputs.size()) - 1 <= PointwiseProgram::kMaxOperands;
-  }
-
-  // --- batch_norm, + residual, relu ---
-
-  void find_norm_tails() {
-    for (int i = 0; i < int(graph_.nodes().size()); ++i) {
-      const Node& node = graph_.nodes()[size_t(i)];
-      if (node.op->name != "binary" || node.attrs.get<std::string>("fn") != "add") continue;
-      for (size_t which = 0; which < 2; ++which)
-        if (add_norm_tail(i, node.inputs[which], node.inputs[1 - which])) break;
-    }
-  }
-
-  bool add_norm_tail(int add, int normalized, int residual) {
-    const Node* norm = graph_.producer(normalized);
-    if (norm == nullptr || norm->op->name != "batch_norm" || norm->outputs[0] != normalized ||
-        uses_[size_t(normalized)] != 1 || taken(index_of(norm)) ||
-        !norm->attrs.get_or<std::string>("activation", "").empty() ||
-        graph_.spec(residual) != graph_.spec(normalized))
-      return false;
-    const Node* relu = only_relu(graph_.nodes()[size_t(add)].outputs[0]);
-    int root = relu != nullptr ? index_of(relu) : add;
-    if (relu != nullptr) found_.into[size_t(add)] = root;
-    found_.tails[size_t(root)] = Fusion::NormTail{index_of(norm), residual, relu != nullptr};
-    taken_.push_back(index_of(norm));
-    return true;
-  }
-
-  bool taken(int norm) const { return std::ranges::find(taken_, norm) != taken_.end(); }
-
-  const Node* only_relu(int value) const {
-    if (uses_[size_t(value)] != 1) return nullptr;
-    for (const Node& node : graph_.nodes())
-      if (std::ranges::find(node.inputs, value) != node.inputs.end())
-        return node.op->name == "unary" && node.attrs.get<std::string>("fn") == "relu" ? &node
-                                                                                       : nullptr;
-    return nullptr;
   }
 
   // --- conv2d over one channel, pooled at once, forwards and backwards ---
@@ -262,41 +225,9 @@ class Finder {
     }
   }
 
-  // --- the sum of two gradients through a relu, made by the first batch_norm_grad that takes it
-  // ---
-
-  void find_joins() {
-    for (int i = 0; i < int(graph_.nodes().size()); ++i) {
-      const Node& norm = graph_.nodes()[size_t(i)];
-      if (norm.op->name != "batch_norm_grad" || norm.inputs.size() != 5) continue;
-      const Node* relu = graph_.producer(norm.inputs[0]);
-      if (relu == nullptr || relu->op->name != "unary_grad" ||
-          relu->attrs.get<std::string>("fn") != "relu" || taken_by_another(*relu, i))
-        continue;
-      const Node* sum = graph_.producer(relu->inputs[1]);
-      bool fits = sum != nullptr && sum->op->name == "binary" &&
-                  sum->attrs.get<std::string>("fn") == "add" &&
-                  uses_[size_t(sum->outputs[0])] == 1 &&
-                  graph_.spec(sum->inputs[0]) == graph_.spec(norm.inputs[1]) &&
-                  graph_.spec(sum->inputs[1]) == graph_.spec(norm.inputs[1]) &&
-                  !found_.is_inlined(index_of(sum)) && !found_.tails[size_t(index_of(sum))];
-      if (!fits) continue;
-      found_.into[size_t(index_of(relu))] = found_.into[size_t(index_of(sum))] = i;
-      found_.joins[size_t(i)] = Fusion::Join{sum->inputs[0], sum->inputs[1], relu->inputs[0]};
-    }
-  }
-
-  // Whether somebody needs the relu's gradient before node `first` has made it.
-  bool taken_by_another(const Node& relu, int first) const {
-    if (found_.is_inlined(index_of(&relu))) return true;
-    return std::ranges::any_of(users(relu.outputs[0]),
-                               [&](const Node* user) { return index_of(user) < first; });
-  }
-
   const Graph& graph_;
   std::vector<int> uses_;
   Fusion found_;
-  std::vector<int> taken_;
   Domain domain_ = Domain::any;
   Size size_{};
 };

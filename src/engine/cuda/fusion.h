@@ -17,10 +17,12 @@ Domain domain_of(const Graph& graph, const Node& node);
 struct Fusion {
   // By node: the node whose kernel does its work, or -1.
   std::vector<int> into;
-  // By node: a batch_norm whose result this node's kernel makes, with what is added to it.
+  // By node: a batch_norm whose result this node's kernel makes, with what is added to it. A
+  // max_pool2d takes the maxima of it at once.
   struct NormTail {
-    int norm;      // node
-    int residual;  // value, or -1
+    int norm;           // node
+    int residual;       // value, or -1
+    int residual_norm;  // node: the batch_norm whose result the residual is, or -1
     bool relu;
   };
   std::vector<std::optional<NormTail>> tails;
@@ -36,17 +38,21 @@ struct Fusion {
   // By node: the head of a classifier that this node stands for.
   std::vector<std::optional<Head>> heads;
 
-  // By node: a batch_norm_grad that also makes its own dy, the sum of two gradients through a relu.
+  // By node: a batch_norm_grad that also makes its own dy.
   struct Join {
-    int first, second, y;  // values
+    int first, second;  // values: dy is their sum; second may be -1, where there is a pool
+    int y;      // value, made by a tail: dy comes through its relu; -1, where there is a pool
+    int other;  // node: a batch_norm_grad that takes the same dy, or -1
+    int pool;   // node: the max_pool2d_grad that dy comes through, or -1
   };
   std::vector<std::optional<Join>> joins;
 
   bool is_inlined(int node) const { return into[size_t(node)] >= 0; }
 };
 
-// Chains of elementwise nodes over one shape, each used once; batch_norm + add + relu; conv2d +
-// bias + relu + 2×2 max pooling over one channel, and its gradient; heads of classifiers.
+// Chains of elementwise nodes over one shape, each used once; batch_norm, add and relu, or
+// batch_norm, relu and max pooling, and their gradients; conv2d, bias, relu and 2×2 max pooling
+// over one channel, and its gradient; heads of classifiers.
 Fusion find_fusion(const Graph& graph);
 Fusion no_fusion(const Graph& graph);
 

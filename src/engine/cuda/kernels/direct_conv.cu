@@ -349,32 +349,30 @@ __global__ void add_partials(const float* partials, int64_t count, int splits, T
 
 // --- folding ---
 
-// A thread writes eight channels of a folded pixel.
-template <class T>
+// A thread writes one folded pixel: four pixels of C channels each, then zeros.
+template <class T, int C>
 __global__ void __launch_bounds__(kBlock)
     fold_image(const ConvShape s, const ConvShape f, const T* x, T* folded) {
-  unsigned groups = unsigned(f.channels) / 8;
-  unsigned total = unsigned(f.batch) * unsigned(f.height) * unsigned(f.width) * groups;
-  for (unsigned item = blockIdx.x * kBlock + threadIdx.x; item < total;
-       item += gridDim.x * kBlock) {
-    unsigned pixel = item / groups;
-    int first = int(item % groups) * 8;
-    int column = int(pixel % unsigned(f.width)), row = int(pixel / unsigned(f.width));
-    int b = row / f.height;
-    row %= f.height;
-    Pack<T, 8> values;
+  constexpr int kFolded = (4 * C + 7) / 8 * 8;
+  unsigned total = unsigned(f.batch) * unsigned(f.height) * unsigned(f.width);
+  for (unsigned pixel = blockIdx.x * kBlock + threadIdx.x; pixel < total;
+       pixel += gridDim.x * kBlock) {
+    int column = 2 * int(pixel % unsigned(f.width)) - s.left;
+    unsigned above = pixel / unsigned(f.width);
+    int row = 2 * int(above % unsigned(f.height)) - s.top;
+    const T* image = x + int64_t(above / unsigned(f.height)) * s.height * s.width * C;
+    Pack<T, 8> values[kFolded / 8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      int which = (first + i) / s.channels, channel = (first + i) % s.channels;
-      int in_row = 2 * row + which / 2 - s.top, in_column = 2 * column + which % 2 - s.left;
-      bool inside =
-          which < 4 && in_row >= 0 && in_row < s.height && in_column >= 0 && in_column < s.width;
-      values.at[i] =
-          inside
-              ? x[((int64_t(b) * s.height + in_row) * s.width + in_column) * s.channels + channel]
-              : from_float<T>(0);
+    for (int i = 0; i < kFolded; ++i) {
+      int r = row + i / C / 2, q = column + i / C % 2;
+      bool inside = i < 4 * C && r >= 0 && r < s.height && q >= 0 && q < s.width;
+      T value = from_float<T>(0);
+      if (inside) value = image[(int64_t(r) * s.width + q) * C + i % C];
+      values[i / 8].at[i % 8] = value;
     }
-    *reinterpret_cast<Pack<T, 8>*>(folded + int64_t(item) * 8) = values;
+#pragma unroll
+    for (int part = 0; part < kFolded / 8; ++part)
+      reinterpret_cast<Pack<T, 8>*>(folded + int64_t(pixel) * kFolded)[part] = values[part];
   }
 }
 
@@ -420,10 +418,13 @@ ConvShape folded_shape(const ConvShape& shape) {
 void run_fold_image(const ConvShape& shape, DType dtype, const void* x, void* folded,
                     cudaStream_t stream) {
   ConvShape f = folded_shape(shape);
-  int64_t items = int64_t(f.batch) * f.height * f.width * f.channels / 8;
+  int64_t pixels = int64_t(f.batch) * f.height * f.width;
   visit_float(dtype, [&]<class T>(T) {
-    fold_image<<<blocks_for(items, kBlock, 132 * 64), kBlock, 0, stream>>>(
-        shape, f, static_cast<const T*>(x), static_cast<T*>(folded));
+    auto kernel = shape.channels == 2   ? fold_image<T, 2>
+                  : shape.channels == 3 ? fold_image<T, 3>
+                                        : fold_image<T, 4>;
+    kernel<<<blocks_for(pixels, kBlock), kBlock, 0, stream>>>(shape, f, static_cast<const T*>(x),
+                                                              static_cast<T*>(folded));
   });
   check_launch("fold_image");
 }

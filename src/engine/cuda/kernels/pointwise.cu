@@ -72,6 +72,18 @@ __device__ __noinline__ void put_element(void* data, DType dtype, int64_t at, A 
   }
 }
 
+template <class Index>
+__device__ inline int64_t strided_position(const PointwiseProgram& p,
+                                           const PointwiseOperand& operand, Index element) {
+  int64_t at = 0;
+  for (int axis = p.rank - 1; axis >= 0; --axis) {
+    auto extent = Index(p.dims[axis]);
+    at += int64_t(element % extent) * operand.strides[axis];
+    element /= extent;
+  }
+  return at;
+}
+
 __device__ inline int64_t position(const PointwiseProgram& p, const PointwiseOperand& operand,
                                    int64_t element) {
   switch (operand.reading) {
@@ -84,21 +96,23 @@ __device__ inline int64_t position(const PointwiseProgram& p, const PointwiseOpe
     case Reading::strided:
       break;
   }
-  int64_t at = 0;
-  for (int axis = p.rank - 1; axis >= 0; --axis) {
-    at += element % p.dims[axis] * operand.strides[axis];
-    element /= p.dims[axis];
-  }
-  return at;
+  // Divisions of 64 bits cost four times as much.
+  return p.elements <= 0x7fffffff ? strided_position(p, operand, unsigned(element))
+                                  : strided_position(p, operand, element);
 }
 
 // Whether N elements from `first` on lie side by side in the operand, and where. The host has seen
-// to it that extents of channels are multiples of N where they are vectors.
+// to it that extents of channels are multiples of N where they are vectors. Of a strided operand
+// the innermost axis may lie together: then the strides of the others are multiples of it.
 template <int N>
-__device__ inline bool lies_together(const PointwiseOperand& operand, int64_t first, int64_t* at) {
-  *at = operand.reading == Reading::channels ? first % operand.extent : first;
-  return operand.reading == Reading::same ||
-         (operand.reading == Reading::channels && operand.extent % N == 0);
+__device__ inline bool lies_together(const PointwiseProgram& p, const PointwiseOperand& operand,
+                                     int64_t first, int64_t* at) {
+  bool together = operand.reading == Reading::same;
+  if (operand.reading == Reading::channels) together = operand.extent % N == 0;
+  if (operand.reading == Reading::strided)
+    together = operand.strides[p.rank - 1] == 1 && p.dims[p.rank - 1] % N == 0;
+  if (together) *at = position(p, operand, first);
+  return together;
 }
 
 template <class A, int N>
@@ -106,7 +120,7 @@ __device__ inline void read(const PointwiseProgram& p, const PointwiseOperand& o
                             int64_t first, int valid, A* to) {
   int64_t at = first;
   if constexpr (N > 1) {
-    if (valid == N && lies_together<N>(operand, first, &at)) {
+    if (valid == N && lies_together<N>(p, operand, first, &at)) {
       switch (operand.dtype) {
         case DType::float32: {
           load_floats<N / 2>(static_cast<const float*>(operand.data) + at, to);

@@ -1,28 +1,12 @@
 #include "engine/cuda/kernels/pooling.h"
 
-#include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/windows.cuh"
 
 namespace stoker::cuda {
 
 namespace {
 
 enum class Pool : uint8_t { max, max_grad, average, average_grad };
-
-struct Range {
-  int begin, end;
-};
-
-// The part of a window at output `out` that lies in the image.
-__device__ inline Range inside_image(int out, int stride, int pad, int window, int extent) {
-  int first = out * stride - pad;
-  return {max(first, 0), min(first + window, extent)};
-}
-
-// The outputs whose windows hold pixel `at`.
-__device__ inline Range windows_of(int at, int stride, int pad, int window, int outputs) {
-  int last = at + pad, first = last - window + 1;
-  return {first <= 0 ? 0 : (first + stride - 1) / stride, min(last / stride + 1, outputs)};
-}
 
 template <class T, int N>
 __device__ void pool_forward(const PoolCall& c, Pool what, int b, int row, int column, int channel,
@@ -145,67 +129,34 @@ __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolCall 
   }
 }
 
-// Max pooling's gradient from places, stride 2: a thread makes N channels of 2×2 pixels, which
-// share the windows they ask.
+// Max pooling's gradient from places, stride 2: a thread makes N channels of a quad.
 template <class T, int N>
 __global__ void __launch_bounds__(kBlock) max_pool_grad_quads(const __grid_constant__ PoolCall c) {
-  auto groups = unsigned(c.channels / N), wide = unsigned(c.width + 1) / 2,
-       high = unsigned(c.height + 1) / 2;
-  unsigned total = unsigned(c.batch) * high * wide * groups;
+  auto groups = unsigned(c.channels / N);
+  auto total = unsigned(Quad::count(c)) * groups;
   for (unsigned item = blockIdx.x * kBlock + threadIdx.x; item < total;
        item += gridDim.x * kBlock) {
     int channel = int(item % groups) * N;
-    unsigned quad = item / groups;
-    int column = int(quad % wide) * 2, b = int(quad / wide / high);
-    int row = int(quad / wide % high) * 2;
-    float results[4][N] = {};
-    Range first_rows = windows_of(row, 2, c.top, c.window_y, c.out_height);
-    Range last_rows = windows_of(row + 1, 2, c.top, c.window_y, c.out_height);
-    Range first_columns = windows_of(column, 2, c.left, c.window_x, c.out_width);
-    Range last_columns = windows_of(column + 1, 2, c.left, c.window_x, c.out_width);
-    for (int out_row = min(first_rows.begin, last_rows.begin); out_row < last_rows.end; ++out_row)
-      for (int out_column = min(first_columns.begin, last_columns.begin);
-           out_column < last_columns.end; ++out_column) {
-        int64_t at =
-            ((int64_t(b) * c.out_height + out_row) * c.out_width + out_column) * c.channels +
-            channel;
-        float slopes[N];
-        load_floats<N>(static_cast<const T*>(c.dy) + at, slopes);
-        Pack<uint8_t, N> places = *reinterpret_cast<const Pack<uint8_t, N>*>(c.places + at);
-        int above = row - (out_row * 2 - c.top), before = column - (out_column * 2 - c.left);
+    Quad quad(c, item / groups);
+    QuadWindows<T, N> windows(c, quad, channel);
 #pragma unroll
-        for (int p = 0; p < 4; ++p) {
-          int in_row = above + p / 2, in_column = before + p % 2;
-          bool inside =
-              in_row >= 0 && in_row < c.window_y && in_column >= 0 && in_column < c.window_x;
-          int mine = inside ? in_row * c.window_x + in_column : -1;
-#pragma unroll
-          for (int i = 0; i < N; ++i) {
-            int place = c.relu ? places.at[i] : places.at[i] & (PoolCall::kNotPositive - 1);
-            if (place == mine) results[p][i] += slopes[i];
-          }
-        }
-      }
-#pragma unroll
-    for (int p = 0; p < 4; ++p)
-      if (row + p / 2 < c.height && column + p % 2 < c.width)
-        store_floats<N>(
-            results[p],
-            static_cast<T*>(c.out) +
-                ((int64_t(b) * c.height + row + p / 2) * c.width + column + p % 2) * c.channels +
-                channel);
+    for (int p = 0; p < 4; ++p) {
+      if (!quad.has(c, p)) continue;
+      float result[N];
+      windows.gather(c, quad, p, result);
+      store_floats<N>(result, static_cast<T*>(c.out) + quad.at(c, p) + channel);
+    }
   }
 }
 
 void launch_quads(const PoolCall& call, cudaStream_t stream) {
-  int64_t quads =
-      int64_t(call.batch) * ((call.height + 1) / 2) * ((call.width + 1) / 2) * call.channels;
+  int64_t items = Quad::count(call) * call.channels;
   visit_float(call.dtype, [&]<class T>(T) {
     constexpr int kWide = kLanes<T>;
     if (call.channels % kWide == 0)
-      max_pool_grad_quads<T, kWide><<<blocks_for(quads / kWide, kBlock), kBlock, 0, stream>>>(call);
+      max_pool_grad_quads<T, kWide><<<blocks_for(items / kWide, kBlock), kBlock, 0, stream>>>(call);
     else
-      max_pool_grad_quads<T, 1><<<blocks_for(quads, kBlock), kBlock, 0, stream>>>(call);
+      max_pool_grad_quads<T, 1><<<blocks_for(items, kBlock), kBlock, 0, stream>>>(call);
   });
   check_launch("max_pool_grad_quads");
 }
@@ -235,9 +186,9 @@ void run_max_pool(const PoolCall& call, cudaStream_t stream) {
 }
 void run_max_pool_grad(const PoolCall& call, cudaStream_t stream) {
   bool small = in_pixels(call) * call.channels < int64_t(1) << 31;
-  if (call.places != nullptr && call.stride_y == 2 && call.stride_x == 2 && small &&
-      in_pixels(call) * call.channels > 0)
-    return launch_quads(call, stream);
+  bool in_quads = call.stride_y == 2 && call.stride_x == 2 && call.window_y <= 3 &&
+                  call.window_x <= 3 && call.places != nullptr;
+  if (in_quads && small && in_pixels(call) * call.channels > 0) return launch_quads(call, stream);
   launch<Pool::max_grad>(call, in_pixels(call), stream);
 }
 void run_avg_pool(const PoolCall& call, cudaStream_t stream) {

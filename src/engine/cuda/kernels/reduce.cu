@@ -1,6 +1,6 @@
 #include "engine/cuda/kernels/reduce.h"
 
-#include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/rows.cuh"
 
 namespace stoker::cuda {
 
@@ -100,6 +100,40 @@ __global__ void __launch_bounds__(kBlock) finish_reduce(const __grid_constant__ 
   finish<S, Y>(c, output, total);
 }
 
+// Sums over a middle axis (global pooling): a thread makes N outputs that lie side by side.
+template <class T, class Y, int N>
+__global__ void __launch_bounds__(kBlock) reduce_middle(const __grid_constant__ ReduceCall c) {
+  constexpr int kInFlight = 8;
+  int64_t output = (int64_t(blockIdx.x) * kBlock + threadIdx.x) * N;
+  if (output >= c.shape.outputs) return;
+  const T* x = static_cast<const T*>(c.x) +
+               offset(c.shape.kept_rank, c.shape.kept, c.shape.kept_strides, output);
+  float totals[N] = {};
+  for (int64_t first = 0; first < c.shape.inputs; first += kInFlight) {
+    Raw<T, N> raw[kInFlight];
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u)
+      load_raw<T, N>(x + (first + u) * c.shape.gone_strides[0], first + u < c.shape.inputs, raw[u]);
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u) {
+      Pack<T, N> values = unpack<T, N>(raw[u]);
+#pragma unroll
+      for (int i = 0; i < N; ++i) totals[i] += to_float(values.at[i]);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) finish<float, Y>(c, output + i, totals[i]);
+}
+
+// Whether that kernel fits, and keeps the device busy.
+bool is_middle(const ReduceCall& call, int lanes) {
+  const ReduceShape& s = call.shape;
+  return (call.fn == ReduceFn::sum || call.fn == ReduceFn::mean) && !s.rows && call.splits == 1 &&
+         s.gone_rank == 1 && s.kept_rank > 0 && s.kept_strides[s.kept_rank - 1] == 1 &&
+         s.kept[s.kept_rank - 1] % lanes == 0 && s.gone_strides[0] % lanes == 0 &&
+         s.outputs / lanes >= 132 * kBlock;
+}
+
 int width_of(const ReduceShape& shape) {
   if (shape.rows) return 1;
   int width = 1;
@@ -109,6 +143,12 @@ int width_of(const ReduceShape& shape) {
 
 template <class T, class Y>
 void launch(const ReduceCall& call, cudaStream_t stream) {
+  if constexpr (is_float_type<T>)
+    if (constexpr int kWide = kLanes<T>; is_middle(call, kWide)) {
+      reduce_middle<T, Y, kWide>
+          <<<blocks_for(call.shape.outputs / kWide, kBlock), kBlock, 0, stream>>>(call);
+      return check_launch("reduce_middle");
+    }
   int width = width_of(call.shape);
   dim3 grid(blocks_for(call.shape.outputs, width), unsigned(call.splits));
   reduce<T, Y><<<grid, kBlock, 0, stream>>>(call, width);

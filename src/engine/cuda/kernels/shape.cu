@@ -42,14 +42,36 @@ void visit_bytes(int bytes, Function function) {
   }
 }
 
-constexpr int kTile = 32;
+// --- convolution kernels ---
+
+constexpr int kTile = 64, kWide = 4;  // numbers of a tile's side, and of a thread
 
 int tiles(int64_t extent) { return int((extent + kTile - 1) / kTile); }
 
-// A block moves one tile of 32 · 32; the graph's rows are (pixel, channel), cuDNN's are filters.
+// A tile's rows from memory or to it, kWide numbers of a row a thread. `at(row, column)` is where a
+// number lies, or -1 where there is none; rows of `packed` numbers lie together.
+template <class At, class Use>
+__device__ inline void for_tile(At at, bool packed, Use use) {
+  constexpr int kAcross = kTile / kWide;
+  int column = int(threadIdx.x) % kAcross * kWide;
+#pragma unroll
+  for (int pass = 0; pass < kTile * kAcross / kBlock; ++pass) {
+    int row = int(threadIdx.x) / kAcross + pass * (kBlock / kAcross);
+    int64_t first = at(row, column);
+    if (packed && first >= 0) {
+      use(row, column, first, std::integral_constant<int, kWide>());
+      continue;
+    }
+    for (int i = 0; i < kWide; ++i)
+      if (int64_t one = at(row, column + i); one >= 0)
+        use(row, column + i, one, std::integral_constant<int, 1>());
+  }
+}
+
+// A block moves one tile; the graph's rows are (pixel, channel), cuDNN's are filters.
 template <class From, class To, KernelLayouts::Way Way>
 __global__ void __launch_bounds__(kBlock) kernel_layouts(const __grid_constant__ KernelLayouts c) {
-  __shared__ float tile[kTile][kTile + 1];
+  __shared__ float tile[kTile][kTile + 1];  // [place][filter]
   int which = 0, above = c.count;
   while (above - which > 1) {  // the last one that starts at or before this block
     int middle = (which + above) / 2;
@@ -60,36 +82,48 @@ __global__ void __launch_bounds__(kBlock) kernel_layouts(const __grid_constant__
   int wide = c.pixels[which] * padded;  // a filter's numbers in cuDNN's layout
   int across = (filters + kTile - 1) / kTile;
   int filter0 = block % across * kTile, place0 = block / across * kTile;
-  int fast = int(threadIdx.x) % kTile, slow = int(threadIdx.x) / kTile;
-  auto graph_at = [&](int place, int filter) {
+  // Rows of the tile are places here, and filters there.
+  auto in_graph = [&](int row, int column) -> int64_t {
+    int place = place0 + row, filter = filter0 + column;
+    if (place >= wide || filter >= filters || place % padded >= channels) return -1;
     return (int64_t(place / padded) * channels + place % padded) * filters + filter;
+  };
+  auto in_cudnn = [&](int row, int column) -> int64_t {
+    int place = place0 + column, filter = filter0 + row;
+    return place < wide && filter < filters ? int64_t(filter) * wide + place : -1;
   };
   const From* from = static_cast<const From*>(c.from[which]);
   To* to = static_cast<To*>(c.to[which]);
-  constexpr int kRows = kBlock / kTile;
-  for (int i = slow; i < kTile; i += kRows) {
-    float value = 0;
-    if constexpr (Way == KernelLayouts::Way::to_cudnn) {
-      int place = place0 + i, filter = filter0 + fast;
-      if (place < wide && filter < filters && place % padded < channels)
-        value = to_float(from[graph_at(place, filter)]);
-    } else {
-      int filter = filter0 + i, place = place0 + fast;
-      if (place < wide && filter < filters) value = to_float(from[int64_t(filter) * wide + place]);
-    }
-    tile[i][fast] = value;
-  }
-  __syncthreads();
-  for (int i = slow; i < kTile; i += kRows) {
-    if constexpr (Way == KernelLayouts::Way::to_cudnn) {
-      int filter = filter0 + i, place = place0 + fast;
-      if (place < wide && filter < filters)
-        to[int64_t(filter) * wide + place] = from_float<To>(tile[fast][i]);
-    } else {
-      int place = place0 + i, filter = filter0 + fast;
-      if (place < wide && filter < filters && place % padded < channels)
-        to[graph_at(place, filter)] = from_float<To>(tile[fast][i]);
-    }
+  auto read = [&]<class N>(int place, int filter, int place_step, int64_t at, N) {
+    float values[N::value];
+    load_floats<N::value>(from + at, values);
+#pragma unroll
+    for (int i = 0; i < N::value; ++i)
+      tile[place + i * place_step][filter + i * (1 - place_step)] = values[i];
+  };
+  auto write = [&]<class N>(int place, int filter, int place_step, int64_t at, N) {
+    float values[N::value];
+#pragma unroll
+    for (int i = 0; i < N::value; ++i)
+      values[i] = tile[place + i * place_step][filter + i * (1 - place_step)];
+    store_floats<N::value>(values, to + at);
+  };
+  bool graph_packed = filters % kWide == 0, cudnn_packed = wide % kWide == 0;
+  if constexpr (Way == KernelLayouts::Way::to_cudnn) {
+    for (int i = int(threadIdx.x); padded > channels && i < kTile * kTile; i += kBlock)
+      tile[i / kTile][i % kTile] = 0;
+    __syncthreads();
+    for_tile(in_graph, graph_packed,
+             [&](int row, int column, int64_t at, auto n) { read(row, column, 0, at, n); });
+    __syncthreads();
+    for_tile(in_cudnn, cudnn_packed,
+             [&](int row, int column, int64_t at, auto n) { write(column, row, 1, at, n); });
+  } else {
+    for_tile(in_cudnn, cudnn_packed,
+             [&](int row, int column, int64_t at, auto n) { read(column, row, 1, at, n); });
+    __syncthreads();
+    for_tile(in_graph, graph_packed,
+             [&](int row, int column, int64_t at, auto n) { write(row, column, 0, at, n); });
   }
 }
 

@@ -218,22 +218,27 @@ __global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ Cop
   for (int64_t i = whole * 16 + threadIdx.x; i < bytes; i += kBlock) to[i] = from[i];
 }
 
+constexpr int64_t kConverted = 4096;  // elements of a block
+
 template <class From, class To>
 __global__ void __launch_bounds__(kBlock) copy_floats(const __grid_constant__ CopyList c) {
+  constexpr int kWide = 4, kInFlight = int(kConverted) / (kBlock * kWide);
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
-  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
-  int64_t end = min(begin + kChunk, c.size[which]);
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kConverted;
   const From* from = static_cast<const From*>(c.from[which]);
   To* to = static_cast<To*>(c.to[which]);
-  for (int64_t i = begin + threadIdx.x * 4; i < end; i += kBlock * 4) {
-    if (i + 4 <= end) {
-      float values[4];
-      load_floats<4>(from + i, values);
-      store_floats<4>(values, to + i);
-    } else {
-      for (int64_t k = i; k < end; ++k) to[k] = from_float<To>(to_float(from[k]));
-    }
+  if (begin + kConverted <= c.size[which]) {
+    float values[kInFlight][kWide];
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u)
+      load_floats<kWide>(from + begin + (u * kBlock + int(threadIdx.x)) * kWide, values[u]);
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u)
+      store_floats<kWide>(values[u], to + begin + (u * kBlock + int(threadIdx.x)) * kWide);
+    return;
   }
+  for (int64_t i = begin + threadIdx.x; i < c.size[which]; i += kBlock)
+    to[i] = from_float<To>(to_float(from[i]));
 }
 
 template <class T>
@@ -308,7 +313,7 @@ void CopyList::add(const void* source, void* target, int64_t count_or_bytes, boo
   to[count] = target;
   size[count] = count_or_bytes;
   always[count] = always_copied;
-  int64_t chunk = convert ? kChunk : kCopyBytes;
+  int64_t chunk = convert ? kConverted : kCopyBytes;
   first_block[count + 1] = first_block[count] + int((count_or_bytes + chunk - 1) / chunk);
   ++count;
 }

@@ -3,7 +3,7 @@
 // shape first.
 #include <array>
 
-#include "engine/cuda/kernels/norm.h"
+#include "engine/cuda/kernels/column_sums.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/kernels/tensor_stem.h"
 #include "engine/cuda/ops/op_builders.h"
@@ -397,7 +397,7 @@ void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool) {
     *wide[i] = from.wide;
   }
   bool by_tensor_cores = is_tensor_stem(call.shape, call.dtype);
-  int places = b.scratch(size_t(b.shape(pool.outputs[0]).elements()));
+  int places = b.kept(size_t(b.shape(pool.outputs[0]).elements()));
   b.attachments()[pool.outputs[0]] = places;
   b.emit({"own:stem", reads, {b.define(pool.outputs[0]), places}},
          [call, has_bias, by_tensor_cores](const Launch& at) {

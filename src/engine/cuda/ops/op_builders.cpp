@@ -11,7 +11,8 @@ const OpBuilder* find_op_builder(std::string_view op) {
     add_matmul_builders(all);
     add_convolution_builders(all);
     add_pooling_builders(all);
-    add_normalization_builders(all);
+    add_batch_norm_builders(all);
+    add_layer_norm_builders(all);
     add_softmax_builders(all);
     add_lookup_builders(all);
     add_optimizer_builders(all);

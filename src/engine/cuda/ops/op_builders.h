@@ -21,7 +21,8 @@ void add_shape_builders(OpBuilders& table);
 void add_matmul_builders(OpBuilders& table);
 void add_convolution_builders(OpBuilders& table);
 void add_pooling_builders(OpBuilders& table);
-void add_normalization_builders(OpBuilders& table);
+void add_batch_norm_builders(OpBuilders& table);
+void add_layer_norm_builders(OpBuilders& table);
 void add_softmax_builders(OpBuilders& table);
 void add_lookup_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
@@ -40,7 +41,12 @@ void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue);
 void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool);
 // A dense layer and its loss, with all their gradients.
 void emit_head(Builder& b, const Head& head);
-// batch_norm's statistics are made; this makes its result with what follows it.
+// batch_norm's statistics are made; these make its result with what follows it.
 void emit_norm_tail(Builder& b, const Fusion::NormTail& tail, int value);
+void emit_norm_pool(Builder& b, const Node& norm, const Node& pool);
+// batch_norm_grad whose dy is the sum of two gradients through such a tail's relu.
+void emit_joined_norm_grad(Builder& b, const Node& node, const Fusion::Join& join);
+// batch_norm_grad whose dy comes through a max pooling that emit_norm_pool made.
+void emit_norm_pool_grad(Builder& b, const Node& node, const Fusion::Join& join);
 
 }  // namespace stoker::cuda

@@ -1,4 +1,4 @@
-#include "engine/cuda/kernels/pooling.h"
+#include "engine/cuda/ops/pool_call.h"
 
 #include <algorithm>
 
@@ -6,13 +6,12 @@
 
 namespace stoker::cuda {
 
-namespace {
-
-PoolCall call_of(const Node& node, DType dtype, const Shape& x, const Shape& y) {
+PoolCall pool_call(const Builder& b, const Node& node, int large, int small) {
+  const Shape &x = b.shape(large), &y = b.shape(small);
   const auto &window = node.attrs.get<Ints>("window"), &strides = node.attrs.get<Ints>("strides"),
              &pads = node.attrs.get<Ints>("pads");
   PoolCall call;
-  call.dtype = dtype;
+  call.dtype = b.spec(large).dtype;
   call.batch = int(x[0]);
   call.height = int(x[1]);
   call.width = int(x[2]);
@@ -29,6 +28,8 @@ PoolCall call_of(const Node& node, DType dtype, const Shape& x, const Shape& y) 
   return call;
 }
 
+namespace {
+
 // The gradient of this pooling in the same graph, if its windows are small enough to number.
 bool has_gradient(const Builder& b, const Node& node, const PoolCall& call) {
   if (call.window_y * call.window_x > PoolCall::kNotPositive - 1) return false;
@@ -42,14 +43,15 @@ void build_forward(Builder& b, const Node& node) {
   if (int stem = b.fusion().stems[size_t(b.node_index())]; stem >= 0)
     return emit_pooled_stem(b, b.graph().nodes()[size_t(stem)], node);
   if (const auto& head = b.fusion().heads[size_t(b.node_index())]) return emit_head(b, *head);
-  PoolCall call = call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.inputs[0]),
-                          b.shape(node.outputs[0]));
+  if (const auto& tail = b.fusion().tails[size_t(b.node_index())])
+    return emit_norm_pool(b, b.graph().nodes()[size_t(tail->norm)], node);
+  PoolCall call = pool_call(b, node, node.inputs[0], node.outputs[0]);
   bool is_max = node.op->name == "max_pool2d";
   int x = b.input(node.inputs[0]), y = b.define(node.outputs[0]);
   std::vector<int> writes = {y};
   bool numbered = is_max && has_gradient(b, node, call);
   if (numbered) {
-    writes.push_back(b.scratch(size_t(b.shape(node.outputs[0]).elements())));
+    writes.push_back(b.kept(size_t(b.shape(node.outputs[0]).elements())));
     b.attachments()[node.outputs[0]] = writes[1];
   }
   b.emit({"own:pool", {x}, writes}, [call, is_max, numbered](const Launch& at) {
@@ -62,8 +64,7 @@ void build_forward(Builder& b, const Node& node) {
 }
 
 void build_max_grad(Builder& b, const Node& node) {
-  PoolCall call =
-      call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.inputs[0]), b.shape(node.inputs[2]));
+  PoolCall call = pool_call(b, node, node.inputs[0], node.inputs[2]);
   if (auto places = b.attachments().find(node.inputs[1]); places != b.attachments().end()) {
     int dy = b.input(node.inputs[2]), dx = b.define(node.outputs[0]);
     b.emit({"own:pool", {places->second, dy}, {dx}}, [call](const Launch& at) {
@@ -88,8 +89,7 @@ void build_max_grad(Builder& b, const Node& node) {
 }
 
 void build_avg_grad(Builder& b, const Node& node) {
-  PoolCall call = call_of(node, b.spec(node.inputs[0]).dtype, b.shape(node.outputs[0]),
-                          b.shape(node.inputs[0]));
+  PoolCall call = pool_call(b, node, node.outputs[0], node.inputs[0]);
   int dy = b.input(node.inputs[0]), dx = b.define(node.outputs[0]);
   b.emit({"own:pool", {dy}, {dx}}, [call](const Launch& at) {
     PoolCall bound = call;

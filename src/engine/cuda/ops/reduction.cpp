@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/cuda/kernels/norm.h"
+#include "engine/cuda/kernels/column_sums.h"
 #include "engine/cuda/kernels/reduce.h"
 #include "engine/cuda/ops/op_builders.h"
 

@@ -1,0 +1,121 @@
+// What the GPU engine fuses around batch norms, by structure: no GPU is needed.
+#include "engine/cuda/fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/residual_tower.h"
+#include "graph/passes/passes.h"
+
+namespace stoker::test {
+
+namespace {
+
+using cuda::Fusion;
+
+// A tower with the passes that every engine runs first.
+struct Fused {
+  ResidualTower tower;
+  Fusion fusion;
+
+  explicit Fused(const TowerOptions& options = {}) : tower(options, 1) {
+    passes::merge_duplicates(tower.graph);
+    passes::fuse(tower.graph);
+    fusion = cuda::find_fusion(tower.graph);
+  }
+  const Node& node(size_t index) const { return tower.graph.nodes()[index]; }
+
+  std::vector<Fusion::NormTail> tails(const char* op) const {
+    std::vector<Fusion::NormTail> found;
+    for (size_t i = 0; i < fusion.tails.size(); ++i)
+      if (fusion.tails[i] && node(i).op->name == op) found.push_back(*fusion.tails[i]);
+    return found;
+  }
+  std::vector<Fusion::Join> joins() const {
+    std::vector<Fusion::Join> found;
+    for (const auto& join : fusion.joins)
+      if (join) found.push_back(*join);
+    return found;
+  }
+};
+
+TEST(CudaFusion, GivesEverySumOfABlockToItsBatchNorm) {
+  Fused fused;
+  std::vector<Fusion::NormTail> tails = fused.tails("unary");
+  ASSERT_EQ(tails.size(), 2U);
+  for (const Fusion::NormTail& tail : tails) {
+    EXPECT_EQ(fused.node(size_t(tail.norm)).op->name, "batch_norm");
+    EXPECT_TRUE(tail.relu);
+  }
+}
+
+TEST(CudaFusion, TakesAProjectedShortcutsBatchNormIntoTheSamePass) {
+  Fused fused;
+  std::vector<Fusion::NormTail> tails = fused.tails("unary");
+  ASSERT_EQ(tails.size(), 2U);
+  ASSERT_GE(tails[0].residual_norm, 0);
+  EXPECT_EQ(fused.node(size_t(tails[0].residual_norm)).outputs[0], tails[0].residual);
+  EXPECT_EQ(tails[1].residual_norm, -1) << "the second block's shortcut is plain";
+}
+
+TEST(CudaFusion, TakesTheMaximaOfANormalizedImageWithoutWritingIt) {
+  for (int64_t window : {2, 3}) {
+    Fused fused({.window = window});
+    std::vector<Fusion::NormTail> tails = fused.tails("max_pool2d");
+    ASSERT_EQ(tails.size(), 1U);
+    EXPECT_EQ(tails[0].residual, -1);
+    EXPECT_EQ(fused.node(size_t(tails[0].norm)).attrs.get<std::string>("activation"), "relu");
+  }
+}
+
+TEST(CudaFusion, LeavesAnImageAloneThatIsAlsoAnOutput) {
+  ResidualTower tower({}, 1);
+  for (const Node& node : tower.graph.nodes())
+    if (node.op->name == "max_pool2d") {
+      tower.graph.output(tower.graph.value(node.inputs[0]), "large");
+      break;
+    }
+  passes::fuse(tower.graph);
+  Fusion fusion = cuda::find_fusion(tower.graph);
+  for (size_t i = 0; i < fusion.tails.size(); ++i)
+    EXPECT_FALSE(fusion.tails[i] && tower.graph.nodes()[i].op->name == "max_pool2d");
+}
+
+TEST(CudaFusion, MakesTheGradientOfAProjectedBlockForBothBatchNormsAtOnce) {
+  Fused fused;
+  int shared = 0;
+  for (const Fusion::Join& join : fused.joins()) {
+    if (join.other < 0) continue;
+    ++shared;
+    EXPECT_EQ(fused.node(size_t(join.other)).op->name, "batch_norm_grad");
+    EXPECT_TRUE(fused.fusion.is_inlined(join.other));
+    EXPECT_GE(join.second, 0);
+    EXPECT_GE(join.y, 0);
+  }
+  EXPECT_EQ(shared, 1);
+}
+
+TEST(CudaFusion, TakesTheGradientOfTheMaximaFromTheSmallImage) {
+  Fused fused;
+  int pooled = 0;
+  for (const Fusion::Join& join : fused.joins()) {
+    if (join.pool < 0) continue;
+    ++pooled;
+    EXPECT_EQ(fused.node(size_t(join.pool)).op->name, "max_pool2d_grad");
+    EXPECT_TRUE(fused.fusion.is_inlined(join.pool));
+    EXPECT_GE(join.second, 0) << "the block and its shortcut both send a gradient back";
+  }
+  EXPECT_EQ(pooled, 1);
+}
+
+TEST(CudaFusion, HasNothingToDoWhereNodesKeepTheirOrder) {
+  ResidualTower tower({}, 1);
+  Fusion fusion = cuda::no_fusion(tower.graph);
+  EXPECT_TRUE(std::ranges::none_of(fusion.tails, [](const auto& tail) { return bool(tail); }));
+  EXPECT_TRUE(std::ranges::none_of(fusion.joins, [](const auto& join) { return bool(join); }));
+}
+
+}  // namespace
+
+}  // namespace stoker::test
