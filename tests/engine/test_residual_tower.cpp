@@ -20,8 +20,8 @@ std::vector<Tensor> run(const ResidualTower& tower, Backend& backend, int times 
   return outputs;
 }
 
-// |got - expected| / |expected|. Of numbers with k bits about one in 2^k rounds to the other side of
-// a relu's kink, which moves the gradients by the root of that; a wrong term moves them by 1.
+// |got - expected| / |expected|. Of numbers with k bits about one in 2^k rounds to the other side
+// of a relu's kink, which moves the gradients by the root of that; a wrong term moves them by 1.
 double distance(const Tensor& got, const Tensor& expected) {
   double difference = 0, size = 0;
   for (int64_t i = 0; i < got.elements(); ++i) {

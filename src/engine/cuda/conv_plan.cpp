@@ -356,7 +356,7 @@ std::optional<Trial> make_trial(const ConvKey& key, const std::shared_ptr<Device
 
 constexpr size_t kCandidates = 8, kCandidatesOfSmall = 24;
 constexpr double kWorthTiming = 20e6;  // FLOPs; below, any plan takes microseconds
-constexpr double kSmall = 2e9;         // a millisecond times dozens of such plans
+constexpr double kSmall = 1e10;        // dozens of such plans are timed in 30 milliseconds
 
 // Milliseconds of `run`, the least of three.
 template <class Run>
