@@ -45,8 +45,14 @@ WindowFacts facts_of(std::span<const StepRecord> steps) {
   window.accounting = account_in_parts(steps);
   std::vector<double> waits = values_of(steps, wait_ns);
   double ready = std::min(kReadyNs, kReadyOfStep * median(values_of(steps, step_ns)));
-  auto late = std::ranges::count_if(waits, [&](double wait) { return wait > ready; });
+  size_t late = 0;
+  double waited = 0, waited_late = 0;
+  for (double wait : waits) {
+    waited += wait;
+    if (wait > ready) ++late, waited_late += wait;
+  }
   window.ready_share = 1 - double(late) / double(std::max<size_t>(waits.size(), 1));
+  window.late_share = waited > 0 ? waited_late / waited : 0;
   window.median_wait_ns = median(waits);
   return window;
 }
