@@ -91,10 +91,13 @@ std::string monitor_screen(const std::string& run_folder) {
                           100 * share.get<double>());
     if (const nlohmann::json& pipeline = now.at("pipeline"); pipeline.is_object()) {
       auto workers = pipeline.at("workers").get<double>();
-      text += fmt::format(
-          "\npipeline: {:.0f} worker{}, {:.0f} batches ahead, ready in {:.0f} % of steps\n",
-          workers, workers == 1 ? "" : "s", pipeline.at("depth").get<double>(),
-          100 * pipeline.at("ready_share").get<double>());
+      if (workers == 0)
+        text += "\npipeline: made by the training thread when it asks\n";
+      else
+        text += fmt::format(
+            "\npipeline: {:.0f} worker{}, {:.0f} batches ahead, ready in {:.0f} % of steps\n",
+            workers, workers == 1 ? "" : "s", pipeline.at("depth").get<double>(),
+            100 * pipeline.at("ready_share").get<double>());
       for (const nlohmann::json& stage : pipeline.at("stages"))
         text += fmt::format("  {:<34} {:9.1f} µs an element\n", stage.at("name").get<std::string>(),
                             1e6 * stage.at("seconds_per_element").get<double>());

@@ -95,9 +95,9 @@ if(d.prescriptions.length){const s=section('What to do');const list=el('ol');
 // Pipeline
 if(d.pipeline){const p=d.pipeline,s=section('The input pipeline');
  s.append(el('p',{},(p.workers?`${p.workers} workers, ${p.depth} batches ahead, busy ${percent(p.busy_share)}`:'Every batch is made by the training thread when it asks for it')
-  +(p.as_written?' (as written)':'')+`. A batch was ready in ${percent(p.ready_share)} of the steps; median wait ${time(p.median_wait_seconds)}.`));
+  +(p.as_written?' (as written)':'')+(p.workers?`. A batch was ready in ${percent(p.ready_share)} of the steps`:'')+`; median wait ${time(p.median_wait_seconds)}.`));
  if(p.stages.length){const t=table(['stage','an element','share','on a core','longest','bytes'],p.stages.map(x=>[x.name,time(x.seconds_per_element),
-  percent(x.share),x.cpu_share===null?'?':percent(x.cpu_share),time(x.longest_seconds),bytes(x.bytes_per_element)]));t.id='stages';s.append(t)}
+  percent(x.share),x.cpu_share===null?'?':percent(x.cpu_share),x.longest_seconds?time(x.longest_seconds):'',x.bytes_per_element?bytes(x.bytes_per_element):'']));t.id='stages';s.append(t)}
  if(p.cache_bytes)s.append(el('p',{},`A cache after ${p.cache_after} would hold ${bytes(p.cache_bytes)}.`))}
 
 // Device lanes

@@ -26,12 +26,16 @@ json to_json(const PipelineReport& pipeline) {
                       {"longest_seconds", stage.longest_seconds},
                       {"bytes_per_element", stage.bytes},
                       {"share", stage.share}});
-  return {
-      {"workers", pipeline.workers},         {"depth", pipeline.depth},
-      {"as_written", pipeline.as_written},   {"tuned", pipeline.tuned},
-      {"ready_share", pipeline.ready_share}, {"median_wait_seconds", pipeline.median_wait_seconds},
-      {"busy_share", pipeline.busy_share},   {"cache_after", pipeline.cache_after},
-      {"cache_bytes", pipeline.cache_bytes}, {"stages", stages}};
+  return {{"workers", pipeline.workers},
+          {"depth", pipeline.depth},
+          {"as_written", pipeline.as_written},
+          {"tuned", pipeline.tuned},
+          {"ready_share", pipeline.workers > 0 ? json(pipeline.ready_share) : json(nullptr)},
+          {"median_wait_seconds", pipeline.median_wait_seconds},
+          {"busy_share", pipeline.busy_share},
+          {"cache_after", pipeline.cache_after},
+          {"cache_bytes", pipeline.cache_bytes},
+          {"stages", stages}};
 }
 
 json to_json(const Prescription& prescription) {

@@ -70,10 +70,13 @@ std::string pipeline_table(const PipelineReport& pipeline) {
                          ? "made by the training thread when it asks"
                          : fmt::format("{:.0f} worker{}, {:.0f} batches ahead", pipeline.workers,
                                        pipeline.workers == 1 ? "" : "s", pipeline.depth);
-  std::string text =
-      fmt::format("\nPipeline: {}{}; a batch was ready in {} of the steps, median wait {}\n", runs,
-                  pipeline.as_written ? " (as written)" : "", percent(pipeline.ready_share),
-                  duration(pipeline.median_wait_seconds));
+  // Without workers no batch can lie ready.
+  std::string ready = pipeline.workers == 0 ? ""
+                                            : fmt::format(" a batch was ready in {} of the steps,",
+                                                          percent(pipeline.ready_share));
+  std::string text = fmt::format("\nPipeline: {}{};{} median wait {}\n", runs,
+                                 pipeline.as_written ? " (as written)" : "", ready,
+                                 duration(pipeline.median_wait_seconds));
   if (pipeline.stages.empty()) return text;
   text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", "stage", "an element", "share",
                       "on core", "longest", "bytes");
@@ -81,7 +84,8 @@ std::string pipeline_table(const PipelineReport& pipeline) {
     text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", stage.name,
                         duration(stage.seconds), percent(stage.share),
                         stage.cpu_share < 0 ? "?" : percent(stage.cpu_share),
-                        duration(stage.longest_seconds), bytes_text(stage.bytes));
+                        stage.longest_seconds > 0 ? duration(stage.longest_seconds) : "",
+                        stage.bytes > 0 ? bytes_text(stage.bytes) : "");
   return text;
 }
 

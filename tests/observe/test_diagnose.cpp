@@ -73,7 +73,7 @@ TEST_F(Doctor, NamesTheStageThatHoldsUpTheDevice) {
   Diagnosis diagnosis = diagnose(model, slow(200'000), {.steps = 60, .seconds = 20});
   // On a machine that others use the verdict may be that; what was measured stays.
   EXPECT_GT(diagnosis.shares[Owner::input], 0.5) << diagnosis.text();
-  ASSERT_EQ(diagnosis.pipeline.stages.size(), 1U);
+  ASSERT_GE(diagnosis.pipeline.stages.size(), 1U);  // and perhaps source and batch
   EXPECT_EQ(diagnosis.pipeline.stages[0].name, "map(\"slow\")");
   EXPECT_GE(diagnosis.pipeline.stages[0].seconds, 200e-6);
   if (diagnosis.verdict.finding == Finding::unstable) return;
