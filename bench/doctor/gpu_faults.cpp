@@ -49,13 +49,6 @@ Patient slow_map(uint64_t seed) {
   return patient(seed, as_written(mapped.batch(64).prefetch(2), seed), {}, kGpu);
 }
 
-Patient no_prefetch(uint64_t seed) {
-  auto some = [](int64_t, Rng&) { spin(4); };
-  data::Dataset mapped = doing(rows(seed, kWide), {.name = "some"}, some);
-  return patient(seed, as_written(mapped.batch(256), seed),
-                 {.features = kWide, .units = kWide, .layers = 16}, kGpu);
-}
-
 Patient callback(uint64_t seed) {
   Patient result = healthy(seed);
   result.callbacks = {CallbackRef(std::make_shared<ReadingBack>())};
@@ -76,15 +69,18 @@ Patient tiny_batch(uint64_t seed) {
                  kGpu);
 }
 
-Patient large_products(uint64_t seed, const char* policy) {
-  return patient(seed, ready_batches(seed, 8192, 4096, 2),
-                 {.features = 4096, .units = 8192, .layers = 3},
-                 {.device = "cuda", .policy = policy});
+Patient large_products(uint64_t seed) {
+  return patient(seed, ready_batches(seed, 4096, 4096, 2), {.features = 4096, .units = 8192},
+                 {.device = "cuda", .policy = "mixed_bfloat16"});
+}
+
+Patient products_in_float32(uint64_t seed) {
+  return patient(seed, ready_batches(seed, 2048, 2048, 2), {.features = 2048, .units = 4096}, kGpu);
 }
 
 Patient large_tables(uint64_t seed) {
-  return patient(seed, ready_batches(seed, 8, 8192),
-                 {.features = 8192, .units = 8192, .layers = 3, .optimizer = "adam"}, kGpu);
+  return patient(seed, ready_batches(seed, 8, 4096),
+                 {.features = 4096, .units = 4096, .layers = 4, .optimizer = "adam"}, kGpu);
 }
 
 }  // namespace
@@ -96,18 +92,16 @@ std::vector<Fault> gpu_faults() {
       {"GPU: many small ops, not captured", Finding::launch, Cause::many_small_ops,
        [](uint64_t seed) { return tiny_ops(seed, false); }},
       {"GPU: slow map", Finding::input, Cause::parallelism, slow_map},
-      {"GPU: no prefetch", Finding::input, Cause::no_prefetch, no_prefetch},
       {"GPU: callback that synchronises", Finding::sync, Cause::callback, callback, healthy},
       {"GPU: layer on the host", Finding::sync, Cause::host_layer, layer_on_host, without_it},
       {"GPU: tiny batch", Finding::latency, Cause::small_batch, tiny_batch},
       {"GPU: float32 on tensor cores",
        Finding::compute,
        Cause::none,
-       [](uint64_t seed) { return large_products(seed, "float32"); },
+       products_in_float32,
        {},
        true},
-      {"GPU: large products in sixteen bits", Finding::compute, Cause::none,
-       [](uint64_t seed) { return large_products(seed, "mixed_bfloat16"); }},
+      {"GPU: large products in sixteen bits", Finding::compute, Cause::none, large_products},
       {"GPU: large tables of weights", Finding::memory, Cause::none, large_tables},
   };
 }

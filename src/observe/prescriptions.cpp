@@ -146,9 +146,8 @@ class Prescriber {
 
   void for_cache() {
     const PipelineFacts& pipeline = evidence_.pipeline;
-    double all = 0;
-    for (const StageFacts& stage : pipeline.stages) all += stage.ns;
-    double left = all > 0 ? std::max(0.0, 1 - pipeline.cache.saved_ns / all) : 0;
+    double saved = pipeline.cache.saved_ns * double(evidence_.batch_size);
+    double left = pipeline.work_ns > 0 ? std::max(0.0, 1 - saved / pipeline.work_ns) : 0;
     add(fmt::format("Keep elements in memory: .cache() after {}", pipeline.cache.after),
         fmt::format("{:.0f} MB would save {} an element from the second epoch on",
                     pipeline.cache.bytes * 1e-6, duration(pipeline.cache.saved_ns * 1e-9)),
