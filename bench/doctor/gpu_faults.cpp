@@ -7,7 +7,7 @@ namespace {
 const Machine kGpu{.device = "cuda"};
 
 // Batches that lie in ordinary memory already, so that nothing but their copy is left to do.
-Batches ready_batches(uint64_t seed, int64_t batch, int64_t features, int64_t count = 8) {
+Batches ready_batches(uint64_t seed, int64_t batch, int64_t features, int64_t count = 2) {
   Rng rng(seed);
   std::vector<Batch> list;
   for (int64_t i = 0; i < count; ++i) {
@@ -39,12 +39,12 @@ Patient copies(uint64_t seed, bool pin) {
 }
 
 Patient tiny_ops(uint64_t seed, bool capture) {
-  return patient(seed, ready_batches(seed, 64, 64), {.features = 64, .units = 64, .layers = 200},
+  return patient(seed, ready_batches(seed, 64, 64), {.features = 64, .units = 64, .layers = 100},
                  {.device = "cuda", .capture = capture});
 }
 
 Patient slow_map(uint64_t seed) {
-  auto slow = [](int64_t, Rng&) { spin(100); };
+  auto slow = [](int64_t, Rng&) { spin(40); };
   data::Dataset mapped = doing(rows(seed), {.name = "slow", .parallel = 1}, slow);
   return patient(seed, as_written(mapped.batch(64).prefetch(2), seed), {}, kGpu);
 }
@@ -70,17 +70,17 @@ Patient tiny_batch(uint64_t seed) {
 }
 
 Patient large_products(uint64_t seed) {
-  return patient(seed, ready_batches(seed, 4096, 4096, 2), {.features = 4096, .units = 8192},
+  return patient(seed, ready_batches(seed, 8192, 512), {.features = 512, .units = 4096},
                  {.device = "cuda", .policy = "mixed_bfloat16"});
 }
 
 Patient products_in_float32(uint64_t seed) {
-  return patient(seed, ready_batches(seed, 2048, 2048, 2), {.features = 2048, .units = 4096}, kGpu);
+  return patient(seed, ready_batches(seed, 2048, 2048), {.features = 2048, .units = 4096}, kGpu);
 }
 
 Patient large_tables(uint64_t seed) {
   return patient(seed, ready_batches(seed, 8, 4096),
-                 {.features = 4096, .units = 4096, .layers = 4, .optimizer = "adam"}, kGpu);
+                 {.features = 4096, .units = 4096, .layers = 2, .optimizer = "adam"}, kGpu);
 }
 
 }  // namespace

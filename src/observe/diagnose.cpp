@@ -21,6 +21,7 @@ namespace stoker {
 namespace {
 
 constexpr int kReplaySteps = 20, kLayerSteps = 10;
+constexpr int kReplayWarmUp = 4;    // a GPU captures a step for each place of its inputs
 constexpr int64_t kMostAlone = 60;  // batches of the pipeline alone
 constexpr double kAloneSeconds = 2;
 constexpr int64_t kMostTuning = 10'000;  // steps, should trials never end
@@ -250,7 +251,7 @@ class Experiments {
 
   double replay_ns(std::span<const Tensor> batch) {
     StepPlace place{.action = "diagnose", .epoch = 0, .step = 0};
-    run_training_step(base_, batch, place);
+    for (int i = 0; i < kReplayWarmUp; ++i) run_training_step(base_, batch, place);
     finish_training_steps(base_, place);
     int64_t begin = steady_clock().now();
     for (int i = 0; i < kReplaySteps; ++i) run_training_step(base_, batch, place);

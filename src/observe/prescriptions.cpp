@@ -178,6 +178,8 @@ class Prescriber {
 
   void for_sync() {
     double best = without(Owner::sync);
+    if (host_holds(evidence_, shares_))
+      best -= step() * (shares_[Owner::copy] + shares_[Owner::launch]);
     if (verdict_.limit_cause == Cause::host_layer)
       add(fmt::format("Write the layer \"{}\" with ops instead of a function on the host",
                       verdict_.culprit),

@@ -57,23 +57,33 @@ double lost_to_pipeline(const Evidence& evidence) {
   return std::max(0.0, lost / evidence.step_ns);
 }
 
-double callbacks_ns(const Evidence& evidence) {
-  double sum = 0;
-  for (const CallbackFacts& callback : evidence.callbacks) sum += callback.ns;
-  return sum;
+}  // namespace
+
+// A callback that waits for the device, or a layer on the host, lets it run dry: every call and
+// every copy then comes too late, and that is its fault, too.
+bool host_holds(const Evidence& evidence, const StepShares& share) {
+  double callbacks = 0;
+  for (const CallbackFacts& callback : evidence.callbacks) callbacks += callback.ns;
+  double held = share[Owner::sync];
+  if (evidence.step_ns > 0) held = std::max(held, callbacks / evidence.step_ns);
+  return held >= kHeld && held >= share[Owner::copy];
 }
+
+namespace {
 
 // Rules 2 to 7.
 Finding finding_of(const WindowFacts& window, const Evidence& evidence) {
   StepShares share = window.accounting.shares();
   double input = share[Owner::input], copy = share[Owner::copy];
   if (input >= kInputModerate && input_is_confirmed(window, evidence)) return Finding::input;
-  if (copy >= kCopy && copy >= kCopyOfInput * (input + copy)) return Finding::copy;
-  // A callback that waits for the device lets it run dry, so that every call comes too late.
-  bool held = callbacks_ns(evidence) >= kHeld * evidence.step_ns;
-  if (share[Owner::launch] >= kLaunchModerate && !held) return Finding::launch;
-  double sync = share[Owner::sync] + (held ? share[Owner::launch] : 0);
-  if (sync >= kSync) return Finding::sync;
+  double sync = share[Owner::sync];
+  if (host_holds(evidence, share)) {
+    if (sync + copy + share[Owner::launch] >= kSync) return Finding::sync;
+  } else {
+    if (copy >= kCopy && copy >= kCopyOfInput * (input + copy)) return Finding::copy;
+    if (share[Owner::launch] >= kLaunchModerate) return Finding::launch;
+    if (sync >= kSync) return Finding::sync;
+  }
   if (lost_to_pipeline(evidence) >= kLost) return Finding::input;
   return busy_device(evidence.device);
 }

@@ -12,6 +12,9 @@ Verdict judge(const Evidence& evidence);
 // The part of it that needs no name and no proof, for the word of a progress bar.
 Limit limit_of(const Evidence& evidence);
 
+// What the host does between steps, or in a layer, is so much that it also delays calls and copies.
+bool host_holds(const Evidence& evidence, const StepShares& share);
+
 // What to do about it, what helps most first. Empty for a healthy run.
 std::vector<Prescription> prescriptions_for(const Verdict& verdict, const Evidence& evidence);
 
