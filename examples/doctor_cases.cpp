@@ -132,12 +132,18 @@ const Case kCases[] = {
     {"oversized", "a layer far too wide", Limit::none, Cause::none, oversized},
 };
 
+// The layer that takes longest; what the optimiser does is done for layers, too.
+std::string widest(const Diagnosis& diagnosis) {
+  for (const LayerReport& row : diagnosis.layers)
+    if (row.layer != "optimizer" && row.layer != "loss") return row.layer;
+  return "";
+}
+
 bool is_named(const Case& each, const Diagnosis& diagnosis) {
   const Verdict& verdict = diagnosis.verdict;
   if (each.cause == Cause::out_of_memory) return verdict.cause == each.cause;
   // Which of memory and arithmetic limits it is the machine's affair: the layer is named.
-  if (each.cause == Cause::none)
-    return !diagnosis.layers.empty() && diagnosis.layers[0].layer == "oversized";
+  if (each.cause == Cause::none) return widest(diagnosis) == "oversized";
   return verdict.limit == each.limit && verdict.limit_cause == each.cause;
 }
 

@@ -70,7 +70,7 @@ Patient tiny_batch(uint64_t seed) {
 }
 
 Patient large_products(uint64_t seed) {
-  return patient(seed, ready_batches(seed, 8192, 512), {.features = 512, .units = 4096},
+  return patient(seed, ready_batches(seed, 8192, 64), {.features = 64, .units = 4096, .layers = 3},
                  {.device = "cuda", .policy = "mixed_bfloat16"});
 }
 

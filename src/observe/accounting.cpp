@@ -116,7 +116,15 @@ Accounting account(std::span<const StepRecord> steps) {
   busy.insert(busy.end(), copying.begin(), copying.end());
   busy = clipped(united(std::move(busy)), window);
   result.ns[size_t(Owner::copy)] = length_of(busy) - result[Owner::compute];
-  add_idle(result, gaps_of(window, busy), host_of(steps));
+  // A device may begin its last step after the last moment that the host told of: what it did
+  // then is in the record of a step that is not among these.
+  std::vector<Interval> idle = gaps_of(window, busy);
+  for (Interval& gap : idle) {
+    int64_t end = std::clamp(steps.back().times.end, gap.begin, gap.end);
+    result.wall -= gap.end - end;
+    gap.end = end;
+  }
+  add_idle(result, idle, host_of(steps));
   return result;
 }
 

@@ -202,10 +202,12 @@ class Prescriber {
   void for_busy_device() {
     for (const std::string& hint : verdict_.hints)
       add("Compute in sixteen bits", hint, step() * 0.5, true);
-    if (!verdict_.culprit.empty() && !evidence_.device.ops.empty())
-      add(fmt::format("Make \"{}\" smaller", verdict_.culprit),
-          fmt::format("it takes {} of the computing", percent(evidence_.device.ops[0].share)),
-          step() * (1 - shares_[Owner::compute] * evidence_.device.ops[0].share / 2), true);
+    auto [layer, share] = busiest_layer(evidence_.device);
+    if (!layer.empty())
+      add(fmt::format("Make \"{}\" smaller", layer),
+          fmt::format("it takes {} of the computing, without what its weights cost the optimiser",
+                      percent(share)),
+          step() * (1 - shares_[Owner::compute] * share / 2), true);
   }
 
   void for_health() {

@@ -218,6 +218,21 @@ void find_sync_culprit(const Evidence& evidence, Verdict& verdict) {
   }
 }
 
+}  // namespace
+
+// What the optimiser does is done for the weights of layers.
+std::pair<std::string, double> busiest_layer(const DeviceFacts& device) {
+  std::map<std::string, double> shares;
+  for (const OpFacts& op : device.ops)
+    if (op.layer != "optimizer" && op.layer != "loss")
+      shares[op.layer.empty() ? op.op : op.layer] += op.share;
+  auto most = std::ranges::max_element(shares, {}, [](const auto& each) { return each.second; });
+  if (most == shares.end()) return {};
+  return *most;
+}
+
+namespace {
+
 void find_cause(Finding finding, const Evidence& evidence, Verdict& verdict) {
   StepShares share = evidence.total().shares();
   verdict.cause = Cause::none;
@@ -253,9 +268,7 @@ void find_cause(Finding finding, const Evidence& evidence, Verdict& verdict) {
     case Finding::memory:
     case Finding::compute:
     case Finding::mixed:
-      if (!evidence.device.ops.empty())
-        verdict.culprit = evidence.device.ops[0].layer.empty() ? evidence.device.ops[0].op
-                                                               : evidence.device.ops[0].layer;
+      verdict.culprit = busiest_layer(evidence.device).first;
       return;
     default:
       return;

@@ -12,6 +12,9 @@ Verdict judge(const Evidence& evidence);
 // The part of it that needs no name and no proof, for the word of a progress bar.
 Limit limit_of(const Evidence& evidence);
 
+// The layer that takes most of the computing, forwards and backwards, and its share.
+std::pair<std::string, double> busiest_layer(const DeviceFacts& device);
+
 // What the host does between steps, or in a layer, is so much that it also delays calls and copies.
 bool host_holds(const Evidence& evidence, const StepShares& share);
 

@@ -69,6 +69,21 @@ TEST(Accounting, GivesADevicesGapToWhatTheHostDidThen) {
   EXPECT_EQ(sum(accounting), accounting.wall);
 }
 
+// A device that begins a step after the host's last record has waited for what is not told yet.
+TEST(Accounting, DoesNotCallUnexplainedWhatTheNextRecordWillTell) {
+  FakeClock clock;
+  std::vector<StepRecord> steps;
+  for (int i = 0; i < 10; ++i) {
+    steps.push_back(test::record_step(clock, i, {.input = 6 * kMs, .run = kMs}));
+    StepRecord& step = steps.back();
+    step.beside = true;
+    step.compute = {step.times.end + 2 * kMs, step.times.end + 4 * kMs};
+  }
+  Accounting accounting = account(steps);
+  EXPECT_EQ(accounting[Owner::unexplained], 0);
+  EXPECT_EQ(sum(accounting), accounting.wall);
+}
+
 TEST(Accounting, CountsOnlyTheExposedPartOfACopy) {
   FakeClock clock;
   std::vector<StepRecord> steps;

@@ -210,6 +210,16 @@ TEST(Verdict, ClassifiesABusyDevice) {
   EXPECT_EQ(of(-1, -1).finding, Finding::healthy);
 }
 
+TEST(Verdict, NamesTheLayerThatComputesLongestAndNotTheOptimiser) {
+  Evidence evidence = evidence_of({});
+  evidence.device.compute_share = 0.8, evidence.device.bandwidth_share = 0.1;
+  evidence.device.ops = {{.layer = "optimizer", .op = "adam_update", .share = 0.5},
+                         {.layer = "first", .op = "matmul", .share = 0.2},
+                         {.layer = "second", .op = "matmul", .share = 0.15},
+                         {.layer = "second", .op = "matmul", .share = 0.15}};
+  EXPECT_EQ(judge(evidence).culprit, "second");
+}
+
 TEST(Verdict, HintsAtSixteenBitsOnlyOnTensorCores) {
   Evidence evidence = evidence_of({});
   evidence.device = {
