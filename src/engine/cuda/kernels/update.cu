@@ -218,27 +218,30 @@ __global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ Cop
   for (int64_t i = whole * 16 + threadIdx.x; i < bytes; i += kBlock) to[i] = from[i];
 }
 
-constexpr int64_t kConverted = 4096;  // elements of a block
+constexpr int64_t kConverted = 2048;  // elements of a block
 
 template <class From, class To>
 __global__ void __launch_bounds__(kBlock) copy_floats(const __grid_constant__ CopyList c) {
-  constexpr int kWide = 4, kInFlight = int(kConverted) / (kBlock * kWide);
+  constexpr int kWide = 4, kStep = kBlock * kWide, kInFlight = int(kConverted) / kStep;
   int which = find_item(c.first_block, c.count, int(blockIdx.x));
-  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kConverted;
+  int64_t first =
+      int64_t(int(blockIdx.x) - c.first_block[which]) * kConverted + int64_t(threadIdx.x) * kWide;
+  const int64_t size = c.size[which];
   const From* from = static_cast<const From*>(c.from[which]);
   To* to = static_cast<To*>(c.to[which]);
-  if (begin + kConverted <= c.size[which]) {
-    float values[kInFlight][kWide];
+  float values[kInFlight][kWide] = {};
 #pragma unroll
-    for (int u = 0; u < kInFlight; ++u)
-      load_floats<kWide>(from + begin + (u * kBlock + int(threadIdx.x)) * kWide, values[u]);
+  for (int u = 0; u < kInFlight; ++u)
+    if (int64_t at = first + u * kStep; at + kWide <= size)
+      load_floats<kWide>(from + at, values[u]);
 #pragma unroll
-    for (int u = 0; u < kInFlight; ++u)
-      store_floats<kWide>(values[u], to + begin + (u * kBlock + int(threadIdx.x)) * kWide);
-    return;
+  for (int u = 0; u < kInFlight; ++u) {
+    int64_t at = first + u * kStep;
+    if (at + kWide <= size)
+      store_floats<kWide>(values[u], to + at);
+    else
+      for (int64_t k = at; k < size; ++k) to[k] = from_float<To>(to_float(from[k]));
   }
-  for (int64_t i = begin + threadIdx.x; i < c.size[which]; i += kBlock)
-    to[i] = from_float<To>(to_float(from[i]));
 }
 
 template <class T>
