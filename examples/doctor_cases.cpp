@@ -57,7 +57,14 @@ Diagnosis examine(const std::vector<Layer>& hidden, const data::Dataset& batches
   return diagnose(model, batches, {.steps = 60, .seconds = 10});
 }
 
-std::vector<Layer> small() { return {Dense(64, {.activation = "relu"})}; }
+std::vector<Layer> dense_layers(int count, int64_t units) {
+  std::vector<Layer> layers;
+  layers.reserve(size_t(count));
+  for (int i = 0; i < count; ++i) layers.push_back(Dense(units, {.activation = "relu"}));
+  return layers;
+}
+
+std::vector<Layer> small() { return dense_layers(1, 64); }
 
 data::Dataset as_written(const data::Dataset& dataset) {
   return dataset.with_options({.seed = 1, .as_written = true});
@@ -76,9 +83,8 @@ Diagnosis slow_map() {
 
 Diagnosis missing_prefetch() {
   auto work = [] { compute_for(std::chrono::microseconds(100)); };
-  std::vector<Layer> wide;
-  for (int i = 0; i < 6; ++i) wide.push_back(Dense(1024, {.activation = "relu"}));
-  return examine(wide, as_written(delayed(samples(), {.name = "decode"}, work).batch(kBatch)));
+  return examine(dense_layers(6, 1024),
+                 as_written(delayed(samples(), {.name = "decode"}, work).batch(kBatch)));
 }
 
 Diagnosis heavy_augmentation() {
@@ -99,11 +105,7 @@ Diagnosis host_layer() {
   return examine({Dense(64, {.activation = "relu"}), slow}, samples().batch(kBatch));
 }
 
-Diagnosis small_batch() {
-  std::vector<Layer> deep;
-  for (int i = 0; i < 60; ++i) deep.push_back(Dense(32, {.activation = "relu"}));
-  return examine(deep, samples().batch(1).prefetch(32));
-}
+Diagnosis small_batch() { return examine(dense_layers(60, 32), samples().batch(1).prefetch(32)); }
 
 Diagnosis too_large() {
   default_context().memory_limit = size_t(16) << 20;

@@ -52,7 +52,7 @@ function title(node,text){node.append(svg('title',{},text));return node}
 // Verdict
 main.append(el('p',{class:'soft'},`Stoker doctor · ${d.device_name||'this machine'} · ${d.machine}`));
 main.append(el('h1',{id:'sentence'},d.verdict.sentence));
-d.verdict.health.concat(d.verdict.hints).forEach(t=>main.append(el('p',{},t)));
+d.verdict.health.slice(d.verdict.finding==='health'?1:0).concat(d.verdict.hints).forEach(t=>main.append(el('p',{},t)));
 const tiles=el('div',{class:'tiles'});
 [['step_seconds','a step',time(d.step_seconds)],['samples_per_second','samples a second',d.samples_per_second.toFixed(0)],
  ['compute','device computes',percent(d.shares.compute)],['limit','limit',d.verdict.limit],
@@ -94,7 +94,7 @@ if(d.prescriptions.length){const s=section('What to do');const list=el('ol');
 
 // Pipeline
 if(d.pipeline){const p=d.pipeline,s=section('The input pipeline');
- s.append(el('p',{},(p.workers?`${p.workers} workers, ${p.depth} batches ahead, busy ${percent(p.busy_share)}`:'Every batch is made by the training thread when it asks for it')
+ s.append(el('p',{},(p.workers?`${p.workers} worker${p.workers==1?'':'s'}, ${p.depth} batches ahead, busy ${percent(p.busy_share)}`:'Every batch is made by the training thread when it asks for it')
   +(p.as_written?' (as written)':'')+(p.workers?`. A batch was ready in ${percent(p.ready_share)} of the steps`:'')+`; median wait ${time(p.median_wait_seconds)}.`));
  if(p.stages.length){const t=table(['stage','an element','share','on a core','longest','bytes'],p.stages.map(x=>[x.name,time(x.seconds_per_element),
   percent(x.share),x.cpu_share===null?'?':percent(x.cpu_share),x.longest_seconds?time(x.longest_seconds):'',x.bytes_per_element?bytes(x.bytes_per_element):'']));t.id='stages';s.append(t)}
@@ -131,11 +131,14 @@ if(plotted.length&&d.peak_flops>0){const s=section('Layers against the machine�
  g.append(svg('text',{x:W/2,y:H-6,'text-anchor':'middle'},'FLOPs a byte'),svg('text',{x:4,y:12},'FLOP/s'));
  const knee=d.peak_flops/d.peak_bandwidth,first=10**xa;
  g.append(svg('polyline',{points:`${X(first)},${Y(Math.max(first*d.peak_bandwidth,10**ya))} ${X(knee)},${Y(d.peak_flops)} ${W-20},${Y(d.peak_flops)}`,fill:'none',stroke:'var(--ink)','stroke-width':1.6}));
+ if(d.peak_cache_bandwidth>d.peak_bandwidth){const cached=d.peak_flops/d.peak_cache_bandwidth;
+  g.append(title(svg('polyline',{points:`${X(first)},${Y(Math.max(first*d.peak_cache_bandwidth,10**ya))} ${X(cached)},${Y(d.peak_flops)}`,
+  fill:'none',stroke:'var(--soft)','stroke-dasharray':'5 4'}),'the last cache'))}
  const longest=Math.max(...plotted.map(x=>x.seconds));
  plotted.forEach((x,i)=>{const o=x.limit==='compute'?'compute':x.limit==='memory'?'copy':'launch';
   g.append(title(svg('circle',{cx:X(ai[i]),cy:Y(rate[i]),r:4+12*Math.sqrt(x.seconds/longest),style:`fill:${colour(o)}`,'fill-opacity':.6}),
   `${x.layer}/${x.op} ${x.phase}: ${time(x.seconds)}, ${percent(x.compute_share)} of peak, ${percent(x.bandwidth_share)} of bandwidth`))});
- s.append(g);s.append(el('p',{class:'soft'},'Each circle is an op of a layer, as large as its time. On the slope memory limits, under the flat roof arithmetic.'))}
+ s.append(g);s.append(el('p',{class:'soft'},'Each circle is an op of a layer, as large as its time. On the slope memory limits, under the flat roof arithmetic; the dashed slope is that of the last cache.'))}
 if(d.layers.length){const s=section('Time per layer');const t=table(['layer','op','phase','time','of peak','of bandwidth','limit'],
  d.layers.slice(0,40).map(x=>[x.layer||'—',x.op,x.phase,time(x.seconds),percent(x.compute_share),percent(x.bandwidth_share),x.limit]));t.id='layers';s.append(t)}
 
