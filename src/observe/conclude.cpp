@@ -108,7 +108,7 @@ void add_costs(Evidence& evidence, ModelBase& model, const Context& context) {
   device.sixteen_bit = compute_dtype_of(context) != DType::float32;
   device.threads = compile_options(context).threads;
   std::optional<DeviceKnobs> knobs = step->program->device_knobs();
-  device.pinned = knobs && knobs->pin;
+  device.pinned = knobs && knobs->pin && evidence.pipeline.page_locked;
   device.tensor_cores = device.gpu;  // every GPU that the engine runs on has them
   device.kernels = int64_t(step->program->kernels().size());
   for (const TensorSpec& spec : step->specs)

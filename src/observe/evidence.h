@@ -61,7 +61,7 @@ struct OpFacts {
 
 struct DeviceFacts {
   bool gpu = false, tensor_cores = false, sixteen_bit = false;
-  bool pinned = false;                              // inputs are copied out of page-locked memory
+  bool pinned = false;                              // batches lie in page-locked memory
   double threads = 1;                               // that compute, where the device is the host
   double compute_share = -1, bandwidth_share = -1;  // of the whole step; -1: not known
   double launch_share = 0;                          // of the computing: around kernels

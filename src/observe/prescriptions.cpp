@@ -155,13 +155,14 @@ class Prescriber {
   }
 
   void for_copy() {
-    double best = without(Owner::copy);
-    if (evidence_.what_if.pinned_ns) best = *evidence_.what_if.pinned_ns * 1e-9;
-    if (verdict_.limit_cause == Cause::pageable)
-      add("Let batches lie in page-locked memory: Context{.pin = true}, as_written off",
+    double best = evidence_.what_if.pinned_ns.value_or(without(Owner::copy) * 1e9) * 1e-9;
+    if (verdict_.limit_cause == Cause::pageable && best < step())
+      add(evidence_.pipeline.known
+              ? "Let batches lie in page-locked memory: Context{.pin = true}, as_written off"
+              : "Give fit a Dataset: its batches lie in page-locked memory",
           "the GPU then copies them itself, beside the computing", best, false, Knob::page_lock);
     add("Copy smaller elements: uint8 images, normalised on the device",
-        "a quarter of the bytes of float32", best, false);
+        "a quarter of the bytes of float32", step() * (1 - 0.75 * shares_[Owner::copy]), false);
   }
 
   void for_launch() {
