@@ -154,7 +154,7 @@ void add_tuning(int rounds, Report& report) {
       Patient patient = slow_pipeline(uint64_t(round + 1), by_hand);
       patient.model->fit(
           patient.batches,
-          {.epochs = 1, .steps_per_epoch = 700, .verbose = 0, .tune = by_hand ? Tune::off : Auto});
+          {.epochs = 1, .steps_per_epoch = 2000, .verbose = 0, .tune = by_hand ? Tune::off : Auto});
       return last_diagnosis(*patient.model)->step_seconds;
     };
     double by_hand = seconds_of(true);
