@@ -39,7 +39,7 @@ PUBLIC = {
     "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",
-    "observe": "doctor",
+    "observe": "doctor profiler",
     "all": "stoker",
 }
 ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}

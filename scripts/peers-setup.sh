@@ -67,6 +67,7 @@ if ! imports keras; then
   if has_gpu; then package tensorflow 'tensorflow[and-cuda]'; else package tensorflow-cpu; fi
 fi
 package tensorboard
+package xprof xprof==2.24.2 tensorboard-plugin-profile==2.24.2 # the Profile page of TensorBoard
 package onnx
 package onnxruntime
 package safetensors

@@ -346,15 +346,26 @@ class ProgbarLogger : public Callback {
   std::unique_ptr<Impl> impl_;
 };
 
+// Batches of a fit, counted over all its epochs from 1; both ends are among them. {}: none.
+struct StepRange {
+  int64_t first = 0, last = 0;
+  StepRange() = default;
+  StepRange(int64_t only) : StepRange(only, only) {}
+  StepRange(int64_t begin, int64_t end) : first(begin), last(end) {}
+  bool empty() const { return first == 0 && last == 0; }
+};
+
 struct TensorBoardOptions {
   std::string log_dir = "logs";
   int64_t histogram_freq = 0;  // epochs between histograms of the weights; 0: none
   bool write_steps_per_second = false;
   Frequency update_freq = "epoch";  // or "batch", or every so many batches: loss and metrics
   Attrs hparams = {};               // numbers, strings and bools for the HParams page
+  StepRange profile_batch = {};     // 10, or {10, 20}: these batches for the Profile page
 };
 // Event files that TensorBoard reads: log_dir/train and log_dir/validation. Written by a thread of
-// its own behind a bounded queue, so that a step does not wait for the disk.
+// its own behind a bounded queue, so that a step does not wait for the disk. Every epoch also gets
+// what the doctor saw: doctor/step_milliseconds, doctor/share_input, …
 class TensorBoard : public Callback {
  public:
   explicit TensorBoard(TensorBoardOptions options = {});
@@ -365,8 +376,10 @@ class TensorBoard : public Callback {
   void on_train_end(const Logs& logs) override;
   void on_epoch_begin(int64_t epoch) override;
   void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_batch_begin(int64_t batch) override;
   void on_train_batch_end(int64_t batch, const Logs& logs) override;
   void on_test_end(const Logs& logs) override;
+  bool on_non_finite(const NonFiniteError& error) override;
   CallbackState state() const override;
   void restore(const CallbackState& state) override;
 

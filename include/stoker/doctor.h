@@ -138,6 +138,7 @@ struct LayerReport {
   double seconds = 0, flops = 0, bytes = 0;
   double compute_share = 0, bandwidth_share = 0;  // of what the machine reaches
   Limit limit = Limit::none;
+  double memory = 0;  // bytes that hold its results
 };
 
 // A step under other circumstances.

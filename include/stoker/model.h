@@ -138,6 +138,9 @@ struct BatchArgs {
 
 struct SummaryArgs {
   int64_t batch_size = 32;  // of the memory plan
+  // Also trains some steps on made-up data, puts the state back, and shows the time of every layer.
+  // Error before compile().
+  bool measure = false;
 };
 
 // Bytes of a training step, known before the first.

@@ -29,6 +29,7 @@
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>
+#include <stoker/profiler.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
 #include <stoker/run_plan.h>

@@ -65,6 +65,8 @@ std::string trust_of(const Evidence& evidence, const Diagnosis& diagnosis) {
   return text;
 }
 
+}  // namespace
+
 std::string machine_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -72,8 +74,6 @@ std::string machine_name() {
       return fmt::format("{}, {} cores", line.substr(line.find(':') + 2), available_cores());
   return fmt::format("{} cores", available_cores());
 }
-
-}  // namespace
 
 void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
   diagnosis.verdict = judge(evidence);
@@ -141,16 +141,7 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
     if (step != nullptr) diagnosis.measured_memory = int64_t(step->program->device_counts().bytes);
   }
   if (step == nullptr) return;
-  const MemoryReport& memory = step->program->memory();
-  auto of = [&](MemoryCategory category) { return memory.bytes[size_t(category)]; };
-  diagnosis.predicted_memory = MemoryUse{.weights = of(MemoryCategory::weights),
-                                         .gradients = of(MemoryCategory::gradients),
-                                         .optimizer = of(MemoryCategory::optimizer),
-                                         .activations = of(MemoryCategory::activations),
-                                         .workspace = of(MemoryCategory::workspace),
-                                         .inputs = of(MemoryCategory::inputs),
-                                         .metrics = of(MemoryCategory::metrics),
-                                         .total = memory.total};
+  diagnosis.predicted_memory = memory_use(step->program->memory());
 }
 
 }  // namespace stoker

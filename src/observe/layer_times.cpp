@@ -1,8 +1,6 @@
 #include "observe/layer_times.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "train/steps.h"
 
@@ -34,8 +32,45 @@ Limit limit_of_shares(double compute, double bandwidth) {
   return compute >= bandwidth ? Limit::compute : Limit::memory;
 }
 
+std::map<OpKey, double> result_bytes(const Graph& graph) {
+  std::map<OpKey, double> bytes;
+  for (const Node& node : graph.nodes())
+    for (int output : node.outputs) {
+      const TensorSpec& spec = graph.spec(output);
+      bytes[OpKey(node.scope, node.op->name, node.phase)] +=
+          double(spec.shape.elements()) * double(size_of(spec.dtype));
+    }
+  return bytes;
+}
+
+std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
+                                    std::span<const double> seconds,
+                                    const std::map<OpKey, double>& results) {
+  std::map<OpKey, LayerReport> rows;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const KernelInfo& kernel = kernels[i];
+    LayerReport& row = rows[OpKey(kernel.scope, kernel.op, kernel.phase)];
+    row.layer = kernel.scope;
+    row.op = kernel.op;
+    row.kernel = kernel.kernel;
+    row.phase = phase_name(kernel.phase);
+    row.seconds += seconds[i];
+    row.flops += kernel.cost.flops;
+    row.bytes += kernel.cost.bytes;
+  }
+  std::vector<LayerReport> list;
+  list.reserve(rows.size());
+  for (auto& [key, row] : rows) {
+    if (auto found = results.find(key); found != results.end()) row.memory = found->second;
+    list.push_back(std::move(row));
+  }
+  std::ranges::sort(list, std::greater<>(), &LayerReport::seconds);
+  return list;
+}
+
 std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps) {
-  Program& program = *program_for(model, training_kind(*model.trainer), batch, "profile").program;
+  CachedProgram& cached = program_for(model, training_kind(*model.trainer), batch, "profile");
+  Program& program = *cached.program;
   const std::vector<KernelInfo>& kernels = program.kernels();
   std::vector<std::vector<int64_t>> times(kernels.size());
   std::vector<int64_t> nanoseconds;
@@ -44,25 +79,12 @@ std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> b
     for (size_t i = 0; step >= kWarmUp && i < kernels.size(); ++i)
       times[i].push_back(nanoseconds[i]);
   }
-  using Key = std::tuple<std::string, std::string, Phase>;
-  std::map<Key, LayerReport> rows;
+  std::vector<double> seconds(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
-    const KernelInfo& kernel = kernels[i];
     std::ranges::sort(times[i]);
-    LayerReport& row = rows[Key(kernel.scope, kernel.op, kernel.phase)];
-    row.layer = kernel.scope;
-    row.op = kernel.op;
-    row.kernel = kernel.kernel;
-    row.phase = phase_name(kernel.phase);
-    row.seconds += times[i].empty() ? 0 : double(times[i][times[i].size() / 2]) * 1e-9;
-    row.flops += kernel.cost.flops;
-    row.bytes += kernel.cost.bytes;
+    if (!times[i].empty()) seconds[i] = double(times[i][times[i].size() / 2]) * 1e-9;
   }
-  std::vector<LayerReport> list;
-  list.reserve(rows.size());
-  for (auto& [key, row] : rows) list.push_back(std::move(row));
-  std::ranges::sort(list, std::greater<>(), &LayerReport::seconds);
-  return list;
+  return layer_rows(kernels, seconds, result_bytes(*cached.graph));
 }
 
 void rate_layers(std::vector<LayerReport>& layers, const Context& context, double held) {

@@ -1,9 +1,13 @@
 // Tier 1: the time of every op of a training step, with its costs.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
+#include "engine/backend.h"
 #include "observe/evidence.h"
 #include "observe/machine_peaks.h"
 #include "train/model_base.h"
@@ -16,6 +20,16 @@ std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> b
 // Fills in the shares and the class of each. An op that computes faster than the peak raises it.
 // `held`: bytes of the whole step, which decide whether it lives in the cache.
 void rate_layers(std::vector<LayerReport>& layers, const Context& context, double held);
+
+// What names a row: layer, op and direction.
+using OpKey = std::tuple<std::string, std::string, Phase>;
+// Bytes of what ops give, as a graph has them.
+std::map<OpKey, double> result_bytes(const Graph& graph);
+
+// The same from the seconds that every kernel took in a step.
+std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
+                                    std::span<const double> seconds,
+                                    const std::map<OpKey, double>& results);
 
 // What a verdict needs of them; shares are those of all layers together.
 void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers);

@@ -20,4 +20,7 @@ void add_costs(Evidence& evidence, ModelBase& model, const Context& context);
 // Names of machine and device, predicted and measured memory.
 void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context);
 
+// The processor and its cores, in words.
+std::string machine_name();
+
 }  // namespace stoker

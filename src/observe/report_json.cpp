@@ -8,13 +8,34 @@ namespace stoker {
 
 using nlohmann::json;
 
-namespace {
-
 json to_json(const StepShares& shares) {
   json object = json::object();
   for (size_t i = 0; i < kOwners; ++i) object[std::string(name(Owner(i)))] = shares.share[i];
   return object;
 }
+
+json to_json(const LayerReport& layer) {
+  return {{"layer", layer.layer},
+          {"op", layer.op},
+          {"kernel", layer.kernel},
+          {"phase", layer.phase},
+          {"seconds", layer.seconds},
+          {"flops", layer.flops},
+          {"bytes", layer.bytes},
+          {"compute_share", layer.compute_share},
+          {"bandwidth_share", layer.bandwidth_share},
+          {"limit", name(layer.limit)},
+          {"memory", layer.memory}};
+}
+
+json to_json(const MemoryUse& memory) {
+  return {{"weights", memory.weights},     {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer}, {"activations", memory.activations},
+          {"workspace", memory.workspace}, {"inputs", memory.inputs},
+          {"metrics", memory.metrics},     {"total", memory.total}};
+}
+
+namespace {
 
 json to_json(const PipelineReport& pipeline) {
   if (!pipeline.known) return nullptr;
@@ -57,26 +78,6 @@ json to_json(const Prescription& prescription) {
          {"settled_seconds",
           prescription.settled_seconds > 0 ? json(prescription.settled_seconds) : json(nullptr)}});
   return object;
-}
-
-json to_json(const LayerReport& layer) {
-  return {{"layer", layer.layer},
-          {"op", layer.op},
-          {"kernel", layer.kernel},
-          {"phase", layer.phase},
-          {"seconds", layer.seconds},
-          {"flops", layer.flops},
-          {"bytes", layer.bytes},
-          {"compute_share", layer.compute_share},
-          {"bandwidth_share", layer.bandwidth_share},
-          {"limit", name(layer.limit)}};
-}
-
-json to_json(const MemoryUse& memory) {
-  return {{"weights", memory.weights},     {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer}, {"activations", memory.activations},
-          {"workspace", memory.workspace}, {"inputs", memory.inputs},
-          {"metrics", memory.metrics},     {"total", memory.total}};
 }
 
 json number(double value) { return value < 0 ? json(nullptr) : json(value); }

@@ -9,4 +9,9 @@ namespace stoker {
 // The contents of doctor.json.
 nlohmann::json diagnosis_json(const Diagnosis& diagnosis);
 
+// Parts that other files have too.
+nlohmann::json to_json(const StepShares& shares);
+nlohmann::json to_json(const LayerReport& layer);
+nlohmann::json to_json(const MemoryUse& memory);
+
 }  // namespace stoker

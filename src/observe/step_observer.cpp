@@ -2,18 +2,16 @@
 // read about once a second.
 #include "train/step_observer.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
+#include <algorithm>
 #include <memory>
 #include <optional>
-#include <typeinfo>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
+#include "observe/profile/session.h"
 #include "observe/status_file.h"
 #include "observe/tuning.h"
 #include "observe/verdict.h"
@@ -32,21 +30,14 @@ constexpr size_t kWordWindow = 300;                // steps that the word is mad
 constexpr int64_t kPatience = 30;                  // steps before tuning begins
 constexpr double kWorthTuning = 0.03;              // of a step: waiting for input
 
-std::string class_name(const Callback& callback) {
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(typeid(callback).name(), nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? text.get() : typeid(callback).name();
-  if (size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
-  return name;
-}
-
 class Observer final : public StepObserver {
  public:
   explicit Observer(const FitView& view)
       : view_(view), begin_(steady_clock().now()), recording_(kWarmUp) {}
 
   void step_ended(const StepTimes& times) override {
+    if (std::shared_ptr<ProfileSession> profile = active_session().get())
+      profile->add(recording_.steps(), times);
     recording_.add(times);
     take_device_steps();
     last_ = times;
@@ -76,6 +67,30 @@ class Observer final : public StepObserver {
   std::string status() const override { return status_; }
   bool is_tuning() const override { return view_.args.tune == Tune::automatic && !tuned_; }
 
+  std::vector<std::pair<std::string, double>> scalars() const override {
+    if (recording_.latest().empty()) return {};
+    std::vector<std::pair<std::string, double>> list;
+    auto of_epoch = std::ranges::count_if(recording_.latest(), [&](const StepRecord& step) {
+      return step.times.epoch == last_.epoch;
+    });
+    if (of_epoch == 0) return list;
+    Evidence evidence = recording_.evidence(size_t(of_epoch));
+    double seconds = evidence.step_ns * 1e-9;
+    list.emplace_back("step_milliseconds", seconds * 1e3);
+    list.emplace_back("samples_per_second", double(evidence.batch_size) / seconds);
+    StepShares shares = evidence.total().shares();
+    for (size_t i = 0; i < kOwners; ++i)
+      list.emplace_back("share_" + std::string(name(Owner(i))), shares.share[i]);
+    const DeviceSample* sample =
+        recording_.samples().empty() ? nullptr : &recording_.samples().back();
+    if (sample != nullptr && sample->use >= 0) list.emplace_back("gpu_use", sample->use);
+    if (sample != nullptr && sample->memory_bytes >= 0)
+      list.emplace_back("gpu_memory_bytes", sample->memory_bytes);
+    if (sample != nullptr && sample->process_cores >= 0)
+      list.emplace_back("process_cores", sample->process_cores);
+    return list;
+  }
+
  private:
   // A training that is done is not lost to a report that cannot be written.
   void write_report(Observed& observed) const {
@@ -91,8 +106,19 @@ class Observer final : public StepObserver {
   void take_device_steps() {
     Program* program = step_program();
     DeviceStep device;
-    while (program != nullptr && recording_.steps() > kWarmUp && program->take_device_step(device))
+    while (program != nullptr && recording_.steps() > kWarmUp &&
+           program->take_device_step(device)) {
       recording_.add(device);
+      int64_t number = step_of(device);
+      if (std::shared_ptr<ProfileSession> profile = active_session().get())
+        profile->add(number, device);
+    }
+  }
+
+  // The device was asked first when step kWarmUp had ended: the run it tells of first came next.
+  int64_t step_of(const DeviceStep& device) {
+    if (first_run_ < 0) first_run_ = device.run;
+    return kWarmUp + 1 + device.run - first_run_;
   }
 
   // Everything that is too dear for every step.
@@ -211,6 +237,7 @@ class Observer final : public StepObserver {
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;
   std::string status_;
+  int64_t first_run_ = -1;  // that the device told of
   // Tuning:
   bool tuned_ = false;
   std::optional<Tuning> tuning_;

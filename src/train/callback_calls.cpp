@@ -1,8 +1,22 @@
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <typeinfo>
 
 #include "train/loops.h"
 
 namespace stoker {
+
+std::string class_name(const Callback& callback) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(typeid(callback).name(), nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? text.get() : typeid(callback).name();
+  if (size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
+  return name;
+}
 
 std::vector<CallbackRef> with_progress(const std::vector<CallbackRef>& list, int verbose,
                                        const Context& context) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/tracing.h"
 
 namespace stoker {
 
@@ -42,6 +43,7 @@ void CheckpointWriter::prepare() {
 
 CheckpointWriter::Written CheckpointWriter::write(const Checkpoint& checkpoint,
                                                   std::optional<double> monitored) {
+  TraceScope scope("write a checkpoint");
   int64_t begin = steady_clock().now();
   Written written{.path = (std::filesystem::path(directory_) /
                            checkpoint_name(checkpoint.epoch, checkpoint.step))

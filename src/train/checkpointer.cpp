@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
+#include "base/tracing.h"
 #include "train/callback_states.h"
 #include "train/callback_support.h"
 #include "train/checkpoint_state.h"
@@ -229,6 +230,7 @@ std::optional<double> Checkpointer::monitored(const Place& place) const {
 }
 
 void Checkpointer::save(const Place& place) {
+  TraceScope scope("checkpoint");
   int64_t begin = steady_clock().now();
   take(writer_.wait());
   postponed_ = false;

@@ -20,11 +20,8 @@ constexpr int64_t kFlushEvery = 1'000'000'000;  // nanoseconds: what a watching 
 
 std::string new_path(const std::string& directory) {
   static std::atomic<int> number = 0;
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   return fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}.v2", directory,
-                     int64_t(seconds_since_1970()), host[0] == '\0' ? "localhost" : host.data(),
-                     getpid(), number++);
+                     int64_t(seconds_since_1970()), host_name(), getpid(), number++);
 }
 
 std::unique_ptr<FileWriter> create(const std::string& path, const std::string& directory,
@@ -38,6 +35,12 @@ std::unique_ptr<FileWriter> create(const std::string& path, const std::string& d
 double seconds_since_1970() {
   auto since = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(since).count();
+}
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') return "localhost";
+  return host.data();
 }
 
 EventLog::EventLog(const std::string& directory, FileSystem& files)

@@ -43,5 +43,6 @@ class EventLog {
 };
 
 double seconds_since_1970();
+std::string host_name();  // "localhost" where it has none
 
 }  // namespace stoker

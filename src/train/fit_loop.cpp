@@ -98,7 +98,9 @@ class FitLoop {
     Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
     watch_loss_scale();
     times.read = times.validated = steady_clock().now();
+    trace_span("read loss and metrics", times.last_step, times.read);
     if (validation_ != nullptr) {
+      TraceScope scope("validation");
       validation_->begin_epoch(0);
       run_evaluation(model_, *validation_, callbacks_, "fit: validation", [&] {
         if (checkpoints_) checkpoints_->validation_step_ended(epoch, steps);
@@ -148,6 +150,7 @@ class FitLoop {
       if (checkpoints_) checkpoints_->step_ended(place.epoch, place.step);
       times.asked = times.end;
     }
+    TraceScope scope("wait for the last steps");
     finish_training_steps(model_, place);
   }
 

@@ -7,12 +7,16 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/tracing.h"
 #include "train/feed.h"
 #include "train/model_base.h"
 #include "train/sample_weights.h"
 #include "train/trainer.h"
 
 namespace stoker {
+
+// "TensorBoard": what a callback's class is called.
+std::string class_name(const Callback& callback);
 
 // The callbacks of one call: they know the model for as long as it lasts.
 class CallbackCalls {
@@ -37,6 +41,7 @@ class CallbackCalls {
       ((*list_[i]).*turn)(arguments...);
       int64_t now = steady_clock().now();
       nanoseconds_[i] += now - before;
+      if (tracing()) trace_span(class_name(*list_[i]), before, now);
       before = now;
     }
   }

@@ -20,7 +20,9 @@ TensorSpec likely_target(const Loss& loss, const TensorSpec& prediction) {
   }
 }
 
-std::vector<TensorSpec> likely_specs(const ModelBase& model, int64_t batch_size) {
+}  // namespace
+
+std::vector<TensorSpec> likely_step_specs(const ModelBase& model, int64_t batch_size) {
   const Trainer& trainer = *model.trainer;
   std::vector<TensorSpec> specs;
   if (const CachedProgram* seen = trainer.programs.latest(int(StepKind::train))) {
@@ -39,22 +41,18 @@ std::vector<TensorSpec> likely_specs(const ModelBase& model, int64_t batch_size)
   return specs;
 }
 
-}  // namespace
-
 std::optional<MemoryReport> training_memory(ModelBase& model, int64_t batch_size) {
   if (!model.connected() || !model.trainer || !model.trainer->compiled) return std::nullopt;
   try {
-    std::vector<TensorSpec> specs = likely_specs(model, batch_size);
+    std::vector<TensorSpec> specs = likely_step_specs(model, batch_size);
     return program_for(model, training_kind(*model.trainer), specs, "summary").program->memory();
   } catch (const ShapeError&) {
     return std::nullopt;
   }
 }
 
-std::optional<MemoryUse> Model::memory_plan(int64_t batch_size) const {
-  std::optional<MemoryReport> report = training_memory(impl(), batch_size);
-  if (!report) return std::nullopt;
-  auto bytes = [&](MemoryCategory category) { return report->bytes[size_t(category)]; };
+MemoryUse memory_use(const MemoryReport& report) {
+  auto bytes = [&](MemoryCategory category) { return report.bytes[size_t(category)]; };
   return MemoryUse{.weights = bytes(MemoryCategory::weights),
                    .gradients = bytes(MemoryCategory::gradients),
                    .optimizer = bytes(MemoryCategory::optimizer),
@@ -62,7 +60,12 @@ std::optional<MemoryUse> Model::memory_plan(int64_t batch_size) const {
                    .workspace = bytes(MemoryCategory::workspace),
                    .inputs = bytes(MemoryCategory::inputs),
                    .metrics = bytes(MemoryCategory::metrics),
-                   .total = report->total};
+                   .total = report.total};
+}
+
+std::optional<MemoryUse> Model::memory_plan(int64_t batch_size) const {
+  std::optional<MemoryReport> report = training_memory(impl(), batch_size);
+  return report ? std::optional(memory_use(*report)) : std::nullopt;
 }
 
 std::string human_bytes(double bytes) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/tracing.h"
 #include "graph/graph.h"
 
 namespace stoker {
@@ -91,6 +92,7 @@ void MetricSet::restore(int64_t samples) {
 double MetricSet::read(size_t index) const {
   if (value_versions_[index] == version_) return values_[index];
   ++reads_;
+  TraceScope scope("read from the device");
   double value = 0;
   if (index >= loss_sums_.size())
     value = metrics_[index - loss_sums_.size()].metric.result();

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <stoker/context.h>
 
@@ -51,6 +53,8 @@ class StepObserver {
   virtual std::string status() const = 0;
   // tune = Auto has not come to an end yet.
   virtual bool is_tuning() const { return false; }
+  // Numbers of the epoch so far for logs of any kind, by name; empty while there are too few steps.
+  virtual std::vector<std::pair<std::string, double>> scalars() const = 0;
 };
 
 // Defined in observe: a room after this one fills the seam when the library is linked. Null: nobody

@@ -6,6 +6,7 @@
 #include "train/model_base.h"
 #include "train/optimizer_impl.h"
 #include "train/step_graph.h"
+#include "train/step_tap.h"
 
 namespace stoker {
 
@@ -37,9 +38,12 @@ CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorS
                   to_string(place), first));
 }
 
-RunStatus run(Program& program, std::span<const Tensor> inputs, const StepPlace& place) {
+RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Tensor> inputs,
+              const StepPlace& place) {
   try {
-    return program.run(inputs);
+    if (std::shared_ptr<StepTap> tap = active_step_tap().get())
+      return tap->run({*model.trainer->context, cached, inputs});
+    return cached.program->run(inputs);
   } catch (const ValueError& error) {
     throw ValueError(fmt::format("{}: {}", to_string(place), error.what()));
   } catch (const ShapeError& error) {
@@ -87,8 +91,9 @@ StepKind training_kind(const Trainer& trainer) {
 void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
   StepKind kind = training_kind(*model.trainer);
-  Program& program = *program_for(model, kind, inputs, place.action).program;
-  RunStatus status = run(program, inputs, place);
+  CachedProgram& cached = program_for(model, kind, inputs, place.action);
+  Program& program = *cached.program;
+  RunStatus status = run(model, cached, inputs, place);
   // Steps of their own are waited for; fit looks back when a later step or the epoch's end tells.
   if (status == RunStatus::ok && place.epoch < 0) status = program.status();
   if (status == RunStatus::skipped_non_finite)
@@ -107,14 +112,14 @@ void finish_training_steps(ModelBase& model, const StepPlace& place) {
 
 void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
-  run(*program_for(model, StepKind::test, inputs, place.action).program, inputs, place);
+  run(model, program_for(model, StepKind::test, inputs, place.action), inputs, place);
   compiled.evaluation->count(inputs[0].shape()[0]);
 }
 
 Program& run_prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
-  Program& program = *program_for(model, StepKind::predict, inputs, place.action).program;
-  run(program, inputs, place);
-  return program;
+  CachedProgram& cached = program_for(model, StepKind::predict, inputs, place.action);
+  run(model, cached, inputs, place);
+  return *cached.program;
 }
 
 void check_limits(const CachedProgram& program, std::span<const Tensor> columns,

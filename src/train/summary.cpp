@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -10,15 +9,13 @@
 #include "graph/graph.h"
 #include "train/memory_table.h"
 #include "train/model_base.h"
+#include "train/profiling.h"
 
 namespace stoker {
 
 namespace {
 
-constexpr const char* kHeads[] = {"Layer (kind)", "Output shape", "Params", "FLOPs / sample",
-                                  "Connected to"};
-constexpr size_t kColumns = 5;
-using Row = std::array<std::string, kColumns>;
+using Row = std::vector<std::string>;
 
 std::string with_thousands(int64_t number) {
   std::string digits = std::to_string(number);
@@ -88,9 +85,19 @@ std::string sources(const SketchNode& node) {
 }
 
 struct Entry {
-  Row row;
+  std::string title, shape, params, connected;
   double flops = 0;
+  std::vector<std::string> names;  // of the layers that it stands for
 };
+
+// A model's are those inside of it.
+std::vector<std::string> names_in(const Layer& layer) {
+  const ModelBase* model = ModelAccess::base(layer);
+  if (model == nullptr) return {layer.base().label()};
+  std::vector<std::string> names;
+  for (const auto& leaf : model->leaves()) names.push_back(leaf->label());
+  return names;
+}
 
 // One row a layer, its calls added up, and one an op.
 std::vector<Entry> entries_of(const Topology& topology) {
@@ -104,22 +111,60 @@ std::vector<Entry> entries_of(const Topology& topology) {
       auto [known, is_new] = index.try_emplace(&layer->base(), entries.size());
       if (!is_new) {
         entries[known->second].flops += flops;
-        entries[known->second].row[4] += "; " + sources(*node);
+        entries[known->second].connected += "; " + sources(*node);
         continue;
       }
     }
     std::string kind = layer ? layer->base().kind() : "op";
-    entries.push_back(
-        {{fmt::format("{} ({})", node_label(*node), kind), to_string(node->outputs[0].shape),
-          layer ? with_thousands(layer->base().parameters()) : "0", "", sources(*node)},
-         flops});
+    entries.push_back({.title = fmt::format("{} ({})", node_label(*node), kind),
+                       .shape = to_string(node->outputs[0].shape),
+                       .params = layer ? with_thousands(layer->base().parameters()) : "0",
+                       .connected = sources(*node),
+                       .flops = flops,
+                       .names = layer ? names_in(*layer) : std::vector<std::string>()});
   }
-  for (Entry& entry : entries) entry.row[3] = human_count(entry.flops);
   return entries;
 }
 
-std::string table(const std::vector<Row>& rows, size_t columns) {
-  std::array<size_t, kColumns> widths{};
+// The columns of times, filled from what was measured; what no row stands for is left.
+class TimeColumns {
+ public:
+  explicit TimeColumns(std::map<std::string, LayerSeconds> measured) : left_(std::move(measured)) {}
+
+  void add(Row& row, const std::vector<std::string>& names) {
+    LayerSeconds sum;
+    for (const std::string& name : names)
+      if (auto found = left_.find(name); found != left_.end()) {
+        sum = plus(sum, found->second);
+        left_.erase(found);
+      }
+    put(row, sum);
+  }
+  LayerSeconds left() const {
+    LayerSeconds sum;
+    for (const auto& [name, seconds] : left_) sum = plus(sum, seconds);
+    return sum;
+  }
+  const LayerSeconds& total() const { return total_; }
+  void put(Row& row, const LayerSeconds& seconds) {
+    total_ = plus(total_, seconds);
+    for (double each : {seconds.forward, seconds.backward, seconds.update})
+      row.push_back(each > 0 ? fmt::format("{:.3f} ms", each * 1e3) : "-");
+  }
+
+ private:
+  static LayerSeconds plus(const LayerSeconds& a, const LayerSeconds& b) {
+    return {a.forward + b.forward, a.backward + b.backward, a.update + b.update};
+  }
+  std::map<std::string, LayerSeconds> left_;
+  LayerSeconds total_;
+};
+
+// All rows have as many columns; those from `numbers` on are aligned at the right, but for a last
+// column of `words`.
+std::string table(const std::vector<Row>& rows, size_t numbers, bool words) {
+  size_t columns = rows[0].size();
+  std::vector<size_t> widths(columns);
   for (const Row& row : rows)
     for (size_t column = 0; column < columns; ++column)
       widths[column] = std::max(widths[column], row[column].size());
@@ -130,7 +175,7 @@ std::string table(const std::vector<Row>& rows, size_t columns) {
     std::string line;
     for (size_t column = 0; column < columns; ++column) {
       const std::string& cell = rows[i][column];
-      bool number = column == 2 || column == 3;
+      bool number = column >= numbers && !(words && column + 1 == columns);
       line += number ? fmt::format("{:>{}}  ", cell, widths[column])
                      : fmt::format("{:<{}}  ", cell, widths[column]);
     }
@@ -157,26 +202,49 @@ double count_flops(const Model& model) {
 }
 
 std::string Model::summary(const SummaryArgs& args) const {
+  constexpr const char* kAction = "summary({.measure = true})";
   ModelBase& model = impl();
   const Topology& topology = model.topology("summary()");
-  std::vector<Row> rows = {{kHeads[0], kHeads[1], kHeads[2], kHeads[3], kHeads[4]}};
+  std::optional<TimeColumns> times;
+  if (args.measure) times.emplace(measure_layers(model, args.batch_size, kAction));
+  std::vector<Row> rows = {{"Layer (kind)", "Output shape", "Params", "FLOPs / sample"}};
+  if (times) rows[0].insert(rows[0].end(), {"Forward", "Backward", "Update"});
+  if (!model.sequential()) rows[0].emplace_back("Connected to");
+  auto add = [&](Row row, const std::vector<std::string>& names, const std::string& connected) {
+    if (times) times->add(row, names);
+    if (!model.sequential()) row.push_back(connected);
+    rows.push_back(std::move(row));
+  };
   if (!model.sequential())
     for (size_t i = 0; i < topology.inputs.size(); ++i)
-      rows.push_back({topology.input_names[i] + " (Input)", to_string(topology.inputs[i].shape()),
-                      "0", "0", ""});
+      add({topology.input_names[i] + " (Input)", to_string(topology.inputs[i].shape()), "0", "0"},
+          {}, "");
   double flops = 0;
-  for (Entry& entry : entries_of(topology)) {
+  for (const Entry& entry : entries_of(topology)) {
     flops += entry.flops;
-    rows.push_back(std::move(entry.row));
+    add({entry.title, entry.shape, entry.params, human_count(entry.flops)}, entry.names,
+        entry.connected);
+  }
+  if (times) {
+    Row rest{"(loss, metrics, optimiser)", "", "", ""};
+    times->put(rest, times->left());
+    if (!model.sequential()) rest.emplace_back();
+    rows.push_back(std::move(rest));
   }
   int64_t trainable = elements(trainable_variables()), others = elements(non_trainable_variables());
-  std::string text = model.title() + "\n" + table(rows, model.sequential() ? 4 : 5);
+  std::string text = model.title() + "\n" + table(rows, 2, !model.sequential());
   text +=
       fmt::format("Parameters: {} ({}), trainable {}, non-trainable {}\n",
                   with_thousands(trainable + others), human_bytes(4.0 * double(trainable + others)),
                   with_thousands(trainable), with_thousands(others));
   text +=
       fmt::format("Forward: {}FLOPs a sample\n", human_count(flops) + (flops < 1000 ? " " : ""));
+  if (times)
+    text += fmt::format(
+        "A training step at batch {}: {:.3f} ms forward, {:.3f} backward, {:.3f} "
+        "update\n",
+        args.batch_size, times->total().forward * 1e3, times->total().backward * 1e3,
+        times->total().update * 1e3);
   if (std::optional<MemoryReport> memory = training_memory(model, args.batch_size))
     text += fmt::format("Memory of a training step at batch {}:\n{}", args.batch_size,
                         memory_table(*memory));

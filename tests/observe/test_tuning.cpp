@@ -9,7 +9,7 @@
 namespace stoker {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMillisecond = 1'000'000;
 
 using Decision = AlternatingTrial::Decision;
 
@@ -49,7 +49,7 @@ TEST(AlternatingTrial, RevertsWhatItCannotTellFromNoise) {
 TEST(AlternatingTrial, CountsNoStepThatStillSettles) {
   AlternatingTrial trial({.settle = 3, .block = 2});
   std::vector<bool> changes;
-  for (int i = 0; i < 10; ++i) changes.push_back(trial.step_ended(kMs));
+  for (int i = 0; i < 10; ++i) changes.push_back(trial.step_ended(kMillisecond));
   EXPECT_EQ(changes, (std::vector<bool>{false, false, false, false, true, false, false, false,
                                         false, true}));
 }
@@ -63,7 +63,7 @@ TEST(GainInterval, IsStudents) {
 TEST(AlternatingTrial, SaysOfOneSlowBlockNoMoreThanItIs) {
   AlternatingTrial trial;
   for (int i = 0; i < 1000 && trial.decision() == Decision::undecided; ++i)
-    trial.step_ended(trial.with_change() && i < 28 ? 200 * kMs : 20 * kMs);
+    trial.step_ended(trial.with_change() && i < 28 ? 200 * kMillisecond : 20 * kMillisecond);
   EXPECT_EQ(trial.decision(), Decision::revert);
   EXPECT_GT(trial.gain().mean, -1) << "ten times as slow once is not a loss of several hundred %";
   EXPECT_NEAR(trial.gain().mean, 1 - trial.after_seconds() / trial.before_seconds(), 1e-9);
@@ -101,7 +101,7 @@ TEST(Remedies, AreThoseThatTheDeviceLacks) {
 struct FakeFit {
   TuneSettings now = {.device = {.capture = false, .pin = false}};
   int changes = 0;
-  int64_t step() const { return now.device.capture ? 6 * kMs : 10 * kMs; }
+  int64_t step() const { return now.device.capture ? 6 * kMillisecond : 10 * kMillisecond; }
 };
 
 TEST(Tuning, KeepsWhatHelpsAndTakesTheRestBack) {
@@ -135,7 +135,7 @@ TEST(Tuning, FillsACacheBeforeItIsTriedAndHoldsItMeanwhile) {
   for (int i = 0; i < 2000 && !tuning.done(); ++i) {
     bool cached = now.pipeline.cache && filled >= 40;
     if (now.pipeline.cache) ++filled;
-    tuning.step_ended(cached ? 2 * kMs : 10 * kMs);
+    tuning.step_ended(cached ? 2 * kMillisecond : 10 * kMillisecond);
   }
   ASSERT_TRUE(tuning.done());
   EXPECT_TRUE(tuning.tried()[0].kept);

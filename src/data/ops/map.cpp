@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/thread_time.h"
+#include "base/tracing.h"
 #include "data/image/function.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
@@ -115,6 +116,7 @@ class MapMaker final : public Maker {
     int64_t cpu = with_cpu ? thread_cpu_ns() : 0, begin = steady_clock().now();
     function_->apply(in.views(), measured, rng);
     int64_t ns = steady_clock().now() - begin;
+    trace_span(stats_.name, begin, begin + ns);
     if (with_cpu) {
       stats_.cpu_ns.add(thread_cpu_ns() - cpu);
       stats_.cpu_sampled_ns.add(ns);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/thread_time.h"
+#include "base/tracing.h"
 #include "data/ops/rows_into.h"
 #include "data/runtime/writers.h"
 
@@ -288,6 +289,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     int64_t ns = steady_clock().now() - begin;
     int64_t count = claim.end - claim.begin;
     stats.busy_ns.add(ns);
+    trace_span(stats.name, begin, begin + ns);
     if (measure_cpu) stats.cpu_ns.add(thread_cpu_ns() - cpu);
     stats.items.add(count);
     lock.lock();

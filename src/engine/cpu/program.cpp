@@ -99,12 +99,14 @@ RunStatus CpuProgram::run_timed(std::span<const Tensor> inputs, std::vector<int6
   TeamScope team(threads_);
   has_run_ = true;
   nanoseconds.assign(parts_.instructions.size(), 0);
+  bool open = true;
   Clock::time_point before = Clock::now();
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
-    if (i == parts_.first_update && !guard_is_finite()) return RunStatus::skipped_non_finite;
-    bool runs =
-        i < parts_.first_update || parts_.instructions[i].always || is_finite(parts_.gate_buffer);
-    if (runs) run_instruction(i);
+    if (i == parts_.first_update) {
+      if (!guard_is_finite()) return RunStatus::skipped_non_finite;
+      open = is_finite(parts_.gate_buffer);
+    }
+    if (open || parts_.instructions[i].always) run_instruction(i);
     Clock::time_point now = Clock::now();
     nanoseconds[i] = std::chrono::nanoseconds(now - before).count();
     before = now;

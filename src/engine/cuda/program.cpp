@@ -339,6 +339,7 @@ RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
   Slot& slot = prepare(inputs);
   std::vector<Event> events;
   for (size_t i = 0; i <= parts_.instructions.size(); ++i) events.emplace_back(Event::Timing::on);
+  timer_.begin_kernels();
   events[0].record(device_.stream());
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
     if (i == parts_.first_update) issue_guard(slot, device_.stream());

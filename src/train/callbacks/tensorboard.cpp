@@ -7,6 +7,8 @@
 #include "train/callback_support.h"
 #include "train/event_log.h"
 #include "train/model_base.h"
+#include "train/profiling.h"
+#include "train/step_observer.h"
 #include "train/weight_paths.h"
 
 namespace stoker {
@@ -31,6 +33,7 @@ struct TensorBoard::Impl {
   std::vector<HParam> hparams;
   int64_t every = 0;  // batches between scalars; 0: epochs alone
   std::unique_ptr<EventLog> root, training, validation;
+  std::unique_ptr<Callback> profiler;          // null: no batches are profiled
   int64_t batches = 0;                         // trained, over all epochs
   int64_t epoch_begin = 0, epoch_batches = 0;  // nanoseconds; `batches` then
   int64_t read_begin = 0, read_batches = 0;    // at the last scalars of a batch
@@ -65,6 +68,13 @@ struct TensorBoard::Impl {
     }
   }
 
+  // What the doctor saw in this epoch.
+  void observations(const StepObserver* observer, int64_t epoch) {
+    if (observer == nullptr) return;
+    for (const auto& [name, value] : observer->scalars())
+      scalar(log(training, "train"), "doctor/" + name, value, epoch);
+  }
+
   void flush() const {
     for (const auto* each : {&root, &training, &validation})
       if (*each != nullptr) (*each)->flush();
@@ -83,6 +93,9 @@ TensorBoard::TensorBoard(TensorBoardOptions options) : impl_(std::make_unique<Im
   impl_->hparams.reserve(options.hparams.entries().size());
   for (const auto& [name, value] : options.hparams.entries())
     impl_->hparams.push_back(hparam_of(name, value));
+  if (!options.profile_batch.empty())
+    impl_->profiler =
+        make_profiler(options.log_dir, options.profile_batch, "TensorBoard: profile_batch");
   impl_->options = std::move(options);
 }
 TensorBoard::~TensorBoard() = default;
@@ -93,6 +106,11 @@ void TensorBoard::on_train_begin() {
   impl_->batches = 0;
   impl_->read_batches = 0;
   impl_->read_begin = steady_clock().now();
+  if (impl_->profiler) {
+    impl_->profiler->set_model(&model());
+    impl_->profiler->set_params(params());
+    impl_->profiler->on_train_begin();
+  }
   if (impl_->hparams.empty()) return;
   EventTime when{.wall_time = seconds_since_1970()};
   impl_->log(impl_->root, "").add([when, hparams = impl_->hparams] {
@@ -100,7 +118,8 @@ void TensorBoard::on_train_begin() {
   });
 }
 
-void TensorBoard::on_train_end(const Logs&) {
+void TensorBoard::on_train_end(const Logs& logs) {
+  if (impl_->profiler) impl_->profiler->on_train_end(logs);
   if (!impl_->hparams.empty()) {
     EventTime when{.wall_time = seconds_since_1970()};
     impl_->log(impl_->root, "").add([when] { return hparams_end_event(when, true); });
@@ -114,7 +133,16 @@ void TensorBoard::on_epoch_begin(int64_t) {
   impl_->epoch_batches = impl_->batches;
 }
 
-void TensorBoard::on_train_batch_end(int64_t, const Logs& logs) {
+void TensorBoard::on_train_batch_begin(int64_t batch) {
+  if (impl_->profiler) impl_->profiler->on_train_batch_begin(batch);
+}
+
+bool TensorBoard::on_non_finite(const NonFiniteError& error) {
+  return impl_->profiler != nullptr && impl_->profiler->on_non_finite(error);
+}
+
+void TensorBoard::on_train_batch_end(int64_t batch, const Logs& logs) {
+  if (impl_->profiler) impl_->profiler->on_train_batch_end(batch, logs);
   ++impl_->batches;
   if (impl_->every == 0 || impl_->batches % impl_->every != 0) return;
   int64_t step = impl_->batches - 1;  // counted from 0, as Keras does
@@ -134,6 +162,7 @@ void TensorBoard::on_test_end(const Logs& logs) {
 }
 
 void TensorBoard::on_epoch_end(int64_t epoch, const Logs& logs) {
+  if (impl_->profiler) impl_->profiler->on_epoch_end(epoch, logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     const std::string& name = logs.names()[i];
     bool validated = name.starts_with("val_");
@@ -146,6 +175,7 @@ void TensorBoard::on_epoch_end(int64_t epoch, const Logs& logs) {
                  model().optimizer().learning_rate(), epoch);
   impl_->steps_per_second("epoch_steps_per_second", epoch, impl_->epoch_begin,
                           impl_->epoch_batches);
+  impl_->observations(trainer_of(*this).observer, epoch);
   if (impl_->options.histogram_freq > 0 && epoch % impl_->options.histogram_freq == 0)
     impl_->histograms(ModelAccess::base(model()), epoch);
   impl_->flush();
@@ -155,6 +185,7 @@ CallbackState TensorBoard::state() const { return {.values = {{"batches", impl_-
 
 void TensorBoard::restore(const CallbackState& state) {
   impl_->batches = impl_->read_batches = remembered<int64_t>(state, kTensorBoard, "batches");
+  if (impl_->profiler) impl_->profiler->restore({.values = {{"steps", impl_->batches}}});
 }
 
 }  // namespace stoker
