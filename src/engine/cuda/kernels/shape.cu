@@ -44,13 +44,14 @@ void visit_bytes(int bytes, Function function) {
 
 // --- convolution kernels ---
 
-constexpr int kTile = 64, kWide = 4;  // numbers of a tile's side, and of a thread
-
-int tiles(int64_t extent) { return int((extent + kTile - 1) / kTile); }
+constexpr int kWide = 4;  // numbers of a thread side by side
+// Sides of a tile: large ones for long rows in memory; of a few kernels small ones, which more
+// multiprocessors share and a thread goes through once.
+constexpr int kLargeTile = 64, kSmallTile = 32, kFewTiles = 132;
 
 // A tile's rows from memory or to it, kWide numbers of a row a thread. `at(row, column)` is where a
 // number lies, or -1 where there is none; rows of `packed` numbers lie together.
-template <class At, class Use>
+template <int kTile, class At, class Use>
 __device__ inline void for_tile(At at, bool packed, Use use) {
   constexpr int kAcross = kTile / kWide;
   int column = int(threadIdx.x) % kAcross * kWide;
@@ -69,7 +70,7 @@ __device__ inline void for_tile(At at, bool packed, Use use) {
 }
 
 // A block moves one tile; the graph's rows are (pixel, channel), cuDNN's are filters.
-template <class From, class To, KernelLayouts::Way Way>
+template <int kTile, class From, class To, KernelLayouts::Way Way>
 __global__ void __launch_bounds__(kBlock) kernel_layouts(const __grid_constant__ KernelLayouts c) {
   __shared__ float tile[kTile][kTile + 1];  // [place][filter]
   int which = 0, above = c.count;
@@ -113,17 +114,17 @@ __global__ void __launch_bounds__(kBlock) kernel_layouts(const __grid_constant__
     for (int i = int(threadIdx.x); padded > channels && i < kTile * kTile; i += kBlock)
       tile[i / kTile][i % kTile] = 0;
     __syncthreads();
-    for_tile(in_graph, graph_packed,
-             [&](int row, int column, int64_t at, auto n) { read(row, column, 0, at, n); });
+    for_tile<kTile>(in_graph, graph_packed,
+                    [&](int row, int column, int64_t at, auto n) { read(row, column, 0, at, n); });
     __syncthreads();
-    for_tile(in_cudnn, cudnn_packed,
-             [&](int row, int column, int64_t at, auto n) { write(column, row, 1, at, n); });
+    for_tile<kTile>(in_cudnn, cudnn_packed,
+                    [&](int row, int column, int64_t at, auto n) { write(column, row, 1, at, n); });
   } else {
-    for_tile(in_cudnn, cudnn_packed,
-             [&](int row, int column, int64_t at, auto n) { read(column, row, 1, at, n); });
+    for_tile<kTile>(in_cudnn, cudnn_packed,
+                    [&](int row, int column, int64_t at, auto n) { read(column, row, 1, at, n); });
     __syncthreads();
-    for_tile(in_graph, graph_packed,
-             [&](int row, int column, int64_t at, auto n) { write(row, column, 0, at, n); });
+    for_tile<kTile>(in_graph, graph_packed,
+                    [&](int row, int column, int64_t at, auto n) { write(row, column, 0, at, n); });
   }
 }
 
@@ -140,6 +141,22 @@ __global__ void __launch_bounds__(kBlock)
     else
       to[item] = from[pixel * padded + channel];
   }
+}
+
+template <int kTile>
+void launch_kernel_layouts(const KernelLayouts& call, int blocks, cudaStream_t stream) {
+  using Way = KernelLayouts::Way;
+  visit_float(call.from_dtype, [&]<class From>(From) {
+    visit_float(call.to_dtype, [&]<class To>(To) {
+      if constexpr (std::is_same_v<From, float> || std::is_same_v<To, float> ||
+                    std::is_same_v<From, To>) {
+        if (call.way == Way::to_cudnn)
+          kernel_layouts<kTile, From, To, Way::to_cudnn><<<blocks, kBlock, 0, stream>>>(call);
+        else
+          kernel_layouts<kTile, From, To, Way::from_cudnn><<<blocks, kBlock, 0, stream>>>(call);
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -163,33 +180,30 @@ void run_fill(void* to, int element, int64_t elements, uint64_t value, cudaStrea
 
 void KernelLayouts::add(const void* source, void* target, int64_t pixel_count,
                         int64_t channel_count, int64_t padded_count, int64_t filter_count) {
-  if (count == 0) first_block[0] = 0;
   from[count] = source;
   to[count] = target;
   pixels[count] = int(pixel_count);
   channels[count] = int(channel_count);
   padded[count] = int(padded_count);
   filters[count] = int(filter_count);
-  first_block[count + 1] =
-      first_block[count] + tiles(pixel_count * padded_count) * tiles(filter_count);
   ++count;
 }
 
-void run_kernel_layouts(const KernelLayouts& call, cudaStream_t stream) {
-  if (call.count == 0 || call.first_block[call.count] == 0) return;
-  auto grid = unsigned(call.first_block[call.count]);
-  using Way = KernelLayouts::Way;
-  visit_float(call.from_dtype, [&]<class From>(From) {
-    visit_float(call.to_dtype, [&]<class To>(To) {
-      if constexpr (std::is_same_v<From, float> || std::is_same_v<To, float> ||
-                    std::is_same_v<From, To>) {
-        if (call.way == Way::to_cudnn)
-          kernel_layouts<From, To, Way::to_cudnn><<<grid, kBlock, 0, stream>>>(call);
-        else
-          kernel_layouts<From, To, Way::from_cudnn><<<grid, kBlock, 0, stream>>>(call);
-      }
-    });
-  });
+int KernelLayouts::cut(int tile) {
+  auto tiles = [&](int extent) { return (extent + tile - 1) / tile; };
+  first_block[0] = 0;
+  for (int i = 0; i < count; ++i)
+    first_block[i + 1] = first_block[i] + tiles(pixels[i] * padded[i]) * tiles(filters[i]);
+  return first_block[count];
+}
+
+void run_kernel_layouts(KernelLayouts& call, cudaStream_t stream) {
+  int blocks = call.cut(kLargeTile);
+  if (blocks == 0) return;
+  if (blocks < kFewTiles)
+    launch_kernel_layouts<kSmallTile>(call, call.cut(kSmallTile), stream);
+  else
+    launch_kernel_layouts<kLargeTile>(call, blocks, stream);
   check_launch("kernel_layouts");
 }
 

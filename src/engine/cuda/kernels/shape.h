@@ -40,8 +40,9 @@ struct KernelLayouts {
 
   void add(const void* source, void* target, int64_t pixel_count, int64_t channel_count,
            int64_t padded_count, int64_t filter_count);
+  int cut(int tile);  // into square tiles, a block each; how many
 };
-void run_kernel_layouts(const KernelLayouts& call, cudaStream_t stream);
+void run_kernel_layouts(KernelLayouts& call, cudaStream_t stream);
 
 // [pixels, channels] → [pixels, padded] with zeros, and back.
 void run_pad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
