@@ -31,6 +31,7 @@ void check_job(const Job& job) {
   require(job.resume == "never" || !job.out.empty(), "resume", job.resume,
           "an --out to go on with");
   require(job.checkpoint_steps >= 0, "checkpoint_steps", job.checkpoint_steps, "0 or more");
+  require(!job.profile || !job.out.empty(), "profile", "steps", "an --out to write it to");
   require(job.momentum >= 0 && job.momentum < 1, "momentum", job.momentum,
           "a share from 0 to below 1");
   require(job.threads >= 0 && job.threads <= 4096, "threads", job.threads, "0 to 4096");

@@ -67,6 +67,22 @@ void read(const json& from, ImageSize& to) {
   if (to.height < 1 || to.width < 1 || to.height > kLargest || to.width > kLargest)
     expected(kForm, from);
 }
+void read(const json& from, ProfiledSteps& to) {
+  constexpr const char* kForm = "a step as 100 or steps as \"100-120\", counted from 1";
+  if (from.is_number_integer()) {
+    to = {from.get<int64_t>(), from.get<int64_t>()};
+  } else if (from.is_string()) {
+    const std::string text = from.get<std::string>();
+    int end = 0;
+    // NOLINTNEXTLINE(cert-err34-c): the range is checked below
+    if (std::sscanf(text.c_str(), "%18ld-%18ld%n", &to.first, &to.last, &end) != 2 ||
+        size_t(end) != text.size())
+      expected(kForm, from);
+  } else {
+    expected(kForm, from);
+  }
+  if (to.first < 1 || to.last < to.first) expected(kForm, from);
+}
 template <class T>
 void read(const json& from, std::optional<T>& to) {
   if (from.is_null()) return to.reset();
@@ -83,6 +99,10 @@ json written(const BatchChoice& batch) { return batch.size == 0 ? json("auto") :
 json written(const ImageSize& size) {
   if (size.height == size.width) return size.height;
   return fmt::format("{}x{}", size.height, size.width);
+}
+json written(const ProfiledSteps& steps) {
+  if (steps.first == steps.last) return steps.first;
+  return fmt::format("{}-{}", steps.first, steps.last);
 }
 template <class T>
 json written(const std::optional<T>& value) {
@@ -152,6 +172,8 @@ constexpr JobField kFields[] = {
     field<&Job::resume>("resume", "auto|never", "auto: go on with what --out holds", kOutput),
     field<&Job::checkpoint_steps>("checkpoint_steps", "N", "between checkpoints; 0: one an epoch",
                                   kOutput),
+    field<&Job::profile>("profile", "N|A-B", "steps to profile, for TensorBoard and Perfetto",
+                         kOutput),
     field<&Job::verbose>("verbose", "0|1|2", "silent, progress, a line an epoch", kOutput),
 };
 
@@ -191,7 +213,7 @@ void update_job(Job& job, const json& keys) {
 json to_json(const Job& job) {
   json keys = json::object();
   for (const JobField& field : kFields)
-    if (json value = field.get(job); !value.is_null() && value != "")
+    if (json value = field.get(job); !value.is_null() && value != json(""))
       keys[std::string(field.name)] = std::move(value);
   return keys;
 }

@@ -26,6 +26,12 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
+// Steps of the training, counted from 1, written 100 or "100-120".
+struct ProfiledSteps {
+  int64_t first = 0, last = 0;
+  friend bool operator==(const ProfiledSteps&, const ProfiledSteps&) = default;
+};
+
 struct Job {
   std::string data = "";                     // a data spec: data_spec.h
   std::string validation_data = "";          // another; none: what the data brings, or a part of it
@@ -53,8 +59,9 @@ struct Job {
   bool as_written = false;                    // the input pipeline without its repairs
 
   std::string out = "";
-  std::string resume = "never";  // "auto": go on with the checkpoints that `out` holds
-  int64_t checkpoint_steps = 0;  // between checkpoints; 0: one an epoch
+  std::string resume = "never";               // "auto": go on with the checkpoints that `out` holds
+  int64_t checkpoint_steps = 0;               // between checkpoints; 0: one an epoch
+  std::optional<ProfiledSteps> profile = {};  // into out/tensorboard; none: no profile
   int64_t verbose = 1;
 
   friend bool operator==(const Job&, const Job&) = default;

@@ -122,7 +122,9 @@ class TrainingRun {
     if (!job_.out.empty()) {
       args.run_directory = job_.out;
       args.callbacks.emplace_back(CSVLogger(job_.out + "/history.csv"));
-      args.callbacks.emplace_back(TensorBoard({.log_dir = job_.out + "/tensorboard"}));
+      TensorBoardOptions board{.log_dir = job_.out + "/tensorboard"};
+      if (job_.profile) board.profile_batch = {job_.profile->first, job_.profile->last};
+      args.callbacks.emplace_back(TensorBoard(board));
       BackupOptions backup{.stop_after_steps = stop_after_};
       if (job_.checkpoint_steps > 0) backup.save_freq = job_.checkpoint_steps;
       args.callbacks.emplace_back(BackupAndRestore(job_.out + "/checkpoints", backup));

@@ -74,7 +74,8 @@ TEST(Job, AWrongValueNamesItsKey) {
        {R"({"seed": -1})", R"({"seed": 1.5})", R"({"augment": 1})", R"({"image_size": "axb"})",
         R"({"image_size": "0x4"})", R"({"image_size": "64x64x3"})", R"({"image_size": 99999})",
         R"({"data": 7})", R"({"epochs": 9223372036854775808})", R"({"batch": 9999999999999999999})",
-        R"([1, 2])", R"("text")"})
+        R"([1, 2])", R"("text")", R"({"profile": "9-6"})", R"({"profile": "5-"})",
+        R"({"profile": 0})", R"({"profile": true})"})
     EXPECT_THROW(parse_job_json(text), ValueError) << text;
   Job job;
   EXPECT_EQ(error_of([&] { set_field(job, "epochs", "many"); }),
@@ -87,6 +88,7 @@ TEST(Job, ValuesAreChecked) {
   EXPECT_THROW(check_job({.classes = 1}), ValueError);
   EXPECT_THROW(check_job({.epochs = 0}), ValueError);
   EXPECT_THROW(check_job({.threads = -1}), ValueError);
+  EXPECT_THROW(check_job(parse_job_json(R"({"profile": 5})")), ValueError) << "nowhere to write it";
 }
 
 TEST(Job, ErrorsOfFilesBeginWithTheirPath) {

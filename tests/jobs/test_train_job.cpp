@@ -1,5 +1,6 @@
 #include "jobs/train_job.h"
 
+#include <filesystem>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -57,6 +58,18 @@ TEST(TrainJob, TheSameSeedGivesTheSameWeights) {
   EXPECT_EQ(hash(), first);
   job.seed = 2;
   EXPECT_NE(hash(), first);
+}
+
+TEST(TrainJob, ProfilesTheStepsThatAreAskedForAndLearnsTheSame) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  std::string plain = train(job, nullptr)["final_weights_sha256"];
+  job.out = folder / "run";
+  update_job(job, {{"profile", "6-9"}});
+  EXPECT_EQ(train(job, nullptr)["final_weights_sha256"], plain);
+  for (const char* file : {"profile.json", "trace.json"})
+    EXPECT_TRUE(std::filesystem::exists(job.out + "/tensorboard/" + file)) << file;
+  EXPECT_EQ(read_job(job.out + "/job.json"), job);
 }
 
 TEST(TrainJob, GoesOnWithASavedModel) {
