@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(kThreads, Rows == 1 ? 1 : 2)
   uint8_t* places = kept + size_t(Rows) * size_t(c.features) * sizeof(T);
   auto own = [&](int r, int vector) { return r * c.features + vector * kLanes8; };
 
-  // What the loss will need is asked for now.
+  // Read early: the loss comes after the products, and would wait for these.
   const int label = warp < rows ? label_of(c, row0 + warp) : 0;
   const float slope = warp < rows ? c.slopes[row0 + warp] : 0;
   Weights<T, Chunk> weights;
