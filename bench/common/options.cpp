@@ -1,5 +1,6 @@
 #include "common/options.h"
 
+#include <cstdio>
 #include <string_view>
 
 #include <stoker/error.h>
@@ -23,6 +24,15 @@ Options parse(int argc, char** argv) {
                        "\"; usage: [--json FILE] [--only TEXT] [--long] [--profile]");
   }
   return options;
+}
+
+int run_main(const char* name, int argc, char** argv, int (*run)(const Options&)) {
+  try {
+    return run(parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    return 2;
+  }
 }
 
 }  // namespace stoker::bench

@@ -15,4 +15,7 @@ struct Options {
 // Throws ValueError for anything else, with the usage.
 Options parse(int argc, char** argv);
 
+// The main() of a benchmark: what `run` returns, or 2 and one line on the error stream.
+int run_main(const char* name, int argc, char** argv, int (*run)(const Options&));
+
 }  // namespace stoker::bench

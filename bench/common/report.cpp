@@ -1,12 +1,12 @@
 #include "common/report.h"
 
 #include <algorithm>
-#include <fstream>
 #include <ostream>
 
 #include <fmt/format.h>
-#include <stoker/error.h>
 #include <nlohmann/json.hpp>
+
+#include "base/file.h"
 
 namespace stoker::bench {
 
@@ -82,9 +82,7 @@ void Report::write_json(const std::string& path) const {
                    {"peers", peers},
                    {"note", row.note}});
   }
-  std::ofstream file(path);
-  file << all.dump(2) << "\n";
-  if (!file.flush()) throw FileError(path + ": could not write the benchmark's rows");
+  write_file_atomically(path, all.dump(2) + "\n");
 }
 
 }  // namespace stoker::bench

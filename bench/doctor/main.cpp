@@ -202,10 +202,5 @@ int run(const Options& options) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(stoker::bench::parse(argc, argv));
-  } catch (const std::exception& error) {
-    std::cerr << "bench_doctor: " << error.what() << "\n";
-    return 2;
-  }
+  return stoker::bench::run_main("bench_doctor", argc, argv, stoker::bench::run);
 }

@@ -144,10 +144,5 @@ int run(const Options& options) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(stoker::bench::parse(argc, argv));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_fit: %s\n", error.what());
-    return 1;
-  }
+  return stoker::bench::run_main("bench_fit", argc, argv, stoker::bench::run);
 }

@@ -163,11 +163,6 @@ int run(const Options& options) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    omp_set_dynamic(0);
-    return stoker::bench::run(stoker::bench::parse(argc, argv));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_step: %s\n", error.what());
-    return 1;
-  }
+  omp_set_dynamic(0);
+  return stoker::bench::run_main("bench_step", argc, argv, stoker::bench::run);
 }

@@ -2,20 +2,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "e2e/program.h"
+#include "support/program.h"
 #include "support/tiny_data.h"
 
 namespace stoker {
 namespace {
 
 using nlohmann::json;
+using test::contains;
 using test::Ended;
 using test::run_stoker;
 using test::TempDir;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 

@@ -1,4 +1,4 @@
-#include "e2e/program.h"
+#include "support/program.h"
 
 #include <sys/wait.h>
 #include <cstdlib>
@@ -8,10 +8,10 @@
 
 namespace stoker::test {
 
-Ended run_stoker(const std::string& arguments) {
+Ended run_program(const std::string& program, const std::string& arguments) {
   TempDir folder;
   std::string out = folder / "out", err = folder / "err";
-  std::string command = STOKER_PROGRAM " " + arguments + " >" + out + " 2>" + err;
+  std::string command = program + " " + arguments + " >" + out + " 2>" + err;
   int status = std::system(command.c_str());  // NOLINT(cert-env33-c): that is the test
   return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = read_text(out),
