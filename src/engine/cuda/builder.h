@@ -63,7 +63,7 @@ class Builder {
   // Those, by the value they go with.
   std::map<int, int>& attachments() { return attachments_; }
 
-  // Images folded for a convolution (kernels/direct_conv.h), by value and geometry.
+  // Images folded for a convolution (kernels/fold.h), by value and geometry.
   std::map<std::array<int, 7>, int>& folded_images() { return folded_images_; }
 
   // --- weights in another order ---

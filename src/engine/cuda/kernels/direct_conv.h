@@ -18,23 +18,6 @@ struct ConvShape {
   friend bool operator==(const ConvShape&, const ConvShape&) = default;
 };
 
-// The same with stride 1 and no padding, whose rows and columns pooling halves.
-bool is_pooled_stem(const ConvShape& shape, DType dtype);
-
-// A convolution with stride 2 over few channels as one with stride 1 over four times as many: every
-// 2×2 block of pixels becomes a pixel, and the kernel is cut the same way. Tensor cores then
-// multiply fewer zeros: 0.64 instead of 1.6 ms for ResNet-50's first layer (batch 256, H200).
-bool can_fold(const ConvShape& shape, DType dtype);
-ConvShape folded_shape(const ConvShape& shape);
-// x → [B, H', W', channels'] with zeros around and in the channels that fill up to eight.
-void run_fold_image(const ConvShape& shape, DType dtype, const void* x, void* folded,
-                    cudaStream_t stream);
-// w: [kh, kw, C, filters] ↔ [filters, kh', kw', channels'].
-void run_fold_kernel(const ConvShape& shape, DType dtype, const void* w, void* folded,
-                     cudaStream_t stream);
-void run_unfold_kernel(const ConvShape& shape, DType dtype, const void* folded, void* w,
-                       cudaStream_t stream);
-
 struct DirectConv {
   DType dtype = DType::float32;
   ConvShape shape;
@@ -44,18 +27,15 @@ struct DirectConv {
   void* out = nullptr;
   void* bias_out = nullptr;   // weight gradient of a stem: also the sum of dy, if not null
   float* partials = nullptr;  // weight gradient
-  // Stems with 2×2 max pooling behind them: out is the pooled image, and `places` tells which of
-  // the four won (PoolCall::kNotPositive is added where relu stopped it); dy is the pooled one's.
+  // Stems (stem.h) with 2×2 max pooling behind them: out is the pooled image, and `places` tells
+  // which of the four won (PoolCall::kNotPositive is added where relu stopped it); dy is the pooled
+  // one's.
   bool pooled = false;
   uint8_t* places = nullptr;
   // Stems by tensor cores (tensor_stem.h): what is float32 all the same; and zeroed counters.
   bool wide_x = false, wide_w = false, wide_bias = false;
   unsigned* counter = nullptr;
 };
-
-// One channel, 3×3, filters in multiples of eight: a thread keeps the taps of eight filters in
-// registers.
-bool is_stem(const ConvShape& shape, DType dtype);
 
 void run_direct_conv(const DirectConv& call, cudaStream_t stream);
 void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream);

@@ -1,9 +1,9 @@
-// The pooled stems of direct_conv.h in sixteen bits, by tensor cores. The 4×4 pixels under a pooled
+// The pooled stems of stem.h in sixteen bits, by tensor cores. The 4×4 pixels under a pooled
 // pixel are one row of a product: the four kernels that see them are four matrices of 16 taps (nine
 // of them not zero), and pooling is a maximum over four results of one thread.
 #pragma once
 
-#include "engine/cuda/kernels/direct_conv.h"
+#include "engine/cuda/kernels/stem.h"
 
 namespace stoker::cuda {
 

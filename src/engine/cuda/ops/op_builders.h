@@ -39,6 +39,9 @@ struct Epilogue {
 void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue);
 // conv2d + bias + relu over one channel, and the 2×2 max pooling behind it.
 void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool);
+// The pooled image's gradient → dw [, db]; what pooling and relu stopped is left out on the way.
+void emit_pooled_weight_grad(Builder& b, const Node& node, const Node& pool_grad);
+void build_conv_weight_grad(Builder& b, const Node& node);
 // A dense layer and its loss, with all their gradients.
 void emit_head(Builder& b, const Head& head);
 // batch_norm's statistics are made; these make its result with what follows it.

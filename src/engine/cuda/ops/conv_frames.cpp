@@ -1,0 +1,127 @@
+#include "engine/cuda/ops/conv_frames.h"
+
+#include <array>
+
+namespace stoker::cuda {
+
+ConvShape conv_shape_of(const Node& node, const Shape& x, const Shape& w, const Shape& y) {
+  const auto &strides = node.attrs.get<Ints>("strides"), &pads = node.attrs.get<Ints>("pads");
+  auto dilation = node.attrs.get_or<Ints>("dilation", {1, 1});
+  ConvShape s;
+  s.batch = int(x[0]);
+  s.height = int(x[1]);
+  s.width = int(x[2]);
+  s.channels = int(x[3]);
+  s.out_height = int(y[1]);
+  s.out_width = int(y[2]);
+  s.filters = int(y[3]);
+  s.kernel_y = int(w[0]);
+  s.kernel_x = int(w[1]);
+  s.stride_y = int(strides[0]);
+  s.stride_x = int(strides[1]);
+  s.top = int(pads[0]);
+  s.bottom = int(pads[1]);
+  s.left = int(pads[2]);
+  s.right = int(pads[3]);
+  s.dilation_y = int(dilation[0]);
+  s.dilation_x = int(dilation[1]);
+  s.groups = int(node.attrs.get_or<int64_t>("groups", 1));
+  return s;
+}
+
+ConvShape shape_for_cudnn(const ConvShape& shape, DType dtype) {
+  ConvShape s = shape;
+  s.channels = int(conv_padding(dtype, shape.channels, shape.groups));
+  if (s.top != s.bottom || s.left != s.right) {
+    s.height += s.top + s.bottom;
+    s.width += s.left + s.right;
+    s.top = s.bottom = s.left = s.right = 0;
+  }
+  return s;
+}
+
+StridedCopy frame_copy(const ConvShape& own, const ConvShape& framed, DType dtype, bool into) {
+  StridedCopy copy;
+  copy.element = int(size_of(dtype));
+  copy.rank = 4;
+  int64_t dims[4] = {own.batch, own.height, own.width, own.channels};
+  int64_t small[4] = {int64_t(own.height) * own.width * own.channels,
+                      int64_t(own.width) * own.channels, own.channels, 1};
+  int64_t large[4] = {int64_t(framed.height) * framed.width * framed.channels,
+                      int64_t(framed.width) * framed.channels, framed.channels, 1};
+  int64_t offset = framed.height == own.height && framed.width == own.width
+                       ? 0
+                       : own.top * large[1] + own.left * large[2];
+  for (int axis = 0; axis < 4; ++axis) {
+    copy.dims[axis] = dims[axis];
+    copy.from_strides[axis] = (into ? small : large)[axis];
+    copy.to_strides[axis] = (into ? large : small)[axis];
+  }
+  (into ? copy.to_offset : copy.from_offset) = offset;
+  copy.elements = dims[0] * dims[1] * dims[2] * dims[3];
+  return copy;
+}
+
+size_t image_bytes(const ConvShape& s, DType dtype) {
+  return size_t(s.batch) * size_t(s.height) * size_t(s.width) * size_t(s.channels) * size_of(dtype);
+}
+
+bool is_framed(const ConvShape& own, const ConvShape& framed) {
+  return own.height != framed.height || own.width != framed.width ||
+         own.channels != framed.channels;
+}
+
+int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& framed, DType dtype) {
+  if (!is_framed(own, framed)) return x;
+  int to = b.scratch(image_bytes(framed, dtype));
+  if (own.height == framed.height && own.width == framed.width) {
+    int64_t pixels = int64_t(own.batch) * own.height * own.width;
+    b.emit({"own:pad", {x}, {to}, "pad"}, [=](const Launch& at) {
+      run_pad_channels(dtype, at.get(0), at.get(1), pixels, own.channels, framed.channels,
+                       at.stream);
+    });
+    return to;
+  }
+  StridedCopy copy = frame_copy(own, framed, dtype, true);
+  b.emit({"own:pad", {x}, {to}, "pad"},
+         [copy, bytes = image_bytes(framed, dtype)](const Launch& at) {
+           check(cudaMemsetAsync(at.get(1), 0, bytes, at.stream), "zeroing a frame");
+           StridedCopy bound = copy;
+           bound.from = at.get(0);
+           bound.to = at.get(1);
+           run_strided_copy(bound, at.stream);
+         });
+  return to;
+}
+
+int folded_image(Builder& b, int value, const ConvShape& own, DType dtype) {
+  ConvShape folded = folded_shape(own);
+  std::array<int, 7> key = {value,    own.kernel_y,   own.kernel_x, own.top,
+                            own.left, own.out_height, own.out_width};
+  auto [known, is_new] = b.folded_images().try_emplace(key, -1);
+  if (!is_new) return known->second;
+  int x = b.input(value), to = b.scratch(image_bytes(folded, dtype));
+  known->second = to;
+  b.emit({"own:fold", {x}, {to}, "fold"}, [own, dtype](const Launch& at) {
+    run_fold_image(own, dtype, at.get(0), at.get(1), at.stream);
+  });
+  return to;
+}
+
+size_t kernel_bytes(const ConvShape& s, DType dtype) {
+  return size_t(s.filters) * size_t(s.kernel_y) * size_t(s.kernel_x) *
+         size_t(s.channels / s.groups) * size_of(dtype);
+}
+
+std::shared_ptr<const ConvPlan> find_conv_plan(Builder& b, ConvKey key) {
+  key.tf32 = b.options().tf32;
+  key.deterministic = b.options().deterministic;
+  return b.shared().conv_plans.find(key, b.shared().pool);
+}
+
+bool prefers_direct_conv(const ConvShape& s, ConvKind kind) {
+  return s.groups == 1 && s.channels == 1 && kind != ConvKind::input_grad &&
+         s.kernel_y * s.kernel_x <= 25;
+}
+
+}  // namespace stoker::cuda
