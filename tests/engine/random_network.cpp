@@ -49,7 +49,17 @@ void RandomNetwork::stem() {
     then("max 2x2 s2", ops::max_pool2d(x_));
 }
 
+// Layers that pad, as in networks that came from elsewhere.
+void RandomNetwork::padding() {
+  if (pick({0, 0, 0, 1}) == 0) return;
+  int64_t top = pick({0, 1, 1, 2}), bottom = pick({0, 1, 1}), left = pick({0, 1, 1, 2}),
+          right = pick({0, 1, 1});
+  then(fmt::format("pad {}{}{}{}", top, bottom, left, right),
+       ops::pad(x_, {0, top, left, 0}, {0, bottom, right, 0}));
+}
+
 void RandomNetwork::convolution() {
+  padding();
   int64_t height = pick({1, 2, 3, 3, 5}), width = pick({1, 3, 3, 5}), channels = x_.shape()[3];
   bool depthwise = pick({0, 0, 0, 1}) == 1;
   int64_t groups = depthwise ? channels : channels % 2 == 0 ? pick({1, 1, 2}) : 1;
@@ -81,6 +91,7 @@ void RandomNetwork::activation() {
 }
 
 void RandomNetwork::pooling() {
+  padding();
   int64_t window = pick({2, 2, 3}), stride = pick({1, 2, 2});
   ops::Pool options{.window = {window, window}, .strides = {stride, stride}, .padding = {}};
   if (window == 3 && pick({0, 1}) == 1) options.padding = {1, 1, 1, 1};

@@ -21,6 +21,7 @@ struct RandomNetwork {
  private:
   using Step = void (RandomNetwork::*)();
   void stem();
+  void padding();
   void convolution();
   void bias();
   void activation();

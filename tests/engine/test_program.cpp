@@ -315,6 +315,49 @@ TEST_P(ProgramTest, KernelsTellOpLayerAndCost) {
   EXPECT_TRUE(found);
 }
 
+// A layer of padding is free: neither a kernel nor memory is spent on it.
+TEST_P(ProgramTest, PadsInsideOfConvolutionsAndPooling) {
+  auto network = [](Graph& graph, bool layers) {
+    auto frame = [&](const Value& x, int64_t pad) {
+      return layers ? ops::pad(x, {0, pad, pad, 0}, {0, pad, pad, 0}) : x;
+    };
+    auto inside = [&](int64_t pad) {
+      return layers ? ops::Padding{} : ops::Padding{pad, pad, pad, pad};
+    };
+    Rng rng(3, 1);
+    Variable stem("stem", draw({DType::float32, {7, 7, 3, 8}}, {}, rng)),
+        w("w", draw({DType::float32, {3, 3, 8, 8}}, {}, rng));
+    Value x = graph.input("x", {DType::float32, {2, 20, 20, 3}});
+    x = ops::relu(ops::conv2d(frame(x, 3), stem, {.strides = {2, 2}, .padding = inside(3)}));
+    x = ops::max_pool2d(frame(x, 1), {.window = {3, 3}, .strides = {2, 2}, .padding = inside(1)});
+    x = ops::conv2d(frame(x, 1), w, {.strides = {2, 2}, .padding = inside(1)});
+    Value loss = ops::mean(ops::square(x));
+    graph.output(loss, "loss");
+    for (const Value& gradient : gradients(loss, std::vector{stem, w}))
+      graph.output(gradient, "gradient");
+  };
+  Graph with_layers, without;
+  network(with_layers, true);
+  network(without, false);
+  auto one = compile(with_layers), other = compile(without);
+  Rng rng(fresh_seed(), 2);
+  std::vector<Tensor> batch = {draw(with_layers.spec(with_layers.inputs()[0].value), {}, rng)};
+  one->run(batch);
+  other->run(batch);
+  bool rewrites = GetParam() != "reference";
+  for (size_t i = 0; i < 3; ++i) {
+    if (rewrites) {
+      EXPECT_EQ(one->output(i), other->output(i)) << i;
+    }
+    double allowed = 1e-5 * (largest(other->output(i)) + 1);
+    for (int64_t k = 0; k < other->output(i).elements(); ++k)
+      ASSERT_NEAR(one->output(i).at(k), other->output(i).at(k), allowed);
+  }
+  if (!rewrites) return;
+  EXPECT_EQ(one->kernels().size(), other->kernels().size());
+  EXPECT_EQ(one->memory().total, other->memory().total);
+}
+
 TEST_P(ProgramTest, MemoryAddsUpToItsTotal) {
   GuardedStep step;
   auto program = compile(step.graph);

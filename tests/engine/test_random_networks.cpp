@@ -50,6 +50,18 @@ TEST(RandomNetworks, AreTheSameBeforeAndAfterFusion) {
   EXPECT_GT(fused, int(kNetworks));
 }
 
+TEST(RandomNetworks, AreTheSameBeforeAndAfterPaddingIsFolded) {
+  int folded = 0;
+  for (uint64_t i = 0; i < kNetworks; ++i) {
+    RandomNetwork network(first_seed() + i);
+    SCOPED_TRACE(std::to_string(first_seed() + i) + ": " + network.story);
+    std::vector<Tensor> expected = run(network, reference_backend());
+    folded += passes::fold_padding(network.graph);
+    expect_close(run(network, reference_backend()), expected);
+  }
+  EXPECT_GT(folded, 0);
+}
+
 TEST(RandomNetworks, AreTheSameOnTheCpu) {
 #ifdef STOKER_TSAN
   GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";

@@ -35,6 +35,7 @@ class CpuBackend final : public Backend {
     std::unique_ptr<Graph> copy = graph.clone();
     if (!options.keep_order) {
       passes::merge_duplicates(*copy);
+      passes::fold_padding(*copy);
       passes::fuse(*copy);
     }
     // oneDNN divides its work when a primitive is made, so the team must have its size by now.

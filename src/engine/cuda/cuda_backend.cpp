@@ -52,6 +52,7 @@ class CudaBackend final : public Backend {
     std::unique_ptr<Graph> copy = graph.clone();
     if (!options.keep_order) {
       passes::merge_duplicates(*copy);
+      passes::fold_padding(*copy);
       passes::fuse(*copy);
       skip_gradient_casts(*copy);
       order_for_heads(*copy);

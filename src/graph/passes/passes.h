@@ -17,6 +17,11 @@ struct FusionReport {
 // batch_norm_grad; the bias gradient into conv2d_weight_grad. Dead nodes are removed.
 FusionReport fuse(Graph& graph);
 
+// Zeros around an image go into the `pads` of the convolutions that read it (and of their
+// gradients), and of max pooling where the image comes from relu, if nothing else reads them: the
+// padded image is gone. For whole graphs, after gradients(). Returns how many pads went.
+int fold_padding(Graph& graph);
+
 // Merges nodes that compute the same thing (same op, attributes and inputs). Returns how many went.
 int merge_duplicates(Graph& graph);
 
