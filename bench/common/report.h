@@ -38,9 +38,8 @@ class Report {
   bool all_met() const;
 
   void print(std::ostream& out) const;
-  // An array of {"name", "value", "unit", "better", "bar", "met", "limit", "peers", "note"}, written
-  // atomically, so that one who writes after every row leaves a whole file when cut; throws
-  // FileError.
+  // An array of {"name", "value", "unit", "better", "bar", "met", "limit", "peers", "note"}. All of
+  // it or nothing: who writes after every row leaves a whole file when cut. Throws FileError.
   void write_json(const std::string& path) const;
 
  private:

@@ -6,7 +6,7 @@
 
 #include "base/cores.h"
 #include "observe/device_monitor.h"
-#include "observe/machine_peaks.h"
+#include "observe/layer_times.h"
 #include "observe/observed.h"
 #include "observe/verdict.h"
 #include "observe/words.h"
@@ -115,15 +115,23 @@ void add_costs(Evidence& evidence, ModelBase& model, const Context& context) {
     device.copy_bytes += double(spec.shape.elements()) * double(size_of(spec.dtype));
   Accounting total = evidence.total();
   if (total.steps == 0 || total[Owner::compute] == 0) return;
-  double flops = 0, bytes = 0;
-  for (const KernelInfo& kernel : step->program->kernels())
-    flops += kernel.cost.flops, bytes += kernel.cost.bytes;
+  const std::vector<KernelInfo>& kernels = step->program->kernels();
+  std::vector<LayerReport> rows =
+      layer_rows(kernels, std::vector<double>(kernels.size()), result_bytes(*step->graph));
+  double flops = 0;
+  std::vector<Moved> moves;
+  moves.reserve(rows.size());
+  for (const LayerReport& row : rows) {
+    flops += row.flops;
+    moves.push_back(moved_by(row));
+  }
   double seconds = double(total[Owner::compute]) * 1e-9 / double(total.steps);
   try {
     const MachinePeaks& peaks = machine_peaks(context);
     device.compute_share = peaks.compute_share(flops, seconds);
     device.bandwidth_share =
-        peaks.bandwidth_share(bytes, seconds, double(step->program->memory().total));
+        peaks.bandwidth_share(moves, seconds, double(step->program->memory().total));
+    device.link_bandwidth = peaks.link_bytes;
   } catch (const Error&) {
     // No memory is left to measure peaks with: the class of a busy device stays unknown.
   }

@@ -1,16 +1,14 @@
 // diagnose(): trains for some steps, then asks what would be under other circumstances.
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <functional>
 
 #include <fmt/format.h>
 #include <stoker/doctor.h>
 
 #include "base/clock.h"
+#include "observe/counterfactuals.h"
 #include "observe/layer_times.h"
-#include "observe/observed.h"
-#include "observe/snapshot.h"
+#include "observe/verdict.h"
 #include "observe/words.h"
 #include "train/loops.h"
 #include "train/step_observer.h"
@@ -20,27 +18,8 @@ namespace stoker {
 
 namespace {
 
-constexpr int kReplaySteps = 20, kLayerSteps = 10;
-constexpr int kReplayWarmUp = 4;    // a GPU captures a step for each place of its inputs
-constexpr int64_t kMostAlone = 60;  // batches of the pipeline alone
-constexpr double kAloneSeconds = 2;
+constexpr int kLayerSteps = 10;
 constexpr int64_t kMostTuning = 10'000;  // steps, should trials never end
-
-// Two copies of a batch, one behind the other.
-std::vector<Tensor> doubled(std::span<const Tensor> batch) {
-  std::vector<Tensor> result;
-  result.reserve(batch.size());
-  for (const Tensor& tensor : batch) {
-    Shape shape = tensor.shape();
-    shape.set(0, 2 * shape[0]);
-    Tensor twice(tensor.dtype(), shape);
-    for (size_t half = 0; half < 2; ++half)
-      std::memcpy(static_cast<char*>(twice.raw_mut()) + half * tensor.bytes(), tensor.raw(),
-                  tensor.bytes());
-    result.push_back(std::move(twice));
-  }
-  return result;
-}
 
 // Ends a fit so many steps after its tuning.
 class UntilTuned final : public Callback {
@@ -78,34 +57,47 @@ class Experiments {
     if (std::string why = why_it_does_not_fit(); !why.empty()) return too_large(why);
     StateSnapshot state(base_);
     std::optional<DeviceKnobs> knobs = step_program().device_knobs();
-    Observed observed = watch(Tune::off);
-    Evidence& evidence = observed.evidence;
-    if (options_.layers && has_time()) time_all_layers(observed);
-    if (options_.counterfactuals) what_if(observed);
-    add_costs(evidence, base_, context());
-    double host = host_share(evidence.device);
-    for (WindowFacts& window : evidence.windows)
-      window.accounting = moved(window.accounting, host, evidence.device.launch_share);
-    conclude(observed, evidence);
-    if (options_.fix && has_time()) fix(observed);
-    if (knobs) step_program().set_device_knobs(*knobs);
-    state.restore();
-    return observed;
+    auto put_knobs_back = [&] {
+      if (knobs) step_program().set_device_knobs(*knobs);
+    };
+    try {
+      Observed observed = examine(state);
+      put_knobs_back();
+      state.restore();
+      return observed;
+    } catch (...) {
+      put_knobs_back();
+      throw;
+    }
   }
 
  private:
   const Context& context() const { return *base_.trainer->context; }
   bool has_time() const { return double(steady_clock().now() - begin_) * 1e-9 < options_.seconds; }
 
+  Observed examine(StateSnapshot& state) {
+    Observed observed = watch(Tune::off);
+    Evidence& evidence = observed.evidence;
+    if (options_.layers && has_time()) time_all_layers(observed);
+    if (options_.counterfactuals)
+      make_experiments({base_, batches_, batch_, state, [this] { return has_time(); }}, observed);
+    add_costs(evidence, base_, context());
+    double compute = evidence.total().shares()[Owner::compute] * evidence.step_ns;
+    double host = compute > 0 ? host_ns(evidence.device) / compute : 0;
+    for (WindowFacts& window : evidence.windows)
+      window.accounting = moved(window.accounting, host, evidence.device.launch_share);
+    conclude(observed, evidence);
+    state.restore();
+    if (options_.fix && has_time()) fix(observed);
+    return observed;
+  }
+
+  // Held where the pipeline has put it, so that replays copy out of the same kind of memory.
   void take_first_batch() {
     std::unique_ptr<BatchStream> walk = batches_.begin_walk();
     const Batch* batch = walk->next();
     if (batch == nullptr) throw ValueError("diagnose: the data is empty: there is no batch");
-    for (const Tensor& tensor : *batch) {
-      Tensor copy(tensor.dtype(), tensor.shape());
-      std::memcpy(copy.raw_mut(), tensor.raw(), tensor.bytes());
-      batch_.push_back(std::move(copy));
-    }
+    batch_ = batch->tensors();
     prepare(base_, batch_, "diagnose");
   }
 
@@ -184,99 +176,13 @@ class Experiments {
     rate_layers(observed.layers, context(), double(step_program().memory().total));
     const MachinePeaks& peaks = machine_peaks(context());
     observed.peak_flops = peaks.flops;
-    observed.peak_bandwidth = peaks.bytes;
-    observed.peak_cache_bandwidth = peaks.cache_bytes;
+    observed.peak_bandwidth = peaks.memory.best();
+    observed.peak_cache_bandwidth = peaks.cache.best();
     add_layers(observed.evidence.device, observed.layers);
-  }
-
-  void what_if(Observed& observed) {
-    CounterfactualFacts& facts = observed.evidence.what_if;
-    auto note = [&](const char* name, double ns, const char* meaning) {
-      observed.counterfactuals.push_back({name, ns * 1e-9, meaning});
-    };
-    if (has_time()) {
-      facts.replay_ns = replay_ns(batch_);
-      note("one batch, replayed", *facts.replay_ns, "a step if input were free: pipeline paused");
-    }
-    if (has_time()) device_what_if(observed);
-    if (has_time()) {
-      facts.pipeline_alone_ns = pipeline_alone_ns();
-      note("pipeline alone", *facts.pipeline_alone_ns, "a batch if nobody took it");
-    }
-    if (has_time() && size_t(batch_[0].shape()[0]) > 0) {
-      try {
-        facts.double_batch_ns = replay_ns(doubled(batch_));
-        note("batch × 2, replayed", *facts.double_batch_ns, "a step of twice as many samples");
-      } catch (const Error&) {
-        observed.counterfactuals.push_back({"batch × 2, replayed", 0, "it does not fit"});
-      }
-    }
-  }
-
-  // Where a device works beside the host: the same batch without its copy, and with what is off.
-  void device_what_if(Observed& observed) {
-    Program& program = step_program();
-    std::optional<DeviceKnobs> now = program.device_knobs();
-    if (!now) return;
-    CounterfactualFacts& facts = observed.evidence.what_if;
-    auto replay_with = [&](const DeviceKnobs& knobs, const char* name, const char* meaning) {
-      program.set_device_knobs(knobs);
-      double ns = replay_ns(batch_);
-      observed.counterfactuals.push_back({name, ns * 1e-9, meaning});
-      return ns;
-    };
-    DeviceKnobs knobs = *now;
-    knobs.reuse_inputs = true;
-    facts.resident_ns =
-        replay_with(knobs, "the same, on the device", "a step if copies were free too");
-    knobs = *now;
-    knobs.capture = true;
-    if (!now->capture) {
-      facts.captured_ns =
-          replay_with(knobs, "captured, replayed", "a step that the host starts as one");
-      double slower = std::max(*facts.replay_ns, *facts.captured_ns);
-      observed.evidence.device.launch_share = 1 - *facts.captured_ns / slower;
-    }
-    knobs = *now;
-    knobs.pin = true;
-    if (!now->pin)
-      facts.pinned_ns =
-          replay_with(knobs, "page-locked, replayed", "a step whose copies run beside it");
-    program.set_device_knobs(*now);
   }
 
   Program& step_program() {
     return *program_for(base_, training_kind(*base_.trainer), batch_, "diagnose").program;
-  }
-
-  double replay_ns(std::span<const Tensor> batch) {
-    StepPlace place{.action = "diagnose", .epoch = 0, .step = 0};
-    for (int i = 0; i < kReplayWarmUp; ++i) run_training_step(base_, batch, place);
-    finish_training_steps(base_, place);
-    int64_t begin = steady_clock().now();
-    for (int i = 0; i < kReplaySteps; ++i) run_training_step(base_, batch, place);
-    finish_training_steps(base_, place);
-    return double(steady_clock().now() - begin) / kReplaySteps;
-  }
-
-  // What lies ready is taken first; then batches come as fast as they are made.
-  double pipeline_alone_ns() {
-    std::unique_ptr<BatchStream> walk = batches_.begin_walk({.more_follow = true});
-    PipelineStatistics statistics;
-    int64_t ready = walk->measure(statistics) ? int64_t(statistics.depth) + 2 : 2;
-    auto next = [&] {
-      if (walk->next() != nullptr) return;
-      if (!walk->continues_with(++epoch_)) walk = batches_.begin_walk({.epoch = epoch_});
-      walk->next();
-    };
-    for (int64_t i = 0; i < ready; ++i) next();
-    int64_t begin = steady_clock().now(), count = 0, now = begin;
-    while (count < kMostAlone && double(now - begin) < kAloneSeconds * 1e9) {
-      next();
-      ++count;
-      now = steady_clock().now();
-    }
-    return double(now - begin) / double(count);
   }
 
   // The same fit with what may be changed. What was tried comes first, with what was predicted.
@@ -307,7 +213,7 @@ class Experiments {
   ModelBase& base_;
   const Batches& batches_;
   const DiagnoseOptions& options_;
-  int64_t begin_, epoch_ = 0;
+  int64_t begin_;
   std::vector<Tensor> batch_;
 };
 

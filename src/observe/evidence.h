@@ -55,6 +55,7 @@ struct HealthFacts {
 struct OpFacts {
   std::string layer = {}, op = {};
   double share = 0;                               // of the computing
+  double ns = 0;                                  // a step
   double compute_share = 0, bandwidth_share = 0;  // of the machine's
   bool host = false;                              // a user's code on the host
 };
@@ -67,6 +68,7 @@ struct DeviceFacts {
   double launch_share = 0;                          // of the computing: around kernels
   int64_t kernels = 0;
   double copy_bytes = 0;          // a step
+  double copy_ns = 0;             // a step, beside the computing or not; 0: not known
   double link_bandwidth = 0;      // bytes a second, measured; 0: not known
   std::vector<OpFacts> ops = {};  // the longest first
 };
@@ -78,8 +80,10 @@ struct CallbackFacts {
 
 // Steps under other circumstances, nanoseconds; nothing where it was not tried.
 struct CounterfactualFacts {
-  std::optional<double> replay_ns = {};          // one batch again and again, the pipeline paused
-  std::optional<double> resident_ns = {};        // the same without copying it to the device
+  // One batch of the host's again and again, the pipeline paused, its copy to the device kept.
+  // Where the device is the host there is none, and this is the only replay.
+  std::optional<double> host_batch_ns = {};
+  std::optional<double> device_batch_ns = {};    // the same without its copy
   std::optional<double> captured_ns = {};        // captured and replayed, where the run is not
   std::optional<double> pinned_ns = {};          // out of page-locked memory, where the run is not
   std::optional<double> pipeline_alone_ns = {};  // a batch without a model that takes it

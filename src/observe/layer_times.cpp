@@ -1,6 +1,7 @@
 #include "observe/layer_times.h"
 
 #include <algorithm>
+#include <array>
 
 #include "train/steps.h"
 
@@ -93,7 +94,7 @@ void rate_layers(std::vector<LayerReport>& layers, const Context& context, doubl
   const MachinePeaks& peaks = machine_peaks(context);
   for (LayerReport& row : layers) {
     row.compute_share = peaks.compute_share(row.flops, row.seconds);
-    row.bandwidth_share = peaks.bandwidth_share(row.bytes, row.seconds, held);
+    row.bandwidth_share = peaks.bandwidth_share(std::array{moved_by(row)}, row.seconds, held);
     row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
   }
 }
@@ -106,16 +107,14 @@ void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers) {
     device.ops.push_back({.layer = layer.layer,
                           .op = layer.op,
                           .share = all > 0 ? layer.seconds / all : 0,
+                          .ns = layer.seconds * 1e9,
                           .compute_share = layer.compute_share,
                           .bandwidth_share = layer.bandwidth_share,
                           .host = layer.op == "host_call" || layer.kernel.starts_with("host:")});
 }
 
-double host_share(const DeviceFacts& device) {
-  double share = 0;
-  for (const OpFacts& op : device.ops)
-    if (op.host) share += op.share;
-  return share;
+Moved moved_by(const LayerReport& row) {
+  return {.bytes = row.bytes, .written = row.memory, .in_place = row.phase == "update"};
 }
 
 }  // namespace stoker

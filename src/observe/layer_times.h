@@ -33,8 +33,8 @@ std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
 
 // What a verdict needs of them; shares are those of all layers together.
 void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers);
-// Of the computing: ops that are a user's code on the host.
-double host_share(const DeviceFacts& device);
+// What a row does with memory: its results are what it writes.
+Moved moved_by(const LayerReport& row);
 
 // The class of an op by the shares that it reaches.
 Limit limit_of_shares(double compute, double bandwidth);

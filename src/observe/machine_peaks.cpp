@@ -1,14 +1,16 @@
 #include "observe/machine_peaks.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <tuple>
 
 #include <stoker/ops.h>
+#include <stoker/optimizers.h>
 
 #include "base/clock.h"
+#include "observe/page_locked.h"
 #include "train/program_cache.h"
 
 namespace stoker {
@@ -18,6 +20,8 @@ namespace {
 constexpr int kRepeats = 5;
 constexpr double kUsualCache = double(32 << 20);
 constexpr double kFarBeyond = 4;  // times the cache: what a tensor has to be to come from memory
+constexpr int64_t kLinkBytes = 64 << 20;
+constexpr int kLinkRuns = 4;
 
 class PeakMeter {
  public:
@@ -34,29 +38,16 @@ class PeakMeter {
     auto cache = double(engine_.cache_bytes());
     peaks.cache_size = cache > 0 ? cache : kUsualCache;
     peaks.flops = best_flops();
-    peaks.bytes = bandwidth(kFarBeyond * peaks.cache_size);
+    peaks.memory = rates(kFarBeyond * peaks.cache_size);
+    peaks.cache = peaks.memory;
     // A tensor is read and written, and a core's own cache is nearer than the shared one.
     for (double part : {0.25, 0.0625, 0.008})
-      peaks.cache_bytes = std::max(peaks.cache_bytes, bandwidth(part * peaks.cache_size));
-    peaks.cache_bytes = std::max(peaks.cache_bytes, peaks.bytes);
+      peaks.cache = best_of(peaks.cache, rates(part * peaks.cache_size));
+    if (gpu_) peaks.link_bytes = link_rate();
     return peaks;
   }
 
  private:
-  // The best of some runs, seconds; several at a time where a device works beside the host.
-  double best_seconds(Program& program, int runs) const {
-    program.run({});
-    program.status();
-    double best = 1e9;
-    for (int i = 0; i < kRepeats; ++i) {
-      int64_t before = steady_clock().now();
-      for (int run = 0; run < runs; ++run) program.run({});
-      program.status();
-      best = std::min(best, double(steady_clock().now() - before) * 1e-9 / runs);
-    }
-    return best;
-  }
-
   // Operands are made on the device, so that nothing is copied.
   Value operand(Graph& graph, const std::vector<int64_t>& shape) const {
     Variable variable("operand", Tensor::zeros(Shape(shape)));
@@ -72,45 +63,95 @@ class PeakMeter {
       Graph graph;
       Value a = operand(graph, {side, side}), b = operand(graph, {side, side});
       keep(graph, ops::matmul(a, b, {.transpose_a = transposed}));
-      best = std::max(best, rate_of(graph));
+      best = std::max(best, rate_of(graph, &Cost::flops));
     }
     if (gpu_) return best;
     Graph graph;
     Value x = operand(graph, {8, 32, 32, 64}), kernel = operand(graph, {3, 3, 64, 64});
     keep(graph, ops::conv2d(x, kernel, {.padding = {1, 1, 1, 1}}));
-    return std::max(best, rate_of(graph));
+    return std::max(best, rate_of(graph, &Cost::flops));
   }
 
   static void keep(Graph& graph, const Value& value) {
     graph.output(ops::sum(ops::cast(value, DType::float32)), "y");
   }
 
-  // FLOPs a second of the kernel that has most of them.
-  double rate_of(Graph& graph) const {
+  // FLOPs or bytes a second of the kernel that has most of them: copies that an engine makes around
+  // it are not told in its costs.
+  double rate_of(Graph& graph, double Cost::*what) const {
     auto program = engine_.compile(graph, options_);
     const std::vector<KernelInfo>& kernels = program->kernels();
-    auto product = std::ranges::max_element(
-        kernels, {}, [](const KernelInfo& kernel) { return kernel.cost.flops; });
-    auto index = size_t(product - kernels.begin());
+    auto most = std::ranges::max_element(
+        kernels, {}, [what](const KernelInfo& kernel) { return kernel.cost.*what; });
+    auto index = size_t(most - kernels.begin());
     std::vector<int64_t> nanoseconds;
     double best = 1e18;
     for (int i = 0; i <= kRepeats; ++i) {
       program->run_timed({}, nanoseconds);
       if (i > 0) best = std::min(best, double(nanoseconds[index]));
     }
-    return product->cost.flops / best * 1e9;
+    return most->cost.*what / best * 1e9;
   }
 
-  // Bytes read and written a second, of a tensor of so many bytes.
-  double bandwidth(double size) const {
+  static MemoryRates best_of(const MemoryRates& a, const MemoryRates& b) {
+    return {.read = std::max(a.read, b.read),
+            .copy = std::max(a.copy, b.copy),
+            .fill = std::max(a.fill, b.fill),
+            .update = std::max(a.update, b.update)};
+  }
+
+  // Of tensors of so many bytes, those of an op together.
+  MemoryRates rates(double size) const {
+    auto side = int64_t(std::sqrt(size / sizeof(float)));
+    Variable values("values", Tensor::zeros({side, side})), number("number", Tensor::zeros({1}));
+    Variable column("column", Tensor::zeros({side, 1})), row("row", Tensor::zeros({1, side}));
+    MemoryRates best;
+    best.read =
+        moving([&](Graph& graph) { graph.output(ops::sum(graph.variable(values)), "sum"); });
+    best.copy =
+        moving([&](Graph& graph) { graph.output(ops::relu(graph.variable(values)), "copy"); });
+    // Which of the two engines do faster is their affair.
+    best.fill = std::max(
+        moving([&](Graph& graph) {
+          graph.output(ops::broadcast_to(graph.variable(number), {side, side}), "fill");
+        }),
+        moving([&](Graph& graph) {
+          graph.output(ops::matmul(graph.variable(column), graph.variable(row)), "product");
+        }));
+    best.update = update_rate(size);
+    return best;
+  }
+
+  double update_rate(double size) const {
+    Shape shape = {std::max<int64_t>(int64_t(size / sizeof(float) / 3), 1)};
+    Variable weights("weights", Tensor::zeros(shape)), gradients("gradients", Tensor::zeros(shape));
+    Optimizer optimizer = SGD({.momentum = 0.9});
+    optimizer.build({weights});
+    return moving([&](Graph& graph) { optimizer.apply({graph.variable(gradients)}, {weights}); });
+  }
+
+  // Bytes a second of the kernel that moves most.
+  template <class Trace>
+  double moving(const Trace& trace) const {
     Graph graph;
-    Variable values("values", Tensor::zeros({std::max<int64_t>(int64_t(size / sizeof(float)), 1)}));
-    graph.assign(values, ops::relu(graph.variable(values)));
+    trace(graph);
+    return rate_of(graph, &Cost::bytes);
+  }
+
+  // Copies of page-locked memory, several in a row.
+  double link_rate() const {
+    std::vector<Tensor> inputs = {page_locked_copy(Tensor::zeros({kLinkBytes / sizeof(float)}))};
+    Graph graph;
+    graph.output(ops::sum(graph.input("x", {DType::float32, inputs[0].shape()})), "sum");
     auto program = engine_.compile(graph, options_);
-    double bytes = 0;
-    for (const KernelInfo& kernel : program->kernels()) bytes += kernel.cost.bytes;
-    int runs = int(std::clamp(double(4 << 20) / size, gpu_ ? 4.0 : 1.0, 50.0));
-    return bytes / best_seconds(*program, runs);
+    double best = 1e18;
+    for (int i = 0; i <= kRepeats; ++i) {
+      int64_t before = steady_clock().now();
+      for (int run = 0; run < kLinkRuns; ++run) program->run(inputs);
+      program->status();
+      if (i > 0) best = std::min(best, double(steady_clock().now() - before));
+    }
+    return double(kLinkBytes * kLinkRuns) / best * 1e9;
   }
 
   Backend& engine_;
@@ -144,11 +185,25 @@ double MachinePeaks::compute_share(double done, double seconds) const {
   return seconds > 0 && flops > 0 ? std::min(1.0, done / seconds / flops) : 0;
 }
 
-double MachinePeaks::bandwidth_share(double moved, double seconds, double held) const {
-  if (seconds <= 0 || bytes <= 0) return 0;
-  double rate = moved / seconds;
-  bool cached = held <= cache_size || rate > bytes;
-  return std::min(1.0, rate / (cached ? cache_bytes : bytes));
+double MemoryRates::of(const Moved& moved) const {
+  if (moved.in_place) return update;
+  double written = moved.bytes > 0 ? std::min(1.0, moved.written / moved.bytes) : 0;
+  double even = 1 - std::abs(2 * written - 1);  // 1: half of the bytes are written
+  double rest = written < 0.5 ? read : fill;
+  return copy > 0 && rest > 0 ? 1 / (even / copy + (1 - even) / rest) : 0;
+}
+
+double MachinePeaks::bandwidth_share(std::span<const Moved> ops, double seconds,
+                                     double held) const {
+  if (seconds <= 0) return 0;
+  double of_memory = 0, of_cache = 0;  // seconds at least
+  for (const Moved& moved : ops) {
+    if (memory.of(moved) > 0) of_memory += moved.bytes / memory.of(moved);
+    if (cache.of(moved) > 0) of_cache += moved.bytes / cache.of(moved);
+  }
+  of_cache = std::min(of_cache, seconds);
+  if (held <= cache_size) return of_cache / seconds;
+  return std::max(of_cache / seconds, std::min(of_memory / seconds, seconds / of_memory));
 }
 
 const MachinePeaks& machine_peaks(const Context& context) {

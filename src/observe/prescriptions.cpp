@@ -65,7 +65,7 @@ class Prescriber {
   // device is the same cores the work of both has to fit on them. Workers that only wait may be
   // more than cores.
   double fed_with(double left) const {
-    double fed = evidence_.what_if.replay_ns.value_or(without(Owner::input) * 1e9);
+    double fed = evidence_.what_if.host_batch_ns.value_or(without(Owner::input) * 1e9);
     const PipelineFacts& pipeline = evidence_.pipeline;
     double cpu = left * (pipeline.cpu_ns > 0 ? pipeline.cpu_ns : pipeline.work_ns);
     bool waits = verdict_.limit_cause == Cause::storage;
@@ -126,7 +126,7 @@ class Prescriber {
   }
 
   void for_pipeline_threads() {
-    double best = evidence_.what_if.replay_ns.value_or(step() * 1e9) * 1e-9;
+    double best = evidence_.what_if.host_batch_ns.value_or(step() * 1e9) * 1e-9;
     add("Do the work once, offline: stoker prepare writes shards of finished elements",
         "what the pipeline does not compute takes no core from the model", best, false);
     double work = evidence_.pipeline.cpu_ns * 1e-9, threads = evidence_.device.threads;
@@ -154,15 +154,24 @@ class Prescriber {
         fed_with(left), false, Knob::cache);
   }
 
+  // What its copy costs a step: measured, or as it was seen.
+  double copy_seconds() const {
+    const CounterfactualFacts& what_if = evidence_.what_if;
+    if (!what_if.host_batch_ns || !what_if.device_batch_ns) return step() * shares_[Owner::copy];
+    return std::clamp((*what_if.host_batch_ns - *what_if.device_batch_ns) * 1e-9, 0.0, step());
+  }
+
   void for_copy() {
     double best = evidence_.what_if.pinned_ns.value_or(without(Owner::copy) * 1e9) * 1e-9;
+    // Batches that are no Dataset's are page-locked by one more copy: that is not what is meant.
+    bool dataset = evidence_.pipeline.known;
     if (verdict_.limit_cause == Cause::pageable && best < step())
-      add(evidence_.pipeline.known
-              ? "Let batches lie in page-locked memory: Context{.pin = true}, as_written off"
-              : "Give fit a Dataset: its batches lie in page-locked memory",
-          "the GPU then copies them itself, beside the computing", best, false, Knob::page_lock);
+      add(dataset ? "Let batches lie in page-locked memory: Context{.pin = true}, as_written off"
+                  : "Give fit a Dataset: its batches lie in page-locked memory",
+          "the GPU then copies them itself, beside the computing", best, false,
+          dataset ? Knob::page_lock : Knob::none);
     add("Copy smaller elements: uint8 images, normalised on the device",
-        "a quarter of the bytes of float32", step() * (1 - 0.75 * shares_[Owner::copy]), false);
+        "a quarter of the bytes of float32", step() - 0.75 * copy_seconds(), false);
   }
 
   void for_launch() {
@@ -177,10 +186,26 @@ class Prescriber {
     add("A larger batch", "the same number of starts for more samples", best, true);
   }
 
+  // Callbacks have no part in a replayed step. Without a layer on the host, copies run beside the
+  // computing again: the longer of the two is left.
+  double without_host_work() const {
+    const CounterfactualFacts& what_if = evidence_.what_if;
+    if (!what_if.host_batch_ns) {
+      double best = without(Owner::sync);
+      if (host_holds(evidence_, shares_))
+        best -= step() * (shares_[Owner::copy] + shares_[Owner::launch]);
+      return best;
+    }
+    double best = *what_if.host_batch_ns;
+    if (verdict_.limit_cause == Cause::host_layer) {
+      double computing = what_if.device_batch_ns.value_or(best) - host_ns(evidence_.device);
+      best = std::max({computing, copy_seconds() * 1e9, 0.0});
+    }
+    return std::max(best, what_if.pipeline_alone_ns.value_or(0)) * 1e-9;
+  }
+
   void for_sync() {
-    double best = without(Owner::sync);
-    if (host_holds(evidence_, shares_))
-      best -= step() * (shares_[Owner::copy] + shares_[Owner::launch]);
+    double best = without_host_work();
     if (verdict_.limit_cause == Cause::host_layer)
       add(fmt::format("Write the layer \"{}\" with ops instead of a function on the host",
                       verdict_.culprit),

@@ -230,6 +230,8 @@ Evidence Recording::evidence(size_t most) const {
   double usual = median(values_of(all, step_ns));
   evidence.variation = usual > 0 ? robust_spread(values_of(all, device_ns)) / usual : 0;
   evidence.outliers = outliers_of(all);
+  for (const DeviceStep& step : device_)
+    evidence.device.copy_ns += double(step.copy) / double(device_.size());
   evidence.batch_size = steps.back().times.samples;
   double wall = 0;
   if (cpu_first_ && cpu_last_) {

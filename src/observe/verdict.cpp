@@ -16,6 +16,7 @@ constexpr double kMostVariation = 0.20;
 constexpr double kInputHigh = 0.20, kInputModerate = 0.05;
 constexpr double kReady = 0.95, kLongWaitNs = 50'000, kLateShare = 0.8;
 constexpr double kCopy = 0.05, kCopyOfInput = 0.30;
+constexpr double kProof = 0.5;  // of what copies are said to take: gone in the step without them
 constexpr double kLaunchHigh = 0.15, kLaunchModerate = 0.03;
 constexpr double kSync = 0.05;
 constexpr double kLost = 0.10, kHeld = 0.20;
@@ -33,8 +34,8 @@ bool input_is_confirmed(const WindowFacts& window, const Evidence& evidence) {
   bool long_waits = window.median_wait_ns > kLongWaitNs || window.late_share >= kLateShare;
   int signs = int(ready_below(window)) + int(long_waits);
   const CounterfactualFacts& what_if = evidence.what_if;
-  if (what_if.pipeline_alone_ns && what_if.replay_ns)
-    signs += int(*what_if.pipeline_alone_ns > *what_if.replay_ns);
+  if (what_if.pipeline_alone_ns && what_if.host_batch_ns)
+    signs += int(*what_if.pipeline_alone_ns > *what_if.host_batch_ns);
   return signs >= 2;
 }
 
@@ -51,13 +52,20 @@ Finding busy_device(const DeviceFacts& device) {
 // host, and no more than the pipeline's threads have worked meanwhile.
 double lost_to_pipeline(const Evidence& evidence) {
   bool beside = evidence.pipeline.workers > 0 && !evidence.device.gpu;
-  if (!beside || !evidence.what_if.replay_ns || evidence.step_ns <= 0) return 0;
+  if (!beside || !evidence.what_if.host_batch_ns || evidence.step_ns <= 0) return 0;
   double computing = evidence.total().shares()[Owner::compute] * evidence.step_ns;
-  double lost = std::min(computing - *evidence.what_if.replay_ns, evidence.pipeline.cpu_ns);
+  double lost = std::min(computing - *evidence.what_if.host_batch_ns, evidence.pipeline.cpu_ns);
   return std::max(0.0, lost / evidence.step_ns);
 }
 
 }  // namespace
+
+double host_ns(const DeviceFacts& device) {
+  double sum = 0;
+  for (const OpFacts& op : device.ops)
+    if (op.host) sum += op.ns;
+  return sum;
+}
 
 // A callback that waits for the device, or a layer on the host, lets it run dry: every call and
 // every copy then comes too late, and that is its fault, too.
@@ -71,6 +79,15 @@ bool host_holds(const Evidence& evidence, const StepShares& share) {
 
 namespace {
 
+// A copy that is late for another reason, as a batch that came late itself, is no cause: then the
+// same batch takes as long with its copy as without. Where nobody has tried, it counts.
+bool copies_are_proven(const Evidence& evidence, double share) {
+  const CounterfactualFacts& what_if = evidence.what_if;
+  if (!what_if.host_batch_ns || !what_if.device_batch_ns) return true;
+  double gained = *what_if.host_batch_ns - *what_if.device_batch_ns;
+  return gained >= kProof * share * evidence.step_ns;
+}
+
 // Rules 2 to 7.
 Finding finding_of(const WindowFacts& window, const Evidence& evidence) {
   StepShares share = window.accounting.shares();
@@ -80,7 +97,8 @@ Finding finding_of(const WindowFacts& window, const Evidence& evidence) {
   if (host_holds(evidence, share)) {
     if (sync + copy + share[Owner::launch] >= kSync) return Finding::sync;
   } else {
-    if (copy >= kCopy && copy >= kCopyOfInput * (input + copy)) return Finding::copy;
+    if (copy >= kCopy && copy >= kCopyOfInput * (input + copy) && copies_are_proven(evidence, copy))
+      return Finding::copy;
     if (share[Owner::launch] >= kLaunchModerate) return Finding::launch;
     if (sync >= kSync) return Finding::sync;
   }
@@ -166,7 +184,7 @@ double alone_ns(const Evidence& evidence) {
 
 // A step without waiting for input.
 double fed_ns(const Evidence& evidence) {
-  if (evidence.what_if.replay_ns) return *evidence.what_if.replay_ns;
+  if (evidence.what_if.host_batch_ns) return *evidence.what_if.host_batch_ns;
   return evidence.step_ns * (1 - evidence.total().shares()[Owner::input]);
 }
 
@@ -194,6 +212,12 @@ Cause input_cause(const Evidence& evidence) {
   return spare ? Cause::jitter : Cause::cpu_saturated;
 }
 
+Cause copy_cause(const DeviceFacts& device) {
+  double rate = device.copy_ns > 0 ? device.copy_bytes / device.copy_ns * 1e9 : 0;
+  if (device.link_bandwidth > 0 && rate >= kBusy * device.link_bandwidth) return Cause::link;
+  return device.pinned ? Cause::small_copies : Cause::pageable;
+}
+
 const OpFacts* first_host_op(const Evidence& evidence) {
   for (const OpFacts& op : evidence.device.ops)
     if (op.host) return &op;
@@ -203,8 +227,7 @@ const OpFacts* first_host_op(const Evidence& evidence) {
 // Which of callbacks and host layers takes the larger part.
 void find_sync_culprit(const Evidence& evidence, Verdict& verdict) {
   const OpFacts* op = first_host_op(evidence);
-  double compute = double(evidence.total()[Owner::compute]) / double(evidence.steady_steps);
-  double layer_ns = op != nullptr ? op->share * compute / std::max(1e-9, 1 - op->share) : 0;
+  double layer_ns = op != nullptr ? host_ns(evidence.device) : 0;
   auto callback = std::ranges::max_element(evidence.callbacks, {}, &CallbackFacts::ns);
   double callback_ns = callback != evidence.callbacks.end() ? callback->ns : 0;
   if (op != nullptr && layer_ns >= callback_ns) {
@@ -244,15 +267,9 @@ void find_cause(Finding finding, const Evidence& evidence, Verdict& verdict) {
       if (stage != nullptr) verdict.culprit = stage->name;
       return;
     }
-    case Finding::copy: {
-      double seconds = evidence.step_ns * 1e-9 * share[Owner::copy];
-      double rate = seconds > 0 ? evidence.device.copy_bytes / seconds : 0;
-      bool full = evidence.device.link_bandwidth > 0 && rate > 0.7 * evidence.device.link_bandwidth;
-      verdict.cause = full                     ? Cause::link
-                      : evidence.device.pinned ? Cause::small_copies
-                                               : Cause::pageable;
+    case Finding::copy:
+      verdict.cause = copy_cause(evidence.device);
       return;
-    }
     case Finding::launch: {
       verdict.high = share[Owner::launch] >= kLaunchHigh;
       bool contended = evidence.health.run_delay_share >= kRunDelay;

@@ -15,6 +15,9 @@ Limit limit_of(const Evidence& evidence);
 // The layer that takes most of the computing, forwards and backwards, and its share.
 std::pair<std::string, double> busiest_layer(const DeviceFacts& device);
 
+// Ops that are a user's code on the host, nanoseconds a step.
+double host_ns(const DeviceFacts& device);
+
 // What the host does between steps, or in a layer, is so much that it also delays calls and copies.
 bool host_holds(const Evidence& evidence, const StepShares& share);
 

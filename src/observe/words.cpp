@@ -55,6 +55,15 @@ std::string duration(double seconds) {
 
 namespace {
 
+// The proof of a verdict about copies.
+std::string with_and_without_copy(const Evidence& evidence) {
+  const CounterfactualFacts& what_if = evidence.what_if;
+  if (!what_if.host_batch_ns || !what_if.device_batch_ns) return "";
+  return fmt::format(" (one batch again and again: {} with its copy, {} without)",
+                     duration(*what_if.host_batch_ns * 1e-9),
+                     duration(*what_if.device_batch_ns * 1e-9));
+}
+
 std::string because(const Verdict& verdict, const Evidence& evidence) {
   const std::string& culprit = verdict.culprit;
   double cores = evidence.health.available_cores;
@@ -81,13 +90,14 @@ std::string because(const Verdict& verdict, const Evidence& evidence) {
       return fmt::format(
           "a step computes for {}, and for {} while the pipeline is paused",
           duration(evidence.total().shares()[Owner::compute] * evidence.step_ns * 1e-9),
-          duration(evidence.what_if.replay_ns.value_or(0) * 1e-9));
+          duration(evidence.what_if.host_batch_ns.value_or(0) * 1e-9));
     case Cause::pageable:
-      return "batches are copied from memory that is not page-locked";
+      return "batches are copied from memory that is not page-locked" +
+             with_and_without_copy(evidence);
     case Cause::small_copies:
-      return "copies are too small to use the bus";
+      return "copies are too small to use the bus" + with_and_without_copy(evidence);
     case Cause::link:
-      return "the bus is full";
+      return "the bus is full" + with_and_without_copy(evidence);
     case Cause::many_small_ops:
       return "many small ops, each of which the host has to start";
     case Cause::callback:

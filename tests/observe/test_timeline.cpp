@@ -145,9 +145,12 @@ TEST(ChromeTrace, OfNothingIsJsonToo) {
   EXPECT_NO_THROW(json::parse(chrome_trace(make_timeline(recorded), recorded)));
 }
 
+constexpr MachinePeaks kPeaks{.flops = 1e12,
+                              .memory = {.read = 1e12, .copy = 1e12, .fill = 1e12, .update = 1e12}};
+
 TEST(ProfileTables, SumToTheTimeOfTheOps) {
   Recorded recorded = two_steps();
-  Profile profile = make_profile(recorded, {.flops = 1e12, .bytes = 1e12});
+  Profile profile = make_profile(recorded, kPeaks);
   ASSERT_EQ(profile.steps.size(), 1U);
   const StepProfile& step = profile.steps[0];
   EXPECT_EQ(step.kind, "train");
@@ -180,7 +183,7 @@ TEST(ProfileTables, TellWhatTheStepsOfAFitWaitedFor) {
 }
 
 TEST(ProfileTables, AreTextAndJson) {
-  Profile profile = make_profile(two_steps(), {.flops = 1e12, .bytes = 1e12});
+  Profile profile = make_profile(two_steps(), kPeaks);
   json object = json::parse(profile.json());
   EXPECT_EQ(object["steps"][0]["layers"][0]["layer"], "hidden");
   EXPECT_EQ(object["steps"][0]["ops"].size(), 3U);

@@ -1,6 +1,7 @@
 #include "observe/profile/report.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -26,12 +27,18 @@ const char* kind_name(StepKind kind) {
   }
 }
 
+Moved moved_by(const LayerProfile& layer) {
+  return {.bytes = layer.bytes,
+          .written = layer.memory,
+          .in_place = layer.update > layer.forward + layer.backward};
+}
+
 // Shares of the peaks, where these are known.
 template <class Row>
 void rate_row(Row& row, double seconds, const MachinePeaks& peaks, double held) {
   if (peaks.flops <= 0 || seconds <= 0) return;
   row.compute_share = peaks.compute_share(row.flops, seconds);
-  row.bandwidth_share = peaks.bandwidth_share(row.bytes, seconds, held);
+  row.bandwidth_share = peaks.bandwidth_share(std::array{moved_by(row)}, seconds, held);
   row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
 }
 
@@ -108,7 +115,7 @@ Profile make_profile(const Recorded& recorded, const MachinePeaks& peaks) {
   Profile profile{.device_name = recorded.device_name,
                   .seconds = double(recorded.end - recorded.begin) * 1e-9,
                   .peak_flops = peaks.flops,
-                  .peak_bandwidth = peaks.bytes,
+                  .peak_bandwidth = peaks.memory.best(),
                   .host = activities(recorded)};
   Accounting accounting = account_in_parts(step_records(recorded));
   profile.fit_steps = accounting.steps;

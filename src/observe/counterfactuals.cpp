@@ -1,0 +1,159 @@
+#include "observe/counterfactuals.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "observe/page_locked.h"
+#include "train/steps.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int kReplaySteps = 20;
+constexpr int kReplayWarmUp = 4;    // a GPU captures a step for each place of its inputs
+constexpr int64_t kMostAlone = 60;  // batches of the pipeline alone
+constexpr double kAloneSeconds = 2;
+
+// Two copies of a batch, one behind the other.
+std::vector<Tensor> doubled(std::span<const Tensor> batch) {
+  std::vector<Tensor> result;
+  result.reserve(batch.size());
+  for (const Tensor& tensor : batch) {
+    Shape shape = tensor.shape();
+    shape.set(0, 2 * shape[0]);
+    Tensor twice(tensor.dtype(), shape);
+    for (size_t half = 0; half < 2; ++half)
+      std::memcpy(static_cast<char*>(twice.raw_mut()) + half * tensor.bytes(), tensor.raw(),
+                  tensor.bytes());
+    result.push_back(std::move(twice));
+  }
+  return result;
+}
+
+std::vector<Tensor> page_locked(std::span<const Tensor> batch) {
+  std::vector<Tensor> result;
+  result.reserve(batch.size());
+  for (const Tensor& tensor : batch) result.push_back(page_locked_copy(tensor));
+  return result;
+}
+
+class Laboratory {
+ public:
+  Laboratory(const ExperimentPlace& place, Observed& observed)
+      : place_(place), observed_(observed), facts_(observed.evidence.what_if) {}
+
+  void run() {
+    Program& program = step_program();
+    std::optional<DeviceKnobs> knobs = program.device_knobs();
+    if (place_.has_time()) {
+      facts_.host_batch_ns = replay_ns(place_.batch);
+      if (knobs)
+        note("host batch, replayed", *facts_.host_batch_ns,
+             "a step if input were free: the pipeline paused, the copy kept");
+      else
+        note("one batch, replayed", *facts_.host_batch_ns,
+             "a step if input were free: the pipeline paused, and no copy to make");
+    }
+    if (knobs && place_.has_time()) on_device(program, *knobs);
+    if (place_.has_time()) {
+      facts_.pipeline_alone_ns = pipeline_alone_ns();
+      note("pipeline alone", *facts_.pipeline_alone_ns, "a batch if nobody took it");
+    }
+    if (place_.has_time()) twice_the_batch();
+  }
+
+ private:
+  void note(const char* name, double ns, const char* meaning) {
+    observed_.counterfactuals.push_back({name, ns * 1e-9, meaning});
+  }
+
+  // Where a device works beside the host: the batch without its copy, and with what is off.
+  void on_device(Program& program, const DeviceKnobs& now) {
+    auto with = [&](const DeviceKnobs& knobs, std::span<const Tensor> batch) {
+      program.set_device_knobs(knobs);
+      double ns = replay_ns(batch);
+      program.set_device_knobs(now);
+      return ns;
+    };
+    DeviceKnobs knobs = now;
+    knobs.reuse_inputs = true;
+    facts_.device_batch_ns = with(knobs, place_.batch);
+    note("device batch, replayed", *facts_.device_batch_ns, "a step if copies were free too");
+    if (!now.capture) {
+      knobs = now;
+      knobs.capture = true;
+      facts_.captured_ns = with(knobs, place_.batch);
+      note("captured, replayed", *facts_.captured_ns, "a step that the host starts as one");
+      double slower = std::max(*facts_.host_batch_ns, *facts_.captured_ns);
+      observed_.evidence.device.launch_share = 1 - *facts_.captured_ns / slower;
+    }
+    if (!now.pin || !observed_.evidence.pipeline.page_locked) {
+      knobs = now;
+      knobs.pin = true;
+      facts_.pinned_ns = with(knobs, page_locked(place_.batch));
+      note("page-locked, replayed", *facts_.pinned_ns, "a step whose copies run beside it");
+    }
+  }
+
+  void twice_the_batch() {
+    try {
+      facts_.double_batch_ns = replay_ns(doubled(place_.batch));
+      note("batch × 2, replayed", *facts_.double_batch_ns, "a step of twice as many samples");
+    } catch (const OutOfMemoryError&) {
+      note("batch × 2, replayed", 0, "it does not fit");
+    } catch (const Error& error) {
+      note("batch × 2, replayed", 0, error.what());
+    }
+  }
+
+  Program& step_program() {
+    return *program_for(place_.model, training_kind(*place_.model.trainer), place_.batch,
+                        "diagnose")
+                .program;
+  }
+
+  double replay_ns(std::span<const Tensor> batch) {
+    place_.state.restore();
+    StepPlace step{.action = "diagnose", .epoch = 0, .step = 0};
+    for (int i = 0; i < kReplayWarmUp; ++i) run_training_step(place_.model, batch, step);
+    finish_training_steps(place_.model, step);
+    int64_t begin = steady_clock().now();
+    for (int i = 0; i < kReplaySteps; ++i) run_training_step(place_.model, batch, step);
+    finish_training_steps(place_.model, step);
+    return double(steady_clock().now() - begin) / kReplaySteps;
+  }
+
+  // What lies ready is taken first; then batches come as fast as they are made.
+  double pipeline_alone_ns() {
+    std::unique_ptr<BatchStream> walk = place_.batches.begin_walk({.more_follow = true});
+    PipelineStatistics statistics;
+    int64_t ready = walk->measure(statistics) ? int64_t(statistics.depth) + 2 : 2, epoch = 0;
+    auto next = [&] {
+      if (walk->next() != nullptr) return;
+      if (!walk->continues_with(++epoch)) walk = place_.batches.begin_walk({.epoch = epoch});
+      walk->next();
+    };
+    for (int64_t i = 0; i < ready; ++i) next();
+    int64_t begin = steady_clock().now(), count = 0, now = begin;
+    while (count < kMostAlone && double(now - begin) < kAloneSeconds * 1e9) {
+      next();
+      ++count;
+      now = steady_clock().now();
+    }
+    return double(now - begin) / double(count);
+  }
+
+  const ExperimentPlace& place_;
+  Observed& observed_;
+  CounterfactualFacts& facts_;
+};
+
+}  // namespace
+
+void make_experiments(const ExperimentPlace& place, Observed& observed) {
+  Laboratory(place, observed).run();
+}
+
+}  // namespace stoker
