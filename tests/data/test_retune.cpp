@@ -4,7 +4,10 @@
 
 #include <atomic>
 
+#include "base/cores.h"
+#include "base/host_memory.h"
 #include "base/pipeline_statistics.h"
+#include "data/runtime/tuner.h"
 
 namespace stoker::data {
 namespace {
@@ -116,6 +119,32 @@ TEST(PipelineStatistics, CountBatchesAndNameStages) {
   EXPECT_GT(statistics.stages[0].calls, 0);
   EXPECT_FALSE(statistics.stages[0].random);
   EXPECT_TRUE(statistics.stages[1].random);
+}
+
+// Ordinary memory that a GPU's engine would have registered.
+class GpusMemory final : public HostMemory {
+ public:
+  GpusMemory() { register_pinned_memory(this); }
+  ~GpusMemory() override { register_pinned_memory(nullptr); }
+  void* allocate(size_t bytes) override { return ordinary_memory().allocate(bytes); }
+  void release(void* memory, size_t bytes) noexcept override {
+    ordinary_memory().release(memory, bytes);
+  }
+  bool page_locked() const override { return true; }
+};
+
+double workers_at_first(const Dataset& dataset) {
+  std::unique_ptr<BatchStream> stream = dataset.batches().begin_walk();
+  PipelineStatistics statistics;
+  EXPECT_TRUE(stream->measure(statistics));
+  return statistics.workers;
+}
+
+TEST(PipelineStatistics, CountOneCoreLessBesideAGpuUnlessTheUserHasChosen) {
+  GpusMemory memory;
+  Dataset chosen = chain(false).with_budget({.cores = 2});
+  EXPECT_EQ(workers_at_first(chain(false)), double(cores_for_workers(available_cores(), true)));
+  EXPECT_EQ(workers_at_first(chosen), 2);
 }
 
 TEST(PipelineStatistics, AreNotThereForARangeOfBatches) {

@@ -107,6 +107,16 @@ TEST(Tuner, IgnoresWindowsInWhichNothingHappened) {
   EXPECT_EQ(tuner.observe({.seconds = 1, .wait_seconds = 1}), (TunerSettings{2, 4}));
 }
 
+TEST(Tuner, LeavesACoreToTheThreadThatLaunchesAGpusWork) {
+  EXPECT_EQ(cores_for_workers(16, true), 15);
+  EXPECT_EQ(cores_for_workers(4, true), 3);
+  EXPECT_EQ(cores_for_workers(16, false), 16);
+}
+
+TEST(Tuner, LeavesNoneWhereCoresAreFew) {
+  for (int64_t cores : {1, 2, 3}) EXPECT_EQ(cores_for_workers(cores, true), cores);
+}
+
 TEST(Tuner, FollowsAConsumerThatBecomesFaster) {
   Tuner::Limits limits{.cores = 8, .most_workers = 8};
   Tuner tuner(limits, {1, 2});

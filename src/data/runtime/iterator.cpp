@@ -29,9 +29,8 @@ int64_t byte_limit(const Budget& budget) {
   return available > 0 ? int64_t(double(available) * kShareOfMemory) : kFallbackBudget;
 }
 
-int64_t core_limit(const Settings& settings, int pipeline_threads) {
-  if (settings.budget.cores > 0) return settings.budget.cores;
-  return pipeline_threads > 0 ? pipeline_threads : available_cores();
+int64_t core_limit(const Settings& settings) {
+  return settings.budget.cores > 0 ? settings.budget.cores : available_cores();
 }
 
 // A state as text: a JSON object of the walk and its check sum, so that damage is noticed.
@@ -104,8 +103,9 @@ Settings settings_of(const Node& root) {
 }
 
 int threads_for(const Settings& settings, const Context& context) {
-  int64_t cores = core_limit(settings, context.threads.pipeline);
-  return int(context.threads.pipeline > 0 ? cores : std::max(cores, kWaitingThreads));
+  if (context.threads.pipeline > 0)
+    return settings.budget.cores > 0 ? settings.budget.cores : context.threads.pipeline;
+  return int(std::max(core_limit(settings), kWaitingThreads));
 }
 
 Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
@@ -134,7 +134,8 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   run.ordered = planned.limits.ordered;
 
   const WorkLimits& limits = planned.limits;
-  int64_t cores = core_limit(run.settings, 0);
+  int64_t cores = core_limit(run.settings);
+  if (run.settings.budget.cores == 0) cores = cores_for_workers(cores, plan_options.feeds_gpu);
   if (pool != nullptr) cores = std::min<int64_t>(cores, plan_options.threads);
   std::optional<int64_t> depth = run.settings.prefetch;
   if (knobs.repaired) depth = AUTOTUNE;
@@ -202,13 +203,15 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
   }
   int threads = threads_for(settings, context);
   pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .name = "pipeline"});
-  Plan plan = make_plan(root, {.seed = seed_,
-                               .pool = pool_.get(),
-                               .threads = threads,
-                               .pin = context.pin,
-                               .order = options.order,
-                               .knobs = knobs,
-                               .kept = std::move(kept)});
+  Plan plan =
+      make_plan(root, {.seed = seed_,
+                       .pool = pool_.get(),
+                       .threads = threads,
+                       .pin = context.pin,
+                       .feeds_gpu = context.threads.pipeline == 0 && pinned_memory().page_locked(),
+                       .order = options.order,
+                       .knobs = knobs,
+                       .kept = std::move(kept)});
   run_ = std::move(plan.run);
   runner_ = std::move(plan.runner);
   if (run_->tunes_workers || run_->tunes_depth) {

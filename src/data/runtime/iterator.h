@@ -18,6 +18,7 @@ struct PlanOptions {
   ThreadPool* pool = nullptr;
   int threads = 1;
   bool pin = false;
+  bool feeds_gpu = false;           // whoever takes the batches launches a GPU's work
   std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
   PipelineKnobs knobs = {};
   std::shared_ptr<void> kept = {};  // Run::kept of a walk of the same chain

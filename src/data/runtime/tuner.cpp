@@ -13,8 +13,13 @@ constexpr double kBusyEnough = 0.8;  // of the workers' time: there is one too m
 constexpr double kComputes = 0.6;    // of the busy time on a core: more than cores will not help
 constexpr int kCalmWindows = 5;
 constexpr int kLongestPause = 256;
+constexpr int64_t kCoresToShare = 4;  // of fewer, one is too much to give
 
 }  // namespace
+
+int64_t cores_for_workers(int64_t available, bool feeds_gpu) {
+  return feeds_gpu && available >= kCoresToShare ? available - 1 : available;
+}
 
 const TunerSettings& Tuner::observe(const TunerWindow& window) {
   if (window.seconds <= 0 || window.delivered <= 0) return settings_;

@@ -21,6 +21,10 @@ struct TunerWindow {
   double cpu_seconds = 0;   // of these, on a core
 };
 
+// Cores for workers that compute: all of the process, less one for the thread that launches a GPU's
+// work where there are four or more.
+int64_t cores_for_workers(int64_t available, bool feeds_gpu);
+
 class Tuner {
  public:
   struct Limits {
