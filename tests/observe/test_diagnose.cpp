@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/temp_dir.h"
+#include "train/weights_hash.h"
 
 namespace stoker {
 namespace {
@@ -66,6 +67,33 @@ TEST_F(Doctor, LeavesEveryBitOfAModelAsItWas) {
   EXPECT_TRUE(std::equal(std::istreambuf_iterator<char>(before), {},
                          std::istreambuf_iterator<char>(after), {}));
   EXPECT_EQ(model.history().epochs().size(), 1U);
+}
+
+TEST_F(Doctor, LeavesNoTraceInWhatIsTrainedAfterwards) {
+  auto weights_after = [&](bool examined) {
+    context_.seed.set(1);
+    set_seed(1);  // layers draw their first weights from the default context
+    Sequential model = compiled();
+    data::Dataset dataset = slow(0);
+    model.fit(dataset, {.steps_per_epoch = 5, .verbose = 0});
+    if (examined) diagnose(model, dataset, {.steps = 60});
+    model.fit(dataset, {.steps_per_epoch = 5, .verbose = 0});
+    return weights_sha256(model);
+  };
+  EXPECT_EQ(weights_after(true), weights_after(false)) << "moments and random numbers count too";
+}
+
+TEST_F(Doctor, ReplaysOneBatchOnceWhereThereIsNoCopy) {
+  Sequential model = compiled();
+  Diagnosis diagnosis = diagnose(model, slow(0), {.steps = 60, .layers = false});
+  std::vector<std::string> names;
+  for (const Counterfactual& each : diagnosis.counterfactuals) {
+    names.push_back(each.name);
+    EXPECT_GT(each.seconds, 0) << each.name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"one batch, replayed", "pipeline alone",
+                                             "batch × 2, replayed"}));
+  EXPECT_NE(diagnosis.text().find("no copy to make"), std::string::npos);
 }
 
 TEST_F(Doctor, NamesTheStageThatHoldsUpTheDevice) {
