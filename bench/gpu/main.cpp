@@ -250,6 +250,42 @@ void measure_fit(const Arguments& arguments, Report& report) {
               .note = samples.text()});
 }
 
+// ResNet-50 likewise: bytes that come from the host in every step.
+constexpr const char* kResnetFitRow = "ResNet-50 batch 256 mixed_bfloat16 through fit";
+
+void measure_resnet_fit(const Arguments& arguments, Report& report) {
+  constexpr int64_t kBatch = 256, kPictures = 8 * kBatch, kSteps = 48;
+  Context context{
+      .seed = 1, .device = arguments.device, .policy = "mixed_bfloat16", .out = nullptr};
+  Tensor x(DType::uint8, {kPictures, 224, 224, 3}), y(DType::int64, {kPictures});
+  Rng rng(7);
+  for (int64_t i = 0; i < kPictures; ++i) y.data_mut<int64_t>()[i] = rng.integer(0, 1000);
+  for (int64_t i = 0; i < x.elements(); ++i) x.data_mut<uint8_t>()[i] = uint8_t(i * 37 % 251);
+  set_seed(1);
+  Model model = applications::resnet50({.dtype = DType::uint8});
+  model.compile({.optimizer = "adam",
+                 .loss = "sparse_categorical_crossentropy",
+                 .metrics = {"accuracy"},
+                 .context = &context});
+  backend(arguments.device);  // its page-locked memory is what the pipeline takes
+  data::Dataset dataset = data::from_slices({x, y})
+                              .repeat(kSteps * kBatch / kPictures)
+                              .batch(kBatch)
+                              .prefetch(AUTOTUNE);
+  auto epoch = [&] {
+    double before = now();
+    model.fit(dataset, {.epochs = 1, .verbose = 0});
+    return (now() - before) / double(kSteps);
+  };
+  epoch();
+  Samples samples;
+  for (int i = 0; i < 3; ++i) samples.add(epoch());
+  report.add({.name = kResnetFitRow,
+              .value = double(kBatch) / samples.median(),
+              .unit = "img/s",
+              .note = samples.text() + " a step"});
+}
+
 // --- losses beside another framework, and repeated ---
 
 int write_losses(const std::string& folder, const std::string& device) {
@@ -301,6 +337,7 @@ int run(const Arguments& arguments) {
     if (asked(bar.name)) measure_bar(bar, arguments, peers, report);
   if (asked("steadiness") && !arguments.profile) measure_steadiness(arguments, report);
   if (asked(kFitRow) && !arguments.profile) measure_fit(arguments, report);
+  if (asked(kResnetFitRow) && !arguments.profile) measure_resnet_fit(arguments, report);
   if (asked("fed from JPEG") && !arguments.profile)
     measure_fed(arguments.photos, arguments.device, report);
   report.print(std::cout);

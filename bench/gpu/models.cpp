@@ -3,8 +3,12 @@
 #include <cmath>
 #include <fstream>
 
+#include <stoker/applications.h>
 #include <stoker/ops.h>
 #include <stoker/random.h>
+
+#include "nn/logits.h"
+#include "train/model_base.h"
 
 namespace stoker::bench {
 
@@ -43,9 +47,8 @@ Variable GpuModel::parameter(const std::string& name, const Shape& shape, double
   return parameters_.back();
 }
 
-// The weight in the dtype of the step; the variable stays float32.
-Value GpuModel::computed(const Variable& weight) {
-  Value value = graph_.variable(weight);
+// In the dtype of the step; variables stay float32.
+Value GpuModel::computed(const Value& value) {
   return compute_ == DType::float32 ? value : ops::cast(value, compute_);
 }
 
@@ -63,46 +66,14 @@ Value GpuModel::input(const Shape& shape, int64_t classes, const GpuModelOptions
     labels_ = graph_.input("y", batch_[1].spec());
   }
   if (x.dtype() == DType::uint8) x = ops::cast(x, DType::float32) * (1 / 127.5) - 1.0;
-  return compute_ == DType::float32 ? x : ops::cast(x, compute_);
-}
-
-Value GpuModel::convolution(const Value& x, int64_t filters, int64_t kernel, int64_t stride) {
-  int64_t channels = x.shape()[3], pad = kernel / 2;
-  Variable w = parameter("kernel", {kernel, kernel, channels, filters},
-                         double(kernel * kernel * channels) / 2);
-  return ops::conv2d(x, computed(w),
-                     {.strides = {stride, stride}, .padding = {pad, pad, pad, pad}});
-}
-
-Value GpuModel::batch_norm(const Value& x) {
-  int64_t channels = x.shape()[3];
-  parameters_.emplace_back("gamma", Tensor::full({channels}, 1));
-  parameters_.emplace_back("beta", Tensor::zeros({channels}));
-  auto [y, mean, variance] =
-      ops::batch_norm(x, parameters_[parameters_.size() - 2], parameters_.back(), 1e-5);
-  for (const auto& [name, value] : {std::pair{"mean", mean}, {"variance", variance}}) {
-    Variable moving(name, Tensor::zeros({channels}), {.trainable = false});
-    state_.push_back(moving);
-    graph_.assign(moving,
-                  apply1("moving_average", {graph_.variable(moving), value}, {{"momentum", 0.9}}));
-  }
-  return y;
-}
-
-Value GpuModel::bottleneck(const Value& x, int64_t width, int64_t stride) {
-  Value y = ops::relu(batch_norm(convolution(x, width, 1, 1)));
-  y = ops::relu(batch_norm(convolution(y, width, 3, stride)));
-  y = batch_norm(convolution(y, 4 * width, 1, 1));
-  bool projects = stride != 1 || x.shape()[3] != 4 * width;
-  Value shortcut = projects ? batch_norm(convolution(x, 4 * width, 1, stride)) : x;
-  return ops::relu(y + shortcut);
+  return x;
 }
 
 Value GpuModel::dense(const Value& x, int64_t units) {
   double inputs = double(x.shape()[1]);
   Variable kernel = parameter("kernel", {x.shape()[1], units}, inputs);
   Variable bias = parameter("bias", {units}, inputs);
-  return ops::matmul(x, computed(kernel)) + computed(bias);
+  return ops::matmul(x, computed(graph_.variable(kernel))) + computed(graph_.variable(bias));
 }
 
 void GpuModel::adam(const Value& loss) {
@@ -131,8 +102,6 @@ void GpuModel::adam(const Value& loss) {
                           {"scaled", false}});
   for (size_t i = 0; i < owners.size(); ++i) graph_.assign(owners[i], updated[i]);
   graph_.assign(iterations, t + 1.0);
-  state_.insert(state_.end(), owners.begin(), owners.end());
-  state_.push_back(iterations);
 }
 
 void GpuModel::finish(const Value& logits) {
@@ -145,30 +114,33 @@ void GpuModel::finish(const Value& logits) {
 
 std::unique_ptr<GpuModel> GpuModel::cnn(int64_t batch, const GpuModelOptions& options) {
   std::unique_ptr<GpuModel> model(new GpuModel);
-  Value x = model->input({batch, 28, 28, 1}, 10, options);
+  Value x = model->computed(model->input({batch, 28, 28, 1}, 10, options));
   for (int64_t filters : {64, 128}) {
     int64_t channels = x.shape()[3];
     Variable w = model->parameter("kernel", {3, 3, channels, filters}, double(9 * channels));
     Variable bias = model->parameter("bias", {filters}, double(9 * channels));
-    x = ops::conv2d(x, model->computed(w)) + model->computed(bias);
+    x = ops::conv2d(x, model->computed(model->graph_.variable(w))) +
+        model->computed(model->graph_.variable(bias));
     x = ops::max_pool2d(ops::relu(x));
   }
   model->finish(model->dense(ops::flatten(x), 10));
   return model;
 }
 
+// Users' network as a step of theirs is traced, without metrics and with the loss as only guard.
 std::unique_ptr<GpuModel> GpuModel::resnet50(int64_t batch, const GpuModelOptions& options) {
   std::unique_ptr<GpuModel> model(new GpuModel);
   Value x = model->input({batch, 224, 224, 3}, 1000, options);
-  x = ops::relu(model->batch_norm(model->convolution(x, 64, 7, 2)));
-  x = ops::max_pool2d(x, {.window = {3, 3}, .strides = {2, 2}, .padding = {1, 1, 1, 1}});
-  int64_t width = 64;
-  for (int64_t blocks : {3, 4, 6, 3}) {
-    for (int64_t block = 0; block < blocks; ++block)
-      x = model->bottleneck(x, width, block == 0 && width > 64 ? 2 : 1);
-    width *= 2;
-  }
-  model->finish(model->dense(ops::mean(x, {.axes = {1, 2}}), 1000));
+  set_seed(kSeed);
+  Model network = applications::resnet50();
+  Graph& graph = model->graph_;
+  graph.set_training(true);
+  graph.set_compute_dtype(options.compute);
+  CallContext context(graph);
+  Graph::Scope scope(graph, "inputs");
+  Value predictions = ModelAccess::base(network).call({x}, context)[0];
+  model->parameters_ = network.trainable_variables();
+  model->finish(logits_behind_softmax(predictions));
   return model;
 }
 

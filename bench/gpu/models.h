@@ -21,13 +21,11 @@ class GpuModel {
  public:
   // conv3×3 64, ReLU, pool, conv3×3 128, ReLU, pool, dense 10 on 28×28×1: the seeds' CNN
   static std::unique_ptr<GpuModel> cnn(int64_t batch, const GpuModelOptions& options = {});
-  // ResNet-50 as torchvision has it (stride in the 3×3), 224×224×3, 1000 classes
+  // applications::resnet50 on 224×224×3, 1000 classes
   static std::unique_ptr<GpuModel> resnet50(int64_t batch, const GpuModelOptions& options = {});
 
   const Graph& graph() const { return graph_; }
   const std::vector<Tensor>& batch() const { return batch_; }  // x: NHWC, class ids
-  const std::vector<Variable>& parameters() const { return parameters_; }
-  const std::vector<Variable>& state() const { return state_; }  // all that a step changes
   std::unique_ptr<Program> compile(const CompileOptions& options, const std::string& device);
 
   // Parameters and batch in the order of use, float32 and int64, for another framework to load.
@@ -36,10 +34,7 @@ class GpuModel {
  private:
   GpuModel() = default;
   Value input(const Shape& shape, int64_t classes, const GpuModelOptions& options);
-  Value computed(const Variable& weight);
-  Value convolution(const Value& x, int64_t filters, int64_t kernel, int64_t stride);
-  Value batch_norm(const Value& x);
-  Value bottleneck(const Value& x, int64_t width, int64_t stride);
+  Value computed(const Value& value);
   Value dense(const Value& x, int64_t units);
   void finish(const Value& logits);
   void adam(const Value& loss);
@@ -48,7 +43,7 @@ class GpuModel {
   Graph graph_;
   DType compute_ = DType::bfloat16;
   std::vector<Tensor> batch_;
-  std::vector<Variable> parameters_, state_;
+  std::vector<Variable> parameters_;
   Value labels_;
 };
 

@@ -1,6 +1,6 @@
 // The beginning of a residual network with everything that engines fuse in one: convolution, batch
 // norm, relu and max pooling; a block whose shortcut is projected and normalised too; a block with
-// a plain shortcut; a mean. Its outputs are the loss and the gradients of all parameters.
+// a plain shortcut. Its outputs are the last image and the gradients of all parameters.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,16 @@
 
 namespace stoker::test {
 
+double unit_roundoff(DType dtype);  // the largest relative error of one rounding
+
 struct TowerOptions {
   int64_t batch = 3, height = 9, width = 11, channels = 8, window = 3;
   DType dtype = DType::float32;  // of the computation; parameters and statistics are float32
+  bool kinks = true;             // false: tanh instead of relu, a mean instead of the maximum
+  // Moves every number of every image by up to the error of so many roundings, at random from a
+  // seed. Engines that round at other points than the reference may differ by as much as one does.
+  double shake = 0;
+  uint64_t shake_seed = 0;
   std::string text() const;
 };
 
@@ -30,11 +37,14 @@ class ResidualTower {
  private:
   Value convolution(const Value& x, int64_t filters, int64_t kernel, int64_t stride);
   Value norm(const Value& x);
+  Value relu(const Value& x);
+  Value in_dtype(const Value& x);
+  Value shaken(const Value& x);
   Value block(const Value& x, int64_t stride);
   Variable parameter(const Shape& shape, double low, double high);
 
-  DType dtype_;
-  Rng rng_;
+  TowerOptions options_;
+  Rng rng_, shake_;
   std::vector<Variable> parameters_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "engine/device_test.h"
 #include "engine/reference/reference_backend.h"
+#include "engine/run_graph.h"
 #include "graph/passes/passes.h"
 #include "support/draw.h"
 
@@ -53,14 +54,7 @@ class Net {
     for (size_t i = 0; i < found.size(); ++i) graph_.output(found[i], parameters_[i].name());
   }
 
-  std::vector<Tensor> run(Backend& engine, const CompileOptions& options = {}) const {
-    auto program = engine.compile(graph_, options);
-    // On a GPU three times: kernels one by one, captured, replayed.
-    for (int time = 0; time < (engine.name() == "cuda" ? 3 : 1); ++time) program->run(inputs_);
-    std::vector<Tensor> outputs;
-    for (size_t i = 0; i < graph_.outputs().size(); ++i) outputs.push_back(program->output(i));
-    return outputs;
-  }
+  std::vector<Tensor> run(Backend& engine) const { return run_graph(graph_, inputs_, engine); }
   Graph& graph() { return graph_; }
   const std::string& output(size_t i) const { return graph_.outputs()[i].name; }
 
@@ -90,16 +84,6 @@ class Net {
   std::vector<Variable> parameters_;
   std::vector<Tensor> inputs_;
 };
-
-// ‖got − expected‖ / ‖expected‖; NaN never is small.
-double relative_error(const Tensor& got, const Tensor& expected) {
-  double difference = 0, norm = 0;
-  for (int64_t i = 0; i < expected.elements(); ++i) {
-    difference += std::pow(got.at(i) - expected.at(i), 2);
-    norm += std::pow(expected.at(i), 2);
-  }
-  return std::sqrt(difference / std::max(norm, 1e-30));
-}
 
 std::vector<Classifier> kinds() {
   return {
@@ -134,7 +118,7 @@ TEST_P(Classifiers, AreTheSameOnTheGpu) {
     std::vector<Tensor> got = net.run(backend("cuda"));
     double allowed = dtype == DType::float32 ? 1e-5 : dtype == DType::float16 ? 5e-3 : 3e-2;
     for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_LE(relative_error(got[i], expected[i]), allowed)
+      EXPECT_LE(distance(got[i], expected[i]), allowed)
           << net.output(i) << " in " << name(dtype) << ", STOKER_TEST_SEED=" << seed;
   }
 }
@@ -146,7 +130,7 @@ TEST_P(Classifiers, AreTheSameOnTheCpu) {
   Net net(GetParam(), DType::float32, 5);
   std::vector<Tensor> expected = net.run(reference_backend()), got = net.run(backend("cpu"));
   for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LE(relative_error(got[i], expected[i]), 1e-4) << net.output(i);
+    EXPECT_LE(distance(got[i], expected[i]), 1e-4) << net.output(i);
 }
 
 TEST(Heads, RunAsOneKernelOnTheGpu) {

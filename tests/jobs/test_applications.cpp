@@ -1,5 +1,11 @@
 #include <gtest/gtest.h>
+
+#include <algorithm>
+
 #include <stoker/stoker.h>
+
+#include "graph/passes/passes.h"
+#include "train/model_base.h"
 
 namespace stoker {
 namespace {
@@ -18,6 +24,30 @@ TEST(Applications, HaveTheParametersOfTheOriginals) {
 TEST(Applications, CountTheWorkOfAForwardPass) {
   // He et al. give 3.8 billion multiply-adds; with the stride in the 3×3 it is 4.1.
   EXPECT_NEAR(count_flops(applications::resnet50()), 2 * 4.1e9, 0.2e9);
+}
+
+// Their layers of padding cost nothing: engines make them part of what follows, in sixteen bits
+// too.
+TEST(Applications, HaveNoPaddingLeftInAStep) {
+  for (DType dtype : {DType::float32, DType::bfloat16}) {
+    Model model = applications::resnet50({.input_shape = {64, 64, 3}, .classes = 5});
+    Graph graph;
+    graph.set_training(true);
+    graph.set_compute_dtype(dtype);
+    CallContext context(graph);
+    Value x = graph.input("x", {DType::float32, {2, 64, 64, 3}});
+    Value y = ModelAccess::base(model).call({x}, context)[0];
+    Value loss = ops::mean(ops::square(ops::cast(y, DType::float32)));
+    graph.output(loss, "loss");
+    for (const Value& gradient : gradients(loss, model.trainable_variables()))
+      graph.output(gradient, "gradient");
+    passes::merge_duplicates(graph);
+    EXPECT_EQ(passes::fold_padding(graph), 5);  // the stem, its pooling, three strides
+    for (const char* op : {"pad", "slice"})
+      EXPECT_TRUE(std::ranges::none_of(graph.nodes(),
+                                       [&](const Node& node) { return node.op->name == op; }))
+          << op << " in " << name(dtype);
+  }
 }
 
 TEST(Applications, TakeSmallPicturesAndBytes) {
