@@ -103,8 +103,10 @@ Patient tiny_batch(uint64_t seed) {
                  {.features = 32, .units = 32, .layers = 40});
 }
 
+// Not 1024: where rows are a power of two apart, the product forwards reaches half of the peak
+// here.
 Patient large_products(uint64_t seed) {
-  return patient(seed, rows(seed, 1024).batch(256), {.features = 1024, .units = 1024, .layers = 1});
+  return patient(seed, rows(seed, 960).batch(256), {.features = 960, .units = 960, .layers = 1});
 }
 
 Patient large_tables(uint64_t seed) {

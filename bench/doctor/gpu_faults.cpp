@@ -69,8 +69,9 @@ Patient tiny_batch(uint64_t seed) {
                  kGpu);
 }
 
+// So large that the optimiser's part is small beside them.
 Patient large_products(uint64_t seed) {
-  return patient(seed, ready_batches(seed, 8192, 64), {.features = 64, .units = 4096, .layers = 3},
+  return patient(seed, ready_batches(seed, 8192, 64), {.features = 64, .units = 8192, .layers = 3},
                  {.device = "cuda", .policy = "mixed_bfloat16"});
 }
 

@@ -100,8 +100,7 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
   diagnosis.trust = trust_of(evidence, diagnosis);
 }
 
-void add_costs(Evidence& evidence, ModelBase& model, const Context& context) {
-  const CachedProgram* step = model.trainer->programs.latest(int(StepKind::train));
+void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
   if (step == nullptr) return;
   DeviceFacts& device = evidence.device;
   device.gpu = engine_of(context).name() == "cuda";

@@ -81,7 +81,7 @@ class Experiments {
     if (options_.layers && has_time()) time_all_layers(observed);
     if (options_.counterfactuals)
       make_experiments({base_, batches_, batch_, state, [this] { return has_time(); }}, observed);
-    add_costs(evidence, base_, context());
+    add_costs(evidence, &step(), context());  // not those of the larger batch
     double compute = evidence.total().shares()[Owner::compute] * evidence.step_ns;
     double host = compute > 0 ? host_ns(evidence.device) / compute : 0;
     for (WindowFacts& window : evidence.windows)
@@ -181,9 +181,10 @@ class Experiments {
     add_layers(observed.evidence.device, observed.layers);
   }
 
-  Program& step_program() {
-    return *program_for(base_, training_kind(*base_.trainer), batch_, "diagnose").program;
+  CachedProgram& step() {
+    return program_for(base_, training_kind(*base_.trainer), batch_, "diagnose");
   }
+  Program& step_program() { return *step().program; }
 
   // The same fit with what may be changed. What was tried comes first, with what was predicted.
   void fix(Observed& observed) {

@@ -5,6 +5,7 @@
 
 #include "observe/recording.h"
 #include "train/model_base.h"
+#include "train/program_cache.h"
 
 namespace stoker {
 
@@ -14,9 +15,9 @@ struct Observed : Diagnosis {
 
 // Fills in everything that follows from the evidence: verdict, shares, tables, prescriptions.
 void conclude(Diagnosis& diagnosis, const Evidence& evidence);
-// What the step's program costs against what the machine reaches; nothing where the model has not
-// trained yet. Measures the machine's peaks if nobody has.
-void add_costs(Evidence& evidence, ModelBase& model, const Context& context);
+// What the program of these steps costs against what the machine reaches; nothing for null: the
+// model has not trained yet. Measures the machine's peaks if nobody has.
+void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);
 // Names of machine and device, predicted and measured memory.
 void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context);
 

@@ -62,15 +62,16 @@ class Prescriber {
   double cores() const { return std::max(1.0, evidence_.health.available_cores); }
 
   // A step that is fed as well as the pipeline can on all cores, with `left` of its work. Where the
-  // device is the same cores the work of both has to fit on them. Workers that only wait may be
-  // more than cores.
+  // device is the same cores the work of both has to fit on them; a GPU's steps are started, and
+  // waited for, by a thread with a core of its own. Workers that only wait may be more than cores.
   double fed_with(double left) const {
     double fed = evidence_.what_if.host_batch_ns.value_or(without(Owner::input) * 1e9);
     const PipelineFacts& pipeline = evidence_.pipeline;
     double cpu = left * (pipeline.cpu_ns > 0 ? pipeline.cpu_ns : pipeline.work_ns);
     bool waits = verdict_.limit_cause == Cause::storage;
-    double workers = waits ? std::max(kWaitingWorkers, cores()) : cores();
-    double needs = std::max(cpu / cores(), left * pipeline.work_ns / workers);
+    double free = evidence_.device.gpu ? std::max(1.0, cores() - 1) : cores();
+    double workers = waits ? std::max(kWaitingWorkers, free) : free;
+    double needs = std::max(cpu / free, left * pipeline.work_ns / workers);
     if (!evidence_.device.gpu)
       needs = std::max(needs, (cpu + fed * std::min(evidence_.device.threads, cores())) / cores());
     return std::max(fed, needs) * 1e-9;

@@ -54,7 +54,7 @@ class Observer final : public StepObserver {
     auto observed = std::make_shared<Observed>();
     observed->evidence = recording_.evidence();
     fill_health(observed->evidence);
-    if (long_enough()) add_costs(observed->evidence, view_.model, view_.context);
+    if (long_enough()) add_costs(observed->evidence, latest_step(), view_.context);
     if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
     observed->course = recording_.course();
@@ -170,7 +170,7 @@ class Observer final : public StepObserver {
   void look() {
     Evidence evidence = recording_.evidence(kWordWindow);
     fill_health(evidence);
-    if (long_enough()) add_costs(evidence, view_.model, view_.context);
+    if (long_enough()) add_costs(evidence, latest_step(), view_.context);
     StepShares shares = evidence.total().shares();
     status_ = fmt::format("device {}  limit: {}", percent(shares[Owner::compute]),
                           name(limit_of(evidence)));
@@ -225,8 +225,11 @@ class Observer final : public StepObserver {
     pipeline_knobs_ = settings.pipeline;
   }
 
+  const CachedProgram* latest_step() const {
+    return view_.model.trainer->programs.latest(int(StepKind::train));
+  }
   Program* step_program() const {
-    const CachedProgram* step = view_.model.trainer->programs.latest(int(StepKind::train));
+    const CachedProgram* step = latest_step();
     return step != nullptr ? step->program.get() : nullptr;
   }
 

@@ -14,8 +14,8 @@ namespace stoker {
 namespace {
 
 constexpr double kWorthIt = 0.03;
-// What is kept goes on for at least so long; its last steps are the settled time.
-constexpr int64_t kSettleSteps = 120, kSettledSteps = 60, kSettleNs = 1'500'000'000;
+// What is kept goes on for at least so long; its second half is the settled time.
+constexpr int64_t kSettleSteps = 120, kSettleNs = 1'500'000'000;
 
 // Two-sided 95 %, by degrees of freedom from 1.
 constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
@@ -164,9 +164,10 @@ void Tuning::step_ended(int64_t ns) {
       settling_.push_back(ns);
       stage_ns_ += ns;
       if (steps_in_stage_ < kSettleSteps || stage_ns_ < kSettleNs) return;
+      settling_.erase(settling_.begin(), settling_.begin() + int64_t(settling_.size() / 2));
       tried_.back().settled_seconds =
-          1e-9 / kSettledSteps *
-          double(std::accumulate(settling_.end() - kSettledSteps, settling_.end(), int64_t(0)));
+          double(std::accumulate(settling_.begin(), settling_.end(), int64_t(0))) /
+          double(settling_.size()) * 1e-9;
       ++remedy_;
       begin_remedy();
       return;
