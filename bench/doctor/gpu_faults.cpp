@@ -101,7 +101,7 @@ std::vector<Fault> gpu_faults() {
        Cause::none,
        products_in_float32,
        {},
-       true},
+       "mixed_bfloat16"},
       {"GPU: large products in sixteen bits", Finding::compute, Cause::none, large_products},
       {"GPU: large tables of weights", Finding::memory, Cause::none, large_tables},
   };

@@ -28,8 +28,9 @@ struct Reason {
   unsigned long long bit;
   const char* text;
 };
-constexpr std::array kReasons = {Reason{0x4, "its power limit"}, Reason{0x8, "hardware slowdown"},
-                                 Reason{0x20, "its temperature"},
+constexpr unsigned long long kPowerLimit = 0x4;
+constexpr double kSameLimit = 0.98;
+constexpr std::array kReasons = {Reason{0x8, "hardware slowdown"}, Reason{0x20, "its temperature"},
                                  Reason{0x40, "its temperature (hardware)"},
                                  Reason{0x80, "the power supply's brake"}};
 
@@ -214,9 +215,19 @@ GpuState DeviceMonitor::state(int index) const {
   state.pcie_width_max = number("nvmlDeviceGetMaxPcieLinkWidth");
   auto reasons =
       nvml_->get<unsigned long long>("nvmlDeviceGetCurrentClocksThrottleReasons", device, 0);
-  for (const Reason& reason : kReasons)
-    if ((reasons & reason.bit) != 0) state.throttle_reasons.emplace_back(reason.text);
+  add_throttle_reasons(state, reasons, watts("nvmlDeviceGetPowerManagementDefaultLimit"));
   return state;
+}
+
+void add_throttle_reasons(GpuState& state, uint64_t bits, double own_limit_watts) {
+  if ((bits & kPowerLimit) != 0) {
+    bool lowered = state.power_limit_watts < 0 || own_limit_watts < 0 ||
+                   state.power_limit_watts < kSameLimit * own_limit_watts;
+    state.at_power_limit = !lowered;
+    if (lowered) state.throttle_reasons.emplace_back("its power limit");
+  }
+  for (const Reason& reason : kReasons)
+    if ((bits & reason.bit) != 0) state.throttle_reasons.emplace_back(reason.text);
 }
 
 GpuActivity DeviceMonitor::activity(int index) {

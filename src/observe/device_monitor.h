@@ -13,14 +13,21 @@ namespace stoker {
 
 // -1: not known.
 struct GpuState {
-  std::string name;
+  std::string name = {};
   double use = -1, memory_use = -1;  // shares of the last tenths of a second
   int64_t memory_bytes = -1, memory_total = -1;
   double power_watts = -1, power_limit_watts = -1, temperature = -1;
+  // It lowers its clocks to stay within the power that it was built for: that is how a GPU works
+  // hard, and nothing is wrong.
+  bool at_power_limit = false;
   int clock_mhz = -1, clock_max_mhz = -1;
   int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;
-  std::vector<std::string> throttle_reasons;  // without being idle or set by an application
+  std::vector<std::string> throttle_reasons = {};  // without being idle or set by an application
 };
+
+// What the bits of NVML's reasons for low clocks mean. A power limit is one of them only where
+// somebody has set it below the GPU's own (watts; -1: not known).
+void add_throttle_reasons(GpuState& state, uint64_t bits, double own_limit_watts);
 
 // What a GPU did between two readings: shares; -1: its driver does not count them.
 struct GpuActivity {

@@ -48,6 +48,7 @@ struct HealthFacts {
   double run_delay_share = 0;       // of the time: a thread that trains was ready but had no core
   double pipeline_delay_share = 0;  // the same for threads that make batches
   std::vector<std::string> gpu_throttle_reasons = {};
+  double gpu_power_limit = 0;  // watts, where the GPU works as hard as they allow; 0: it does not
   int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;
 };
 

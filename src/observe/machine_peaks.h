@@ -1,6 +1,6 @@
 // What the machine reaches at best, as its engine reaches it: products and convolutions, moving
 // tensors in memory and in the last cache, and copying to a device. Measured once in a process for
-// each engine and number of threads, in some tenths of a second.
+// each engine and number of threads, in up to a second.
 #pragma once
 
 #include <algorithm>

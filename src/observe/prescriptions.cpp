@@ -227,8 +227,9 @@ class Prescriber {
   }
 
   void for_busy_device() {
-    for (const std::string& hint : verdict_.hints)
-      add("Compute in sixteen bits", hint, step() * 0.5, true);
+    if (wants_sixteen_bits(evidence_.device))
+      add("Compute in sixteen bits: the policy mixed_bfloat16",
+          "products of float32 leave the tensor cores idle", step() * 0.5, true);
     auto [layer, share] = busiest_layer(evidence_.device);
     if (!layer.empty())
       add(fmt::format("Make \"{}\" smaller", layer),

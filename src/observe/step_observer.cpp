@@ -24,11 +24,11 @@ namespace {
 
 constexpr int64_t kReadingNs = 1'000'000'000;
 constexpr int64_t kWarmUp = 10;
-constexpr int64_t kFirstLook = 60;                 // steps before the first word
-constexpr int64_t kPeaksAfterNs = 20'000'000'000;  // measuring peaks takes a tenth of a second
-constexpr size_t kWordWindow = 300;                // steps that the word is made of
-constexpr int64_t kPatience = 30;                  // steps before tuning begins
-constexpr double kWorthTuning = 0.03;              // of a step: waiting for input
+constexpr int64_t kFirstLook = 60;                  // steps before the first word
+constexpr int64_t kPeaksAfterNs = 100'000'000'000;  // measuring them takes up to a second
+constexpr size_t kWordWindow = 300;                 // steps that the word is made of
+constexpr int64_t kPatience = 30;                   // steps before tuning begins
+constexpr double kWorthTuning = 0.03;               // of a step: waiting for input
 
 class Observer final : public StepObserver {
  public:
@@ -161,6 +161,7 @@ class Observer final : public StepObserver {
 
   void fill_health(Evidence& evidence) const {
     evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
+    if (gpu_.at_power_limit) evidence.health.gpu_power_limit = gpu_.power_limit_watts;
     evidence.health.pcie_generation = gpu_.pcie_generation;
     evidence.health.pcie_generation_max = gpu_.pcie_generation_max;
     evidence.health.pcie_width = gpu_.pcie_width;

@@ -311,6 +311,10 @@ Accounting Evidence::total() const {
   return sum;
 }
 
+bool wants_sixteen_bits(const DeviceFacts& device) {
+  return device.gpu && device.tensor_cores && !device.sixteen_bit;
+}
+
 Limit limit_of(const Evidence& evidence) {
   if (!is_stable(evidence)) return Limit::none;
   return limit_word(agreed(evidence).value_or(Finding::unstable), evidence.device);
@@ -333,11 +337,15 @@ Verdict judge(const Evidence& evidence) {
     verdict.limit_cause = verdict.cause;
     if (verdict.finding == Finding::health) verdict.cause = of_health;
   }
-  const DeviceFacts& device = evidence.device;
-  if (device.gpu && device.tensor_cores && !device.sixteen_bit)
+  if (wants_sixteen_bits(evidence.device))
     verdict.hints.emplace_back(
         "products are computed in float32 on a GPU with tensor cores; the policy mixed_bfloat16 is "
         "several times faster, with results that differ in the last digits");
+  if (evidence.health.gpu_power_limit > 0)
+    verdict.hints.push_back(fmt::format(
+        "the GPU works at its power limit of {:.0f} W, with clocks below their highest: it cannot "
+        "compute harder",
+        evidence.health.gpu_power_limit));
   verdict.sentence = sentence_of(verdict, evidence);
   return verdict;
 }

@@ -18,6 +18,9 @@ std::pair<std::string, double> busiest_layer(const DeviceFacts& device);
 // Ops that are a user's code on the host, nanoseconds a step.
 double host_ns(const DeviceFacts& device);
 
+// Its products could run on tensor cores, and do not.
+bool wants_sixteen_bits(const DeviceFacts& device);
+
 // What the host does between steps, or in a layer, is so much that it also delays calls and copies.
 bool host_holds(const Evidence& evidence, const StepShares& share);
 
