@@ -142,8 +142,11 @@ std::string widest(const Diagnosis& diagnosis) {
   return "";
 }
 
+constexpr double kMostUnexplained = 0.03;  // of a step
+
 bool is_named(const Case& each, const Diagnosis& diagnosis) {
   const Verdict& verdict = diagnosis.verdict;
+  if (diagnosis.shares[Owner::unexplained] > kMostUnexplained) return false;
   if (each.cause == Cause::out_of_memory) return verdict.cause == each.cause;
   // Which of memory and arithmetic limits it is the machine's affair: the layer is named.
   if (each.cause == Cause::none) return widest(diagnosis) == "oversized";
