@@ -83,6 +83,16 @@ TEST_F(Doctor, LeavesNoTraceInWhatIsTrainedAfterwards) {
   EXPECT_EQ(weights_after(true), weights_after(false)) << "moments and random numbers count too";
 }
 
+TEST_F(Doctor, PutsTheStateBackWhereTrainingBreaks) {
+  Sequential model({Input({64}), Dense(8), Dense(4, {.activation = "softmax"})});
+  model.compile({.optimizer = SGD({.learning_rate = 1e30}),
+                 .loss = "sparse_categorical_crossentropy",
+                 .context = &context_});
+  std::string before = weights_sha256(model);
+  EXPECT_THROW(diagnose(model, slow(0), {.steps = 60}), NonFiniteError);
+  EXPECT_EQ(weights_sha256(model), before);
+}
+
 TEST_F(Doctor, ReplaysOneBatchOnceWhereThereIsNoCopy) {
   Sequential model = compiled();
   Diagnosis diagnosis = diagnose(model, slow(0), {.steps = 60, .layers = false});

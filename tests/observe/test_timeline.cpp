@@ -145,12 +145,12 @@ TEST(ChromeTrace, OfNothingIsJsonToo) {
   EXPECT_NO_THROW(json::parse(chrome_trace(make_timeline(recorded), recorded)));
 }
 
-constexpr MachinePeaks kPeaks{.flops = 1e12,
-                              .memory = {.read = 1e12, .copy = 1e12, .fill = 1e12, .update = 1e12}};
+constexpr MachinePeaks kAllPeaks{
+    .flops = 1e12, .memory = {.read = 1e12, .copy = 1e12, .fill = 1e12, .update = 1e12}};
 
 TEST(ProfileTables, SumToTheTimeOfTheOps) {
   Recorded recorded = two_steps();
-  Profile profile = make_profile(recorded, kPeaks);
+  Profile profile = make_profile(recorded, kAllPeaks);
   ASSERT_EQ(profile.steps.size(), 1U);
   const StepProfile& step = profile.steps[0];
   EXPECT_EQ(step.kind, "train");
@@ -183,7 +183,7 @@ TEST(ProfileTables, TellWhatTheStepsOfAFitWaitedFor) {
 }
 
 TEST(ProfileTables, AreTextAndJson) {
-  Profile profile = make_profile(two_steps(), kPeaks);
+  Profile profile = make_profile(two_steps(), kAllPeaks);
   json object = json::parse(profile.json());
   EXPECT_EQ(object["steps"][0]["layers"][0]["layer"], "hidden");
   EXPECT_EQ(object["steps"][0]["ops"].size(), 3U);
