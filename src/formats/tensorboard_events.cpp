@@ -17,10 +17,10 @@ constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5;    
 constexpr uint32_t kValue = 1;                                                          // Summary
 constexpr uint32_t kTag = 1, kSimpleValue = 2, kHisto = 5, kTensor = 8, kMetadata = 9;  // Value
 constexpr uint32_t kMin = 1, kMax = 2, kNum = 3, kSum = 4, kSumSquares = 5, kBucketLimit = 6,
-                   kBucket = 7;                          // HistogramProto
-constexpr uint32_t kPluginData = 1, kDataClass = 4;      // SummaryMetadata
-constexpr uint32_t kPluginName = 1, kPluginContent = 2;  // PluginData
-constexpr uint32_t kDtype = 1, kTensorShape = 2;         // TensorProto
+                   kBucket = 7;                                   // HistogramProto
+constexpr uint32_t kPluginData = 1, kDataClass = 4;               // SummaryMetadata
+constexpr uint32_t kPluginName = 1, kPluginContent = 2;           // PluginData
+constexpr uint32_t kDtype = 1, kTensorShape = 2, kStringVal = 8;  // TensorProto
 constexpr uint32_t kDim = 2;                      // TensorShapeProto; its size, 0, is left out
 constexpr uint32_t kStartInfo = 3, kEndInfo = 4;  // HParamsPluginData
 constexpr uint32_t kHparams = 1, kStartTime = 5;  // SessionStartInfo
@@ -29,8 +29,8 @@ constexpr uint32_t kKey = 1, kMapValue = 2;       // of a map's entry
 constexpr uint32_t kNumber = 2, kString = 3, kBool = 4;  // google.protobuf.Value
 }  // namespace field
 
-constexpr uint64_t kFloat = 1;        // DT_FLOAT
-constexpr uint64_t kTensorClass = 2;  // DATA_CLASS_TENSOR
+constexpr uint64_t kFloat = 1, kStringType = 7;  // DT_FLOAT, DT_STRING
+constexpr uint64_t kTensorClass = 2;             // DATA_CLASS_TENSOR
 constexpr uint64_t kSuccess = 1, kFailure = 2;
 
 WireWriter event_at(const EventTime& when) {
@@ -118,7 +118,7 @@ WireWriter message_of(const Histogram& histogram) {
   return message;
 }
 
-// --- the HParams plugin ---------------------------------------------------------------------
+// --- plugins ----------------------------------------------------------------------------------
 
 std::string plugin_metadata(const std::string& plugin, const std::string& content) {
   WireWriter data, metadata;
@@ -129,7 +129,7 @@ std::string plugin_metadata(const std::string& plugin, const std::string& conten
   return metadata.message();
 }
 
-// The plugin looks at the metadata alone; the tensor beside it is an empty one.
+// The HParams plugin looks at the metadata alone; the tensor beside it is an empty one.
 std::string empty_tensor() {
   WireWriter shape, tensor;
   shape.bytes(field::kDim, "");
@@ -171,6 +171,17 @@ std::string scalar_event(const EventTime& when, const std::string& tag, double v
   WireWriter message;
   message.bytes(field::kTag, tag);
   message.floating(field::kSimpleValue, float(value));
+  return summary_event(when, message);
+}
+
+std::string text_event(const EventTime& when, const std::string& tag, const std::string& text) {
+  WireWriter tensor, message;
+  tensor.varint(field::kDtype, kStringType);
+  tensor.bytes(field::kTensorShape, "");  // a scalar
+  tensor.bytes(field::kStringVal, text);
+  message.bytes(field::kTag, tag);
+  message.bytes(field::kTensor, tensor.message());
+  message.bytes(field::kMetadata, plugin_metadata("text", ""));
   return summary_event(when, message);
 }
 

@@ -20,6 +20,9 @@ struct EventTime {
 std::string event_file_version(double wall_time);  // "brain.Event:2"
 std::string scalar_event(const EventTime& when, const std::string& tag, double value);
 
+// Markdown, for the Text page.
+std::string text_event(const EventTime& when, const std::string& tag, const std::string& text);
+
 // Buckets whose limits grow by a tenth, as TensorBoard's own; values that are not finite are left
 // out. Memory for the buckets only.
 std::string histogram_event(const EventTime& when, const std::string& tag,

@@ -25,6 +25,14 @@ std::string peer_python() {
 
 }  // namespace
 
+std::string PeerResult::last_line() const {
+  size_t end = output.find_last_not_of('\n');
+  if (end == std::string::npos) return "";
+  size_t begin = output.rfind('\n', end);
+  begin = begin == std::string::npos ? 0 : begin + 1;
+  return output.substr(begin, end + 1 - begin);
+}
+
 PeerResult run_peer(const std::string& script, const std::string& argument) {
   constexpr int kSkipped = 77;
   std::string python = peer_python();

@@ -10,6 +10,8 @@ struct PeerResult {
   bool skipped = false;  // no such Python, or the script found a package missing (exit code 77)
   int code = 0;
   std::string output;  // both streams; why it was skipped
+
+  std::string last_line() const;  // where a script prints its result behind warnings of others
 };
 
 // Runs tests/`script` with one argument.

@@ -1,14 +1,11 @@
 // The TensorBoard callback, read back by TensorBoard itself: tests/formats/tensorboard/check.py.
-#include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
 #include "formats/tfrecord.h"
 #include "support/faulty_files.h"
+#include "support/peer_python.h"
 #include "support/temp_dir.h"
 #include "train/event_log.h"
 #include "train/helpers.h"
@@ -19,35 +16,7 @@ namespace {
 using test::error_of;
 using test::OnDevice;
 using test::says;
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-// The environment of scripts/peers-setup.sh, or the machine's own Python.
-std::string python() {
-  const char* venv = std::getenv("STOKER_PEERS_VENV");
-  const char* home = std::getenv("HOME");
-  fs::path peers = venv ? fs::path(venv) : fs::path(home ? home : "") / ".cache/stoker/peers";
-  return fs::exists(peers / "bin/python") ? (peers / "bin/python").string() : "python3";
-}
-
-struct Output {
-  int code;
-  std::string text;
-};
-Output run(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");  // NOLINT: the command is this file's
-  if (pipe == nullptr) return {77, "no shell"};
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), got);
-  return {pclose(pipe) / 256, text};
-}
-
-// What TensorBoard sees below a folder.
-Output seen_by_tensorboard(const std::string& folder) {
-  return run("\"" + python() + "\" \"" STOKER_TEST_SOURCE_DIR "/formats/tensorboard/check.py\" \"" +
-             folder + "\" 2>/dev/null");
-}
 
 Json scalar(const Json& runs, const char* run, const char* tag, size_t index) {
   return runs.at(run).at("scalars").at(tag).at(index);
@@ -77,10 +46,10 @@ TEST(TensorBoard, IsReadByTensorBoard) {
                                                         {"name", std::string("a \"b\" ü")},
                                                         {"bias", true}}}),
                                spy}});
-  Output output = seen_by_tensorboard(dir / "logs");
-  if (output.code == 77) GTEST_SKIP() << output.text;
-  ASSERT_EQ(output.code, 0) << output.text;
-  Json runs = Json::parse(output.text);
+  test::PeerResult seen = test::run_peer("formats/tensorboard/check.py", dir / "logs");
+  if (seen.skipped) GTEST_SKIP() << seen.output;
+  ASSERT_EQ(seen.code, 0) << seen.output;
+  Json runs = Json::parse(seen.last_line());
   for (size_t epoch = 0; epoch < 3; ++epoch) {
     for (const char* name : {"loss", "mae"}) {
       std::string tag = std::string("epoch_") + name;

@@ -3,8 +3,8 @@
 
     check.py LOG_DIR
 
-For every run: its scalars as [step, value] by tag, its histograms, and its hyper-parameters. test_tensorboard.cpp
-compares them with what was written. Exits with 77, and says why, where the package tensorboard is missing.
+For every run: its scalars as [step, value] by tag, its histograms, its texts, and its hyper-parameters. Tests compare
+them with what was written. Exits with 77, and says why, where the package tensorboard is missing.
 """
 
 import json
@@ -13,6 +13,7 @@ import sys
 try:
     from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
     from tensorboard.plugins.hparams import metadata as hparams
+    from tensorboard.util import tensor_util
 except ImportError as error:
     print(f"no tensorboard: {error}")
     sys.exit(77)
@@ -40,6 +41,16 @@ def hparams_of(run):
     return found
 
 
+def texts_of(run, tags):
+    """What the Text page shows."""
+    found = {}
+    for tag in tags:
+        if run.SummaryMetadata(tag).plugin_data.plugin_name != "text":
+            continue
+        found[tag] = [[event.step, tensor_util.make_ndarray(event.tensor_proto).item().decode()] for event in run.Tensors(tag)]
+    return found
+
+
 def main():
     multiplexer = EventMultiplexer(size_guidance={"scalars": 0, "histograms": 0, "tensors": 0})
     multiplexer.AddRunsFromDirectory(sys.argv[1])
@@ -51,6 +62,7 @@ def main():
         runs[name] = {
             "scalars": {tag: [[event.step, event.value] for event in run.Scalars(tag)] for tag in tags["scalars"]},
             "histograms": {tag: [histogram(event) for event in run.Histograms(tag)] for tag in tags["histograms"]},
+            "texts": texts_of(run, tags["tensors"]),
             **hparams_of(run),
         }
     print(json.dumps(runs))
