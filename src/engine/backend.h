@@ -49,6 +49,9 @@ struct KernelInfo {
   std::string scope;   // layer
   Phase phase = Phase::forward;
   Cost cost;
+  // Of the memory plan, bytes: what begins with it (its results and workspace), and all that is
+  // held while it runs, weights and inputs aside.
+  size_t memory = 0, live = 0;
 };
 
 struct NonFinite {
@@ -74,6 +77,9 @@ struct DeviceCounts {
 
 // What a device beside the host did in one run, in nanoseconds of the device's own clock.
 struct DeviceStep {
+  // steady_clock(): when its launch began, and when the first of its kernels was on its way. Where
+  // the device had run dry, `busy` counts from the former.
+  int64_t launched = 0, issued = 0;
   int64_t run = 0;    // of the program, from 0
   int64_t busy = 0;   // from its first kernel to the end of its last
   int64_t idle = -1;  // from the end of the run before; -1: there was none, or another program ran
@@ -119,6 +125,8 @@ class Program {
   // waits: a run is told of about two runs later. Runs that nobody asks about are forgotten. On a
   // CPU there is nothing to tell: the device is the thread that calls run().
   virtual bool take_device_step(DeviceStep&) { return false; }
+  // Every run from the next one on will be told of; the first question does the same.
+  virtual void watch_device_steps() {}
   // Nothing where the device is the host.
   virtual std::optional<DeviceKnobs> device_knobs() const { return std::nullopt; }
   virtual void set_device_knobs(const DeviceKnobs&) {}

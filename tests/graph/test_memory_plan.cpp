@@ -96,6 +96,20 @@ TEST(MemoryPlan, OfNothingIsEmpty) {
   EXPECT_TRUE(plan.offsets.empty());
 }
 
+TEST_P(RandomPlan, TellsWhatEveryStepTakes) {
+  constexpr int kSteps = 60;
+  std::vector<StepMemory> memory = memory_of_steps(buffers_, kSteps);
+  size_t most = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    size_t begun = 0;
+    for (const Buffer& buffer : buffers_) begun += buffer.begin == step ? buffer.bytes : 0;
+    EXPECT_EQ(memory[size_t(step)].begun, begun);
+    EXPECT_EQ(memory[size_t(step)].live, live_bytes(buffers_, step));
+    most = std::max(most, memory[size_t(step)].live);
+  }
+  EXPECT_EQ(most, std::accumulate(plan_.at_peak.begin(), plan_.at_peak.end(), size_t(0)));
+}
+
 size_t of(const MemoryReport& report, MemoryCategory category) {
   return report.bytes[size_t(category)];
 }

@@ -221,12 +221,30 @@ void CpuProgram::plan() {
     planned.push_back({info.bytes, life[i].first, life[i].second, info.category});
     which.push_back(i);
   }
+  attribute_memory(life);
   MemoryPlan plan = plan_memory(planned);
   offsets_.assign(parts_.buffers.size(), 0);
   for (size_t i = 0; i < which.size(); ++i) offsets_[which[i]] = plan.offsets[i];
   arena_bytes_ = plan.peak;
   arena_->reserve(arena_bytes_);
   report(plan);
+}
+
+// Outputs stay until the next run.
+void CpuProgram::attribute_memory(std::span<const std::pair<int, int>> life) {
+  std::vector<Buffer> held;
+  for (size_t i = 0; i < parts_.buffers.size(); ++i) {
+    const BufferInfo& info = parts_.buffers[i];
+    bool output = info.kind == BufferKind::output;
+    if ((!output && info.kind != BufferKind::arena) || life[i].first < 0) continue;
+    int end = output ? int(kernels_.size()) - 1 : life[i].second;
+    held.push_back({info.bytes, life[i].first, end, info.category});
+  }
+  std::vector<StepMemory> memory = memory_of_steps(held, kernels_.size());
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    kernels_[i].memory = memory[i].begun;
+    kernels_[i].live = memory[i].live;
+  }
 }
 
 void CpuProgram::report(const MemoryPlan& plan) {

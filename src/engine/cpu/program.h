@@ -23,6 +23,7 @@ class CpuProgram final : public Program {
 
  private:
   void plan();
+  void attribute_memory(std::span<const std::pair<int, int>> life);
   void report(const MemoryPlan& plan);
   void prepare(std::span<const Tensor> inputs);
   void bind_all();

@@ -199,6 +199,15 @@ int Builder::zeroed(size_t bytes) {
 
 // --- instructions ---
 
+// Bytes of these buffers, each once.
+double Builder::touched(std::vector<int> buffers) const {
+  std::ranges::sort(buffers);
+  buffers.erase(std::ranges::unique(buffers).begin(), buffers.end());
+  double bytes = 0;
+  for (int buffer : buffers) bytes += double(parts_.buffers[size_t(buffer)].bytes);
+  return bytes;
+}
+
 void Builder::emit(Call call, Kernel kernel) {
   Instruction instruction;
   instruction.run = std::move(kernel);
@@ -234,7 +243,10 @@ void Builder::emit(Call call, Kernel kernel) {
       instruction.info.cost = graph().cost(node());
     }
   }
-  if (!call.op.empty()) instruction.info.op = std::move(call.op);
+  if (!call.op.empty()) {
+    instruction.info.op = std::move(call.op);
+    instruction.info.cost = {.flops = call.flops, .bytes = touched(instruction.operands)};
+  }
   parts_.instructions.push_back(std::move(instruction));
 }
 

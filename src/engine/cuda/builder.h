@@ -30,6 +30,7 @@ struct Call {
   std::vector<int> reads;
   std::vector<int> writes;
   std::string op = {};  // default: the node's
+  double flops = 0;     // of an op of its own; what it moves is known from its buffers
 };
 
 class Builder {
@@ -82,6 +83,7 @@ class Builder {
   ProgramParts build();
 
  private:
+  double touched(std::vector<int> buffers) const;
   static constexpr int kForEver = 1 << 30;
   struct FromCudnn {
     int buffer;

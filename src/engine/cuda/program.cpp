@@ -31,7 +31,7 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
   options_.arena.reset();
   for (const Instruction& instruction : parts_.instructions) kernels_.push_back(instruction.info);
   for (int i = 0; i <= std::max(options.status_lag, 0); ++i)
-    slots_.push_back({InputSlot(pool_, *parts_.graph), {}, {}});
+    slots_.push_back({InputSlot(pool_, *parts_.graph), {}, {}, {}});
   size_t begin = 0;
   for (size_t i = 0; i < parts_.instructions.size(); ++i) {
     if (!parts_.instructions[i].on_host) continue;
@@ -57,6 +57,7 @@ void CudaProgram::bind_all() {
   generation_ = arena_->generation();
   for (Slot& slot : slots_) {
     slot.segments.clear();
+    slot.timed.clear();
     slot.addresses.assign(parts_.buffers.size(), nullptr);
     for (size_t i = 0; i < parts_.buffers.size(); ++i) {
       const BufferInfo& info = parts_.buffers[i];
@@ -143,30 +144,38 @@ void CudaProgram::issue_guard(const Slot& slot, cudaStream_t stream) {
   run_guard(call, stream);
 }
 
-void CudaProgram::issue(const Slot& slot, size_t begin, size_t end) {
+void CudaProgram::issue(const Slot& slot, size_t begin, size_t end, KernelTimer* timer) {
   for (size_t i = begin; i < end; ++i) {
     if (i == parts_.first_update) issue_guard(slot, device_.stream());
+    if (timer != nullptr && (i == begin || i == parts_.first_update))
+      timer->begin(i, device_.stream());
     if (!parts_.instructions[i].once || runs_ == 0) issue_one(slot, i, device_.stream());
+    if (timer != nullptr) timer->end(i, device_.stream());
   }
   // Without updates the guard still counts.
   if (end == parts_.instructions.size() && parts_.first_update >= end)
     issue_guard(slot, device_.stream());
 }
 
-void CudaProgram::replay(Slot& slot) {
-  bool captured = knobs_.capture && runs_ > 0;
-  if (captured && slot.segments.empty()) capture(slot);
+void CudaProgram::replay(Slot& slot, KernelTimer* timer) {
+  // What is timed is captured in any case, so that the device does not wait for the host.
+  bool captured = (knobs_.capture || timer != nullptr) && runs_ > 0;
+  Segments& segments = timer != nullptr ? slot.timed : slot.segments;
+  if (captured && segments.empty()) capture(slot, segments, timer);
   for (size_t i = 0; i < stretches_.size(); ++i) {
     auto [begin, end] = stretches_[i];
     if (captured) {
-      if (slot.segments[i]->nodes() > 0) slot.segments[i]->launch(device_.stream());
+      if (segments[i]->nodes() > 0) segments[i]->launch(device_.stream());
+      if (i == 0) timer_.kernels_issued();
       ++counts_.launches;
     } else {
-      issue(slot, begin, end);
+      issue(slot, begin, end, timer);
       counts_.launches += int64_t(end - begin);
     }
     if (end < parts_.instructions.size()) {
+      if (timer != nullptr) timer->begin(end, device_.stream());
       issue_one(slot, end, device_.stream());
+      if (timer != nullptr) timer->end(end, device_.stream());
       counts_.synchronisations += 2;
     }
   }
@@ -183,7 +192,7 @@ RunStatus CudaProgram::run(std::span<const Tensor> inputs) {
   if (has_guard() && arena_->gate().is_closed()) return RunStatus::skipped_non_finite;
   Slot& slot = prepare(inputs);
   timer_.begin_kernels();
-  replay(slot);
+  replay(slot, nullptr);
   end_run(slot);
   if (!has_guard() || options_.status_lag > 0) return RunStatus::ok;
   wait();
@@ -219,27 +228,26 @@ int64_t CudaProgram::runs_behind() const {
   return mine ? runs_ - *gate.run() : 0;
 }
 
+// All that later runs replay, timed or not, so that none of them is slower for it.
+void CudaProgram::capture_all(KernelTimer& timer) {
+  if (runs_ == 0) return;
+  for (Slot& slot : slots_) {
+    if (slot.timed.empty()) capture(slot, slot.timed, &timer);
+    if (slot.segments.empty() && knobs_.capture) capture(slot, slot.segments, nullptr);
+  }
+}
+
+// Marks between the kernels measure the device's time alone, not how fast the host issues them.
 RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
                                  std::vector<int64_t>& nanoseconds) {
+  if (!kernel_timer_) kernel_timer_ = std::make_unique<KernelTimer>(parts_.instructions.size());
   Slot& slot = prepare(inputs);
-  std::vector<Event> events;
-  for (size_t i = 0; i <= parts_.instructions.size(); ++i) events.emplace_back(Event::Timing::on);
+  capture_all(*kernel_timer_);
   timer_.begin_kernels();
-  events[0].record(device_.stream());
-  for (size_t i = 0; i < parts_.instructions.size(); ++i) {
-    if (i == parts_.first_update) issue_guard(slot, device_.stream());
-    issue_one(slot, i, device_.stream());
-    events[i + 1].record(device_.stream());
-  }
-  if (parts_.first_update >= parts_.instructions.size()) issue_guard(slot, device_.stream());
+  replay(slot, kernel_timer_.get());
   end_run(slot);
   wait();
-  nanoseconds.assign(parts_.instructions.size(), 0);
-  for (size_t i = 0; i < nanoseconds.size(); ++i) {
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, events[i].get(), events[i + 1].get()), "timing a kernel");
-    nanoseconds[i] = int64_t(double(ms) * 1e6);
-  }
+  kernel_timer_->read(nanoseconds);
   return take_status();
 }
 

@@ -8,6 +8,7 @@
 #include "engine/branches.h"
 #include "engine/cuda/input_slot.h"
 #include "engine/cuda/instruction.h"
+#include "engine/cuda/kernel_timer.h"
 #include "engine/cuda/step_timer.h"
 
 namespace stoker::cuda {
@@ -30,6 +31,7 @@ class CudaProgram final : public Program {
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }
   DeviceCounts device_counts() const override;
   bool take_device_step(DeviceStep& step) override { return timer_.take(step); }
+  void watch_device_steps() override { timer_.turn_on(); }
   std::optional<DeviceKnobs> device_knobs() const override { return knobs_; }
   void set_device_knobs(const DeviceKnobs& knobs) override { knobs_ = knobs; }
   RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) override;
@@ -38,29 +40,32 @@ class CudaProgram final : public Program {
   size_t graph_nodes() const;  // of a captured step; 0 before
 
  private:
+  using Segments = std::vector<std::unique_ptr<CapturedGraph>>;
   // One of the places for a run's inputs, and the program over it.
   struct Slot {
     InputSlot inputs;
     std::vector<void*> addresses;  // by buffer
-    std::vector<std::unique_ptr<CapturedGraph>> segments;
+    Segments segments, timed;      // one a stretch; empty: not captured yet
   };
 
   void plan();
   void report(const MemoryPlan& plan);
+  void attribute_memory(std::span<const std::pair<int, int>> life);
   void bind_all();
   Slot& prepare(std::span<const Tensor> inputs);
   void upload(Slot& slot, std::span<const Tensor> inputs);
   void end_run(Slot& slot);
   void reserve_arena();
   std::string advice(size_t available) const;
-  void issue(const Slot& slot, size_t begin, size_t end);
+  void issue(const Slot& slot, size_t begin, size_t end, KernelTimer* timer);
   void issue_one(const Slot& slot, size_t index, cudaStream_t stream);
   void issue_branches(const Slot& slot);
   static constexpr size_t kGuard = ~size_t(0);  // among the items of a branched step
   void put_in_order(std::vector<size_t>& items, std::vector<std::vector<int>>& dependencies) const;
   Accesses accesses_of(const Slot& slot, size_t index) const;
-  void capture(Slot& slot);
-  void replay(Slot& slot);
+  void capture(const Slot& slot, Segments& segments, KernelTimer* timer);
+  void capture_all(KernelTimer& timer);
+  void replay(Slot& slot, KernelTimer* timer);
   void wait();
   void wait_for_outputs() const;
   RunStatus take_status();
@@ -89,6 +94,7 @@ class CudaProgram final : public Program {
   size_t last_slot_ = 0;
   int64_t runs_ = 0;
   StepTimer timer_;
+  std::unique_ptr<KernelTimer> kernel_timer_;  // made when somebody asks for kernels' times
   MemoryReport memory_;
   std::vector<KernelInfo> kernels_;
   mutable DeviceCounts counts_;

@@ -90,16 +90,16 @@ void CudaProgram::issue_branches(const Slot& slot) {
   }
 }
 
-void CudaProgram::capture(Slot& slot) {
+void CudaProgram::capture(const Slot& slot, Segments& segments, KernelTimer* timer) {
   for (auto [begin, end] : stretches_) {
     check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal),
           "capturing a step");
     cudaGraph_t graph = nullptr;
     try {
-      if (branches_)
+      if (branches_ && timer == nullptr)
         issue_branches(slot);
       else
-        issue(slot, begin, end);
+        issue(slot, begin, end, timer);
       check(cudnnSetStream(device_.cudnn(), device_.stream()), "cuDNN's stream");
     } catch (...) {
       cudnnSetStream(device_.cudnn(), device_.stream());
@@ -109,7 +109,7 @@ void CudaProgram::capture(Slot& slot) {
       throw;
     }
     check(cudaStreamEndCapture(device_.stream(), &graph), "capturing a step");
-    slot.segments.push_back(std::make_unique<CapturedGraph>(graph));
+    segments.push_back(std::make_unique<CapturedGraph>(graph));
   }
 }
 

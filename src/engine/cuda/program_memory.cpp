@@ -40,6 +40,7 @@ void CudaProgram::plan() {
     if (info.kind == BufferKind::arena) in_all += aligned(info.bytes);
   branches_ = options_.capture && !options_.keep_order && stretches_.size() == 1 &&
               in_all <= most && parts_.instructions.size() <= kMostBranched;
+  attribute_memory(life);
   if (branches_)
     for (auto& [begin, end] : life)
       if (begin >= 0) std::tie(begin, end) = std::pair(0, int(parts_.instructions.size()) - 1);
@@ -66,6 +67,25 @@ void CudaProgram::plan() {
   arena_bytes_ = plan.peak;
   report(plan);
   reserve_arena();
+}
+
+// Outputs stay until the next run; where no two buffers share memory, all are held all the time.
+void CudaProgram::attribute_memory(std::span<const std::pair<int, int>> life) {
+  std::vector<Buffer> held;
+  size_t all = 0;
+  for (size_t i = 0; i < parts_.buffers.size(); ++i) {
+    const BufferInfo& info = parts_.buffers[i];
+    bool output = info.kind == BufferKind::output;
+    if ((!output && info.kind != BufferKind::arena) || life[i].first < 0) continue;
+    int end = output ? int(kernels_.size()) - 1 : life[i].second;
+    held.push_back({aligned(info.bytes), life[i].first, end, info.category});
+    all += held.back().bytes;
+  }
+  std::vector<StepMemory> memory = memory_of_steps(held, kernels_.size());
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    kernels_[i].memory = memory[i].begun;
+    kernels_[i].live = branches_ ? all : memory[i].live;
+  }
 }
 
 namespace {

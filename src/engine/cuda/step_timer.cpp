@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace stoker::cuda {
 
 namespace {
@@ -36,7 +38,14 @@ void StepTimer::end_copies(cudaStream_t copies) {
 }
 
 void StepTimer::begin_kernels() {
-  if (current_ >= 0) at(current_).begin.record(device_.stream());
+  if (current_ < 0) return;
+  Marks& marks = at(current_);
+  marks.launched = marks.issued = steady_clock().now();
+  marks.begin.record(device_.stream());
+}
+
+void StepTimer::kernels_issued() {
+  if (current_ >= 0) at(current_).issued = steady_clock().now();
 }
 
 void StepTimer::end_kernels() {
@@ -46,7 +55,10 @@ void StepTimer::end_kernels() {
 }
 
 DeviceStep StepTimer::read(Marks& marks) {
-  DeviceStep step{.run = marks.run, .ran_dry = marks.ran_dry};
+  DeviceStep step{.launched = marks.launched,
+                  .issued = marks.issued,
+                  .run = marks.run,
+                  .ran_dry = marks.ran_dry};
   step.busy = nanoseconds(marks.begin, marks.end);
   step.copy = nanoseconds(marks.copies_begin, marks.copies_end);
   Marks& before = at(marks.run + int64_t(kInFlight) - 1);
@@ -69,11 +81,13 @@ void StepTimer::read_finished() {
   }
 }
 
+void StepTimer::turn_on() {
+  if (marks_.empty()) marks_.resize(kInFlight);
+}
+
 bool StepTimer::take(DeviceStep& step) {
-  if (marks_.empty()) {
-    marks_.resize(kInFlight);
-    return false;
-  }
+  turn_on();
+  if (current_ < 0) return false;
   read_finished();
   if (told_.empty()) return false;
   step = told_.front();

@@ -20,8 +20,10 @@ class StepTimer {
   void begin_copies(cudaStream_t copies);
   void end_copies(cudaStream_t copies);
   void begin_kernels();
+  void kernels_issued();  // the first of them, where they are launched as one
   void end_kernels();
 
+  void turn_on();
   // The oldest run that is over and was not taken; turns measuring on.
   bool take(DeviceStep& step);
 
@@ -32,7 +34,7 @@ class StepTimer {
   struct Marks {
     Event copies_begin{Event::Timing::on}, copies_end{Event::Timing::on};
     Event begin{Event::Timing::on}, end{Event::Timing::on};
-    int64_t run = -1;
+    int64_t run = -1, launched = 0, issued = 0;
     bool follows = false, ran_dry = false, complete = false;
   };
 

@@ -28,12 +28,15 @@ ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
   for (const ValueInfo& info : graph_->values()) values_.emplace_back(info.spec);
   for (const GraphConstant& constant : graph_->constants())
     load(constant.tensor, values_[size_t(constant.value)]);
+  std::vector<StepMemory> memory = graph_memory_of_nodes(*graph_);
   for (const Node& node : graph_->nodes()) {
     Step step{&node, find_kernel(node), {}, {}};
     for (int id : node.inputs) step.inputs.push_back(&values_[size_t(id)]);
     for (int id : node.outputs) step.outputs.push_back(&values_[size_t(id)]);
     steps_.push_back(std::move(step));
-    kernels_.push_back({node.op->name, "reference", node.scope, node.phase, graph_->cost(node)});
+    const StepMemory& held = memory[kernels_.size()];
+    kernels_.push_back({node.op->name, "reference", node.scope, node.phase, graph_->cost(node),
+                        held.begun, held.live});
   }
   if (graph_->guard() >= 0 && graph_->producer(graph_->guard()) != nullptr)
     guard_ready_ = size_t(graph_->producer(graph_->guard()) - graph_->nodes().data()) + 1;

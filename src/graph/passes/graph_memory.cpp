@@ -73,6 +73,10 @@ std::vector<Buffer> buffers(const Graph& graph) {
 
 }  // namespace
 
+std::vector<StepMemory> graph_memory_of_nodes(const Graph& graph) {
+  return memory_of_steps(buffers(graph), graph.nodes().size());
+}
+
 MemoryReport plan_graph_memory(const Graph& graph) {
   MemoryPlan plan = plan_memory(buffers(graph));
   MemoryReport report{.bytes = plan.at_peak, .arena = plan.peak, .total = 0};

@@ -78,4 +78,16 @@ MemoryPlan plan_memory(std::span<const Buffer> buffers) {
   return plan;
 }
 
+std::vector<StepMemory> memory_of_steps(std::span<const Buffer> buffers, size_t steps) {
+  std::vector<StepMemory> memory(steps);
+  std::vector<size_t> left(steps + 1);  // bytes that end before a step
+  for (const Buffer& buffer : buffers) {
+    memory[size_t(buffer.begin)].begun += buffer.bytes;
+    left[std::min(size_t(buffer.end) + 1, steps)] += buffer.bytes;
+  }
+  size_t live = 0;
+  for (size_t i = 0; i < steps; ++i) memory[i].live = live += memory[i].begun - left[i];
+  return memory;
+}
+
 }  // namespace stoker

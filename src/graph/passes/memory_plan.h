@@ -33,6 +33,12 @@ struct MemoryPlan {
 // Greedy by size: the largest buffer first, each at the lowest offset that is free all its life.
 MemoryPlan plan_memory(std::span<const Buffer> buffers);
 
+// What one step of a plan takes: bytes of the buffers that begin with it, and of all that are live.
+struct StepMemory {
+  size_t begun = 0, live = 0;
+};
+std::vector<StepMemory> memory_of_steps(std::span<const Buffer> buffers, size_t steps);
+
 // Bytes a program holds, by category, all known before the first step. Sums to total.
 struct MemoryReport {
   std::array<size_t, kMemoryCategories> bytes{};
@@ -43,5 +49,7 @@ struct MemoryReport {
 // The same for a graph as it stands, one buffer a computed value: what a backend that neither fuses
 // nor re-lays out would need. Variables and constants are counted at their size.
 MemoryReport plan_graph_memory(const Graph& graph);
+// By node of that graph.
+std::vector<StepMemory> graph_memory_of_nodes(const Graph& graph);
 
 }  // namespace stoker
