@@ -135,10 +135,12 @@ struct PipelineReport {
 // A layer's ops in one direction.
 struct LayerReport {
   std::string layer = {}, op = {}, kernel = {}, phase = {};
-  double seconds = 0, flops = 0, bytes = 0;
+  double seconds = 0, flops = 0, bytes = 0;       // bytes: read and written
+  double written = 0;                             // of the bytes
   double compute_share = 0, bandwidth_share = 0;  // of what the machine reaches
   Limit limit = Limit::none;
-  double memory = 0;  // bytes that hold its results
+  // Bytes by the memory plan: its results and workspace, and all that is held while it runs.
+  double memory = 0, live = 0;
 };
 
 // A step under other circumstances.

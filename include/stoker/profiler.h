@@ -39,7 +39,8 @@ struct LayerProfile {
   std::string layer = {};
   double forward = 0, backward = 0, update = 0;   // seconds
   double flops = 0, bytes = 0;                    // computed; read and written
-  double memory = 0;                              // bytes that hold its results
+  double memory = 0;                              // bytes for its results and workspace
+  double live = 0;                                // bytes held while its ops run, at most
   double compute_share = 0, bandwidth_share = 0;  // of what the machine reaches
   Limit limit = Limit::none;
 
@@ -68,7 +69,7 @@ struct HostActivity {
 struct Profile {
   std::string device_name = {}, machine = {};
   double seconds = 0;       // from start to stop
-  int64_t fit_steps = 0;    // whole steps of a fit in between
+  int64_t fit_steps = 0;    // whole steps of a fit in between; a GPU's that were not taken apart
   double step_seconds = 0;  // of these, the wait for a batch and callbacks included
   StepShares shares = {};   // of their time
   double peak_flops = 0, peak_bandwidth = 0;  // a second, measured; 0: not measured

@@ -1,5 +1,6 @@
 // From evidence to a diagnosis.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -100,6 +101,14 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
   diagnosis.trust = trust_of(evidence, diagnosis);
 }
 
+const CachedProgram* step_for(const ModelBase& model, int64_t samples) {
+  const ProgramCache& programs = model.trainer->programs;
+  for (const auto& cached : programs.entries())
+    if (StepKind(cached->kind) == StepKind::train && cached->specs[0].shape[0] == samples)
+      return cached.get();
+  return programs.latest(int(StepKind::train));
+}
+
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
   if (step == nullptr) return;
   DeviceFacts& device = evidence.device;
@@ -141,7 +150,8 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
   diagnosis.machine = machine_name();
   diagnosis.measured_memory = peak_memory_of_process();
   diagnosis.device_name = fmt::format("CPU, {} threads", compile_options(context).threads);
-  const CachedProgram* step = model.trainer->programs.latest(int(StepKind::train));
+  auto samples = int64_t(std::lround(diagnosis.samples_per_second * diagnosis.step_seconds));
+  const CachedProgram* step = step_for(model, samples);
   if (engine.name() == "cuda") {
     GpuState gpu = device_monitor().state(monitored_gpu(context.device));
     diagnosis.device_name = gpu.name.empty() ? "GPU" : gpu.name;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kBusy = 0.70, kIdle = 0.50;
 constexpr int kWarmUp = 2;
-constexpr double kLongEnough = 50e-6;  // seconds, for a rate that can be believed
 
 std::string phase_name(Phase phase) {
   switch (phase) {
@@ -58,11 +57,14 @@ std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
     row.seconds += seconds[i];
     row.flops += kernel.cost.flops;
     row.bytes += kernel.cost.bytes;
+    row.memory += double(kernel.memory);
+    row.live = std::max(row.live, double(kernel.live));
   }
   std::vector<LayerReport> list;
   list.reserve(rows.size());
   for (auto& [key, row] : rows) {
-    if (auto found = results.find(key); found != results.end()) row.memory = found->second;
+    auto found = results.find(key);  // an engine's own ops are not there
+    row.written = std::min(row.bytes, found != results.end() ? found->second : row.memory);
     list.push_back(std::move(row));
   }
   std::ranges::sort(list, std::greater<>(), &LayerReport::seconds);
@@ -114,7 +116,7 @@ void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers) {
 }
 
 Moved moved_by(const LayerReport& row) {
-  return {.bytes = row.bytes, .written = row.memory, .in_place = row.phase == "update"};
+  return {.bytes = row.bytes, .written = row.written, .in_place = row.phase == "update"};
 }
 
 }  // namespace stoker

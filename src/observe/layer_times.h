@@ -31,9 +31,11 @@ std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
                                     std::span<const double> seconds,
                                     const std::map<OpKey, double>& results);
 
+inline constexpr double kLongEnough = 50e-6;  // seconds, for a rate that can be believed
+
 // What a verdict needs of them; shares are those of all layers together.
 void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers);
-// What a row does with memory: its results are what it writes.
+// What a row does with memory.
 Moved moved_by(const LayerReport& row);
 
 // The class of an op by the shares that it reaches.

@@ -145,19 +145,21 @@ PipelineFacts pipeline_between(const PipelineStatistics& before, const PipelineS
 }
 
 void Recording::add(const StepTimes& times) {
-  if (seen_ == 0) begin_ = times.asked;
+  if (begin_ == 0) begin_ = times.asked;  // the first may have been left out
   if (seen_++ < warm_up_) return;
   latest_.push_back({.times = times});
+  device_.emplace_back();
   if (latest_.size() > kSteps) {
     latest_.pop_front();
-    if (!device_.empty()) device_.pop_front();
+    device_.pop_front();
   }
   extend_course();
 }
 
 void Recording::add(const DeviceStep& step) {
   beside_ = true;
-  if (device_.size() < latest_.size()) device_.push_back(step);
+  for (size_t i = latest_.size(); i-- > 0 && latest_[i].times.ran >= step.launched;)
+    if (launched_by(latest_[i].times, step)) device_[i] = step;
 }
 
 void Recording::add(const DeviceSample& sample) {
@@ -204,14 +206,25 @@ void Recording::extend_course() {
 }
 
 std::vector<StepRecord> Recording::placed(size_t most) const {
-  size_t known = beside_ ? device_.size() : latest_.size();
-  size_t count = std::min(most, known);
-  std::vector<StepRecord> steps(latest_.begin() + int64_t(known - count),
-                                latest_.begin() + int64_t(known));
-  if (!beside_) return steps;
-  std::vector<DeviceStep> device(device_.end() - int64_t(count), device_.end());
-  place_on_host_clock(steps, device);
+  std::vector<StepRecord> steps;
+  std::vector<DeviceStep> device;
+  for (size_t i = latest_.size(); i-- > 0 && steps.size() < most;) {
+    if (beside_ && !device_[i]) continue;
+    steps.push_back(latest_[i]);
+    if (beside_) device.push_back(*device_[i]);
+  }
+  std::ranges::reverse(steps);
+  std::ranges::reverse(device);
+  if (beside_) place_on_host_clock(steps, device);
   return steps;
+}
+
+// A step's, on average of those that are known.
+double Recording::copy_ns() const {
+  double sum = 0, known = 0;
+  for (const std::optional<DeviceStep>& step : device_)
+    if (step) sum += double(step->copy), known += 1;
+  return known > 0 ? sum / known : 0;
 }
 
 Evidence Recording::evidence(size_t most) const {
@@ -230,9 +243,9 @@ Evidence Recording::evidence(size_t most) const {
   double usual = median(values_of(all, step_ns));
   evidence.variation = usual > 0 ? robust_spread(values_of(all, device_ns)) / usual : 0;
   evidence.outliers = outliers_of(all);
-  for (const DeviceStep& step : device_)
-    evidence.device.copy_ns += double(step.copy) / double(device_.size());
-  evidence.batch_size = steps.back().times.samples;
+  if (beside_) evidence.device.copy_ns = copy_ns();
+  for (const StepRecord& step : steps)  // the last of an epoch may be smaller
+    evidence.batch_size = std::max(evidence.batch_size, step.times.samples);
   double wall = 0;
   if (cpu_first_ && cpu_last_) {
     add_to(evidence.health, *cpu_first_, *cpu_last_);

@@ -23,7 +23,8 @@ class Recording {
   explicit Recording(int64_t warm_up = 10) : warm_up_(warm_up) {}
 
   void add(const StepTimes& times);
-  void add(const DeviceStep& step);  // the oldest step that has none yet
+  void leave_out() { ++seen_; }      // a step that tells nothing about the others
+  void add(const DeviceStep& step);  // of the step that launched it; of no other fit
   void add(const DeviceSample& sample);
   void add(const PipelineStatistics& statistics);
   void add(const CpuCounters& counters);
@@ -45,10 +46,11 @@ class Recording {
   };
   void extend_course();
   std::vector<StepRecord> placed(size_t most) const;
+  double copy_ns() const;
 
   int64_t warm_up_, seen_ = 0, begin_ = 0;
   std::deque<StepRecord> latest_;
-  std::deque<DeviceStep> device_;  // of the latest, those that are known
+  std::deque<std::optional<DeviceStep>> device_;  // of the latest: what is known
   bool beside_ = false;
   std::vector<Point> points_;
   size_t steps_a_point_ = 4, steps_in_point_ = 0;

@@ -25,7 +25,9 @@ json to_json(const LayerReport& layer) {
           {"compute_share", layer.compute_share},
           {"bandwidth_share", layer.bandwidth_share},
           {"limit", name(layer.limit)},
-          {"memory", layer.memory}};
+          {"written", layer.written},
+          {"memory", layer.memory},
+          {"live", layer.live}};
 }
 
 json to_json(const MemoryUse& memory) {

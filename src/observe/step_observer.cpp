@@ -36,9 +36,13 @@ class Observer final : public StepObserver {
       : view_(view), begin_(steady_clock().now()), recording_(kWarmUp) {}
 
   void step_ended(const StepTimes& times) override {
-    if (std::shared_ptr<ProfileSession> profile = active_session().get())
-      profile->add(recording_.steps(), times);
-    recording_.add(times);
+    std::shared_ptr<ProfileSession> profile = active_session().get();
+    if (profile) profile->add(recording_.steps(), times);
+    // Measuring peaks and writing files is no part of the training.
+    if ((profile != nullptr) == std::exchange(profiled_, profile != nullptr))
+      recording_.add(times);
+    else
+      recording_.leave_out();
     take_device_steps();
     last_ = times;
     bool first = recording_.steps() == kWarmUp;
@@ -48,13 +52,19 @@ class Observer final : public StepObserver {
 
   void epoch_ended(const EpochTimes&) override {}  // steps are told apart by their epoch
 
+  void catch_up() override {
+    for (const auto& cached : view_.model.trainer->programs.entries()) cached->program->status();
+    take_device_steps();
+  }
+
   void fit_ended() override {
+    take_device_steps();
     if (recording_.steps() <= kWarmUp) return;
     read(steady_clock().now());
     auto observed = std::make_shared<Observed>();
     observed->evidence = recording_.evidence();
     fill_health(observed->evidence);
-    if (long_enough()) add_costs(observed->evidence, latest_step(), view_.context);
+    if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
     if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
     observed->course = recording_.course();
@@ -65,6 +75,10 @@ class Observer final : public StepObserver {
   }
 
   std::string status() const override { return status_; }
+  std::string limit() const override {
+    if (recording_.steps() < kFirstLook) return "";
+    return std::string(name(limit_of(latest_evidence())));
+  }
   bool is_tuning() const override { return view_.args.tune == Tune::automatic && !tuned_; }
 
   std::vector<std::pair<std::string, double>> scalars() const override {
@@ -103,22 +117,20 @@ class Observer final : public StepObserver {
 
   bool long_enough() const { return steady_clock().now() - begin_ >= kPeaksAfterNs; }
 
+  // Of every program: the last batch of an epoch may have one of its own.
   void take_device_steps() {
-    Program* program = step_program();
+    std::shared_ptr<ProfileSession> profile = active_session().get();
+    if (recording_.steps() < kWarmUp && profile == nullptr) return;
     DeviceStep device;
-    while (program != nullptr && recording_.steps() > kWarmUp &&
-           program->take_device_step(device)) {
-      recording_.add(device);
-      int64_t number = step_of(device);
-      if (std::shared_ptr<ProfileSession> profile = active_session().get())
-        profile->add(number, device);
+    for (const auto& cached : view_.model.trainer->programs.entries()) {
+      if (StepKind(cached->kind) != StepKind::train &&
+          StepKind(cached->kind) != StepKind::accumulate)
+        continue;
+      while (cached->program->take_device_step(device)) {
+        recording_.add(device);
+        if (profile) profile->add(device);
+      }
     }
-  }
-
-  // The device was asked first when step kWarmUp had ended: the run it tells of first came next.
-  int64_t step_of(const DeviceStep& device) {
-    if (first_run_ < 0) first_run_ = device.run;
-    return kWarmUp + 1 + device.run - first_run_;
   }
 
   // Everything that is too dear for every step.
@@ -168,10 +180,15 @@ class Observer final : public StepObserver {
     evidence.health.pcie_width_max = gpu_.pcie_width_max;
   }
 
-  void look() {
+  Evidence latest_evidence() const {
     Evidence evidence = recording_.evidence(kWordWindow);
     fill_health(evidence);
-    if (long_enough()) add_costs(evidence, latest_step(), view_.context);
+    if (long_enough()) add_costs(evidence, step_of(evidence), view_.context);
+    return evidence;
+  }
+
+  void look() {
+    Evidence evidence = latest_evidence();
     StepShares shares = evidence.total().shares();
     status_ = fmt::format("device {}  limit: {}", percent(shares[Owner::compute]),
                           name(limit_of(evidence)));
@@ -226,11 +243,11 @@ class Observer final : public StepObserver {
     pipeline_knobs_ = settings.pipeline;
   }
 
-  const CachedProgram* latest_step() const {
-    return view_.model.trainer->programs.latest(int(StepKind::train));
+  const CachedProgram* step_of(const Evidence& evidence) const {
+    return step_for(view_.model, evidence.batch_size);
   }
   Program* step_program() const {
-    const CachedProgram* step = latest_step();
+    const CachedProgram* step = view_.model.trainer->programs.latest(int(StepKind::train));
     return step != nullptr ? step->program.get() : nullptr;
   }
 
@@ -240,8 +257,8 @@ class Observer final : public StepObserver {
   StepTimes last_;
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;
+  bool profiled_ = false;  // by somebody, in the step before
   std::string status_;
-  int64_t first_run_ = -1;  // that the device told of
   // Tuning:
   bool tuned_ = false;
   std::optional<Tuning> tuning_;

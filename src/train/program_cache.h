@@ -28,6 +28,8 @@ class ProgramCache {
   // The program for these inputs, or null. A program that is found becomes the most recently used.
   CachedProgram* find(int kind, std::span<const Tensor> inputs);
   CachedProgram* find(int kind, std::span<const TensorSpec> specs);
+  // The most recently used first.
+  std::span<const std::unique_ptr<CachedProgram>> entries() const { return entries_; }
   // The most recently used program of a kind, or null.
   const CachedProgram* latest(int kind) const;
   // Compiles a graph on the context's device and keeps it.

@@ -47,10 +47,14 @@ class StepObserver {
   virtual ~StepObserver() = default;
   virtual void step_ended(const StepTimes& times) = 0;
   virtual void epoch_ended(const EpochTimes& times) = 0;
+  // Waits for the device and hears what it tells of the steps so far.
+  virtual void catch_up() {}
   // After the last epoch, before callbacks hear of the end.
   virtual void fit_ended() = 0;
   // A few words for the progress bar: "limit: input"; empty while there is nothing to say.
   virtual std::string status() const = 0;
+  // What limits the run, one word of the progress bar's; empty while nobody can know.
+  virtual std::string limit() const = 0;
   // tune = Auto has not come to an end yet.
   virtual bool is_tuning() const { return false; }
   // Numbers of the epoch so far for logs of any kind, by name; empty while there are too few steps.

@@ -144,7 +144,12 @@ TEST(DeviceTimeline, PlacesADevicesStepsOnTheHostsClock) {
   std::vector<DeviceStep> device;
   for (int i = 0; i < 5; ++i) {
     steps.push_back(test::record_step(clock, i, {.input = 6 * kMs, .run = kMs}));
-    device.push_back({.run = i, .busy = 4 * kMs, .idle = i == 0 ? -1 : 3 * kMs, .ran_dry = true});
+    device.push_back({.launched = steps.back().times.ran,
+                      .issued = steps.back().times.ran,
+                      .run = i,
+                      .busy = 4 * kMs,
+                      .idle = i == 0 ? -1 : 3 * kMs,
+                      .ran_dry = true});
   }
   place_on_host_clock(steps, device);
   for (const StepRecord& step : steps) {
@@ -162,12 +167,72 @@ TEST(DeviceTimeline, PutsAnExposedCopyBeforeTheComputing) {
   std::vector<DeviceStep> device;
   for (int i = 0; i < 5; ++i) {
     steps.push_back(test::record_step(clock, i, {.run = 10 * kMs}));
-    device.push_back(
-        {.run = i, .busy = 8 * kMs, .idle = 2 * kMs, .copy = 5 * kMs, .exposed_copy = 2 * kMs});
+    device.push_back({.launched = steps.back().times.run,
+                      .issued = steps.back().times.run,
+                      .run = i,
+                      .busy = 8 * kMs,
+                      .idle = 2 * kMs,
+                      .copy = 5 * kMs,
+                      .exposed_copy = 2 * kMs});
   }
   place_on_host_clock(steps, device);
   EXPECT_EQ(account(steps)[Owner::copy], 8 * kMs);
   EXPECT_EQ(account(steps)[Owner::compute], 32 * kMs);
+}
+
+// The mark before the kernels is reached at once, the kernels come when the launch is through.
+TEST(DeviceTimeline, DoesNotCountTheLaunchOfADeviceThatRanDryAsComputing) {
+  FakeClock clock;
+  std::vector<StepRecord> steps;
+  std::vector<DeviceStep> device;
+  for (int i = 0; i < 5; ++i) {
+    steps.push_back(test::record_step(clock, i, {.run = 3 * kMs, .after = 7 * kMs}));
+    device.push_back({.launched = steps.back().times.run + kMs,
+                      .issued = steps.back().times.ran,
+                      .run = i,
+                      .busy = 6 * kMs,
+                      .idle = i == 0 ? -1 : 4 * kMs,
+                      .ran_dry = true});
+  }
+  place_on_host_clock(steps, device);
+  Accounting accounting = account(steps);
+  EXPECT_EQ(accounting[Owner::compute], 4 * 4 * kMs);
+  EXPECT_EQ(accounting[Owner::launch], 4 * 3 * kMs);
+  EXPECT_EQ(accounting[Owner::sync], 4 * 3 * kMs);
+}
+
+// Validation, or a program of the last batch's own: how long that took is not told.
+TEST(DeviceTimeline, FindsTheDistanceOfTheClocksAnewWhereTheDeviceDidSomethingElse) {
+  FakeClock clock;
+  std::vector<StepRecord> steps;
+  std::vector<DeviceStep> device;
+  for (int i = 0; i < 6; ++i) {
+    if (i == 3) clock.advance(500 * kMs);
+    steps.push_back(test::record_step(clock, i, {.run = kMs, .after = 4 * kMs}));
+    int64_t at = steps.back().times.run;
+    device.push_back({.launched = at,
+                      .issued = at,
+                      .run = i,
+                      .busy = 3 * kMs,
+                      .idle = i % 3 == 0 ? -1 : 2 * kMs});
+  }
+  place_on_host_clock(steps, device);
+  for (const StepRecord& step : steps) EXPECT_EQ(step.compute.begin, step.times.run);
+}
+
+TEST(DeviceTimeline, LetsAProgramOfItsOwnBeginWhenTheStepsBeforeItHaveEnded) {
+  FakeClock clock;
+  std::vector<StepRecord> steps;
+  std::vector<DeviceStep> device;
+  for (int i = 0; i < 3; ++i) {
+    steps.push_back(test::record_step(clock, i, {.run = kMs}));
+    int64_t at = steps.back().times.run;
+    device.push_back({.launched = at, .issued = at, .run = i, .busy = 10 * kMs, .idle = 0});
+  }
+  device[2].run = 0;  // of another program
+  device[2].idle = -1;
+  place_on_host_clock(steps, device);
+  EXPECT_EQ(steps[2].compute.begin, steps[1].compute.end);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Diagnosis sample() {
   diagnosis.pipeline.known = true;
   diagnosis.pipeline.stages = {{"map(\"decode\")", 3.4e-4, 0.99, 2e-3, 150528, 1}};
   diagnosis.layers = {
-      {"conv2d", "conv2d", "jit", "forward", 2e-3, 1e8, 1e6, 0.5, 0.1, Limit::compute}};
+      {"conv2d", "conv2d", "jit", "forward", 2e-3, 1e8, 1e6, 4e5, 0.5, 0.1, Limit::compute}};
   diagnosis.peak_flops = 1e11, diagnosis.peak_bandwidth = 1e10;
   diagnosis.prescriptions = {
       {.what = "Prefetch", .why = "it waits", .predicted_step_seconds = 0.012},

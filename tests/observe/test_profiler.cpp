@@ -108,6 +108,7 @@ TEST_F(ProfilerTest, SeesEveryLayerBetweenStartAndStop) {
     EXPECT_NEAR(layers, step.op_seconds, 1e-9);
     EXPECT_LE(step.op_seconds, step.seconds);  // one is measured inside of the other
     EXPECT_GT(step.memory.total, 0U);
+    for (const LayerReport& op : step.ops) EXPECT_LE(op.live, double(step.memory.total)) << op.op;
   }
   const StepProfile& step = profile.steps[profile.steps[0].kind == "train" ? 0 : 1];
   for (const char* name : {"hidden", "probs"}) {
@@ -118,6 +119,7 @@ TEST_F(ProfilerTest, SeesEveryLayerBetweenStartAndStop) {
     EXPECT_GT(found->flops, 0);
     EXPECT_GT(found->bytes, 0);
     EXPECT_GT(found->memory, 0);
+    EXPECT_GT(found->live, 0);
     EXPECT_GT(found->compute_share, 0);
   }
   EXPECT_EQ(profile.fit_steps, 40);
@@ -342,6 +344,24 @@ TEST_F(ProfilerTest, GivesTensorBoardWhatTheDoctorSawInEveryEpoch) {
     size_t first = events.find(tag);
     ASSERT_NE(first, std::string::npos) << tag;
     EXPECT_NE(events.find(tag, first + 1), std::string::npos) << tag << " of the second epoch";
+  }
+}
+
+TEST_F(ProfilerTest, TellsTensorBoardWhatLimitsTheTraining) {
+  Sequential model = compiled();
+  // Sixty steps are needed for a first word: an epoch has twenty.
+  model.fit(batches(),
+            {.epochs = 5, .verbose = 0, .callbacks = {TensorBoard({.log_dir = folder_ / "logs"})}});
+  test::PeerResult seen = test::run_peer("formats/tensorboard/check.py", folder_ / "logs");
+  if (seen.skipped) GTEST_SKIP() << seen.output;
+  ASSERT_EQ(seen.code, 0) << seen.output;
+  json limits = json::parse(seen.last_line())["train"]["texts"]["doctor/limit"];
+  ASSERT_EQ(limits.size(), 3U) << seen.last_line();
+  const std::set<std::string> words{"none", "input",  "copy",    "launch",
+                                    "sync", "memory", "compute", "latency"};
+  for (size_t i = 0; i < limits.size(); ++i) {
+    EXPECT_EQ(limits[i][0], i + 2);  // the epoch
+    EXPECT_TRUE(words.contains(limits[i][1])) << limits[i];
   }
 }
 

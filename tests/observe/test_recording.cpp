@@ -55,6 +55,32 @@ TEST(Recording, DoesNotBlameStepsForWhatHappensBetweenEpochs) {
   EXPECT_EQ(recording.evidence().total().wall, 1200 * kMs);
 }
 
+TEST(Recording, CountsTheSamplesOfWholeBatches) {
+  Recording recording(0);
+  FakeClock clock;
+  record(recording, clock, {}, 60);
+  StepTimes last = test::record_step(clock, 60, {}).times;
+  last.samples = 5;
+  recording.add(last);
+  EXPECT_EQ(recording.evidence().batch_size, 32);
+}
+
+TEST(Recording, LeavesOutAStepThatTellsNothing) {
+  Recording recording(0);
+  FakeClock clock;
+  clock.advance(7000 * kMs);
+  test::record_step(clock, 0, {});
+  recording.leave_out();
+  for (int i = 1; i < 30; ++i) recording.add(test::record_step(clock, i, {}).times);
+  test::record_step(clock, 30, {.after = 5000 * kMs});
+  recording.leave_out();
+  for (int i = 31; i < 61; ++i) recording.add(test::record_step(clock, i, {}).times);
+  EXPECT_EQ(recording.steps(), 61);
+  EXPECT_EQ(recording.evidence().steady_steps, 59);
+  EXPECT_NEAR(recording.evidence().step_ns, 10e6, 1);
+  EXPECT_LT(recording.course().front().time, 1);  // since the fit began
+}
+
 TEST(Recording, FindsOutliersAndTheirOwners) {
   Recording recording(0);
   FakeClock clock;
@@ -91,13 +117,45 @@ TEST(Recording, TakesTheVariationAsAShareOfTheStep) {
   EXPECT_NEAR(variation(30 * kMs), 0.08, 0.01);
 }
 
+DeviceStep device_step(int64_t run, int64_t launched) {
+  return {.launched = launched,
+          .issued = launched,
+          .run = run,
+          .busy = 4 * kMs,
+          .idle = 3 * kMs,
+          .ran_dry = true};
+}
+
+// What an earlier fit left behind is told first, and the last batch's own program late.
+TEST(Recording, GivesEveryStepOfADeviceToTheStepThatLaunchedIt) {
+  Recording recording(0);
+  FakeClock clock;
+  std::vector<int64_t> launched;
+  int64_t earlier = test::record_step(clock, 0, {}).times.ran;
+  for (int i = 0; i < 60; ++i) {
+    StepTimes times = test::record_step(clock, i, {.input = 6 * kMs, .run = kMs}).times;
+    recording.add(times);
+    launched.push_back(times.ran);
+  }
+  recording.add(device_step(7, earlier));
+  for (int i = 1; i < 60; ++i)
+    if (i != 30) recording.add(device_step(100 + i, launched[size_t(i)]));
+  Evidence evidence = recording.evidence();
+  EXPECT_EQ(evidence.steady_steps, 58);  // neither the first nor the one that nobody told of
+  EXPECT_EQ(evidence.total()[Owner::unexplained], 0);
+  EXPECT_NEAR(evidence.step_ns, 7e6, 1);
+  EXPECT_NEAR(evidence.total().shares()[Owner::compute], 4 / 7.0, 1e-6);
+}
+
 TEST(Recording, PlacesTheStepsOfADeviceBesideTheHost) {
   Recording recording(0);
   FakeClock clock;
+  std::vector<int64_t> launched;
   for (int i = 0; i < 100; ++i) {
-    recording.add(test::record_step(clock, i, {.input = 6 * kMs, .run = kMs}).times);
-    if (i >= 2)
-      recording.add(DeviceStep{.run = i - 2, .busy = 4 * kMs, .idle = 3 * kMs, .ran_dry = true});
+    StepTimes times = test::record_step(clock, i, {.input = 6 * kMs, .run = kMs}).times;
+    recording.add(times);
+    launched.push_back(times.ran);
+    if (i >= 2) recording.add(device_step(i - 2, launched[size_t(i) - 2]));
   }
   Evidence evidence = recording.evidence();
   EXPECT_EQ(evidence.steady_steps, 98);

@@ -1,13 +1,17 @@
 // What was recorded becomes lanes, tables and files: all of it by hand, without a clock.
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "observe/profile/report.h"
 #include "observe/profile/timeline.h"
 #include "observe/profile/trace_files.h"
+#include "support/peer_python.h"
+#include "support/temp_dir.h"
 #include "train/trainer.h"
 
 namespace stoker {
@@ -20,7 +24,9 @@ KernelInfo kernel(const char* op, const char* scope, Phase phase, double flops) 
           .kernel = "own",
           .scope = scope,
           .phase = phase,
-          .cost = {.flops = flops, .bytes = 10}};
+          .cost = {.flops = flops, .bytes = 10},
+          .memory = 4,
+          .live = size_t(flops)};
 }
 
 // Two steps of a fit, each taken apart, and a pipeline's thread beside them.
@@ -31,8 +37,7 @@ Recorded two_steps() {
                                .kernels = {kernel("matmul", "hidden", Phase::forward, 100),
                                            kernel("matmul", "hidden", Phase::backward, 200),
                                            kernel("adam", "", Phase::update, 50)},
-                               .results = {{{"hidden", "matmul", Phase::forward}, 4},
-                                           {{"hidden", "matmul", Phase::backward}, 4}},
+                               .results = {{{"hidden", "matmul", Phase::forward}, 6}},
                                .runs = 2,
                                .timed = 2,
                                .timed_ns = 700,
@@ -99,17 +104,51 @@ TEST(Timeline, PutsADevicesStepsAndCopiesOnTheHostsClock) {
   Recorded recorded = two_steps();
   recorded.gpu = true;
   recorded.runs.pop_back();  // the second step was replayed as a whole
-  recorded.steps[0].device = DeviceStep{.run = 0, .busy = 300, .copy = 40};
-  recorded.steps[1].device =
-      DeviceStep{.run = 1, .busy = 320, .idle = 700, .copy = 50, .exposed_copy = 50};
+  recorded.steps[0].taken_apart = true;
+  recorded.steps[0].device = DeviceStep{.launched = 1260, .issued = 1260, .busy = 300, .copy = 40};
+  recorded.steps[1].device = DeviceStep{.launched = 2260,
+                                        .issued = 2280,
+                                        .run = 1,
+                                        .busy = 320,
+                                        .idle = 700,
+                                        .copy = 50,
+                                        .exposed_copy = 50};
   Timeline timeline = make_timeline(recorded);
   const std::vector<TimelineEvent>& compute = lane(timeline, "compute").events;
   ASSERT_EQ(compute.size(), 4U);  // three ops and a step
   EXPECT_EQ(compute[3].number, 11);
-  EXPECT_EQ(compute[3].end - compute[3].begin, 320);
+  EXPECT_EQ(compute[3].begin, 1280);  // it had run dry, and waited for the launch
+  EXPECT_EQ(compute[3].end, 1580);
   const std::vector<TimelineEvent>& copies = lane(timeline, "copy").events;
   ASSERT_EQ(copies.size(), 2U);
-  EXPECT_EQ(copies[1].end, compute[3].begin);
+  EXPECT_EQ(copies[1].end, 1260);
+}
+
+TEST(ProfileTables, LeaveStepsOfAGpuThatWereTakenApartOutOfTheAccounting) {
+  Recorded recorded = two_steps();
+  recorded.gpu = true;
+  for (int64_t step : {0, 1, 2, 3}) {
+    int64_t at = 10'000 + 1000 * step;
+    recorded.steps.push_back({.number = 12 + step,
+                              .times = {.epoch = 1,
+                                        .step = 2 + step,
+                                        .asked = at,
+                                        .ready = at,
+                                        .run = at,
+                                        .ran = at + 100,
+                                        .end = at + 1000},
+                              .device = DeviceStep{.launched = at,
+                                                   .issued = at,
+                                                   .run = 2 + step,
+                                                   .busy = 600,
+                                                   .idle = step == 0 ? -1 : 400}});
+  }
+  for (size_t step : {0, 1}) recorded.steps[step].taken_apart = true;
+  recorded.steps[1].device = DeviceStep{.launched = 2260, .issued = 2260, .run = 1, .busy = 10};
+  Profile profile = make_profile(recorded, {});
+  EXPECT_EQ(profile.fit_steps, 3);  // from the beginning of one to that of the next
+  EXPECT_DOUBLE_EQ(profile.step_seconds, 1000e-9);
+  EXPECT_DOUBLE_EQ(profile.shares[Owner::compute], 0.6);
 }
 
 TEST(Timeline, SaysWhatWasDropped) {
@@ -140,9 +179,78 @@ TEST(ChromeTrace, IsJsonWithALaneForEveryThread) {
   EXPECT_EQ(trace["otherData"]["events"], 13);
 }
 
+TEST(ChromeTrace, DrawsTheMemoryAsACurve) {
+  Recorded recorded = two_steps();
+  json trace = json::parse(chrome_trace(make_timeline(recorded), recorded));
+  std::vector<int> held;
+  for (const json& event : trace.at("traceEvents"))
+    if (event["ph"] == "C") held.push_back(event["args"]["bytes"]);
+  EXPECT_EQ(held, (std::vector<int>{100, 200, 50, 100, 200, 50}));
+}
+
 TEST(ChromeTrace, OfNothingIsJsonToo) {
   Recorded recorded{.begin = 1, .end = 2};
   EXPECT_NO_THROW(json::parse(chrome_trace(make_timeline(recorded), recorded)));
+}
+
+// Six steps of a millisecond, the first three of them taken apart.
+Recorded gpu_steps() {
+  constexpr int64_t kUs = 1000;
+  Recorded recorded = two_steps();
+  recorded.gpu = true;
+  recorded.end = 8000 * kUs;
+  recorded.device_name = "a GPU";
+  recorded.runs.clear();
+  recorded.steps.clear();
+  for (int64_t step = 0; step < 6; ++step) {
+    int64_t at = (1 + step) * 1000 * kUs;
+    bool apart = step < 3;
+    if (apart)
+      recorded.runs.push_back(
+          {.program = 0, .end = at + 800 * kUs, .ns = {200 * kUs, 250 * kUs, 50 * kUs}});
+    recorded.steps.push_back({.number = step,
+                              .times = {.step = step,
+                                        .samples = 8,
+                                        .asked = at,
+                                        .ready = at + 100 * kUs,
+                                        .run = at + 100 * kUs,
+                                        .ran = at + 900 * kUs,
+                                        .end = at + 1000 * kUs},
+                              .taken_apart = apart,
+                              .device = DeviceStep{.launched = at + 300 * kUs,
+                                                   .issued = at + 300 * kUs,
+                                                   .run = step,
+                                                   .busy = 500 * kUs,
+                                                   .idle = step == 0 ? -1 : 500 * kUs,
+                                                   .copy = 100 * kUs}});
+  }
+  return recorded;
+}
+
+TEST(Timeline, KnowsTheStepOfEveryEventOfADevice) {
+  Recorded recorded = gpu_steps();
+  Timeline timeline = make_timeline(recorded);
+  const std::vector<TimelineEvent>& compute = lane(timeline, "compute").events;
+  ASSERT_EQ(compute.size(), 12U);  // nine ops and three steps
+  for (size_t i = 0; i < compute.size(); ++i)
+    EXPECT_EQ(compute[i].number, i < 9 ? int64_t(i / 3) : int64_t(i) - 6);
+  const std::vector<TimelineEvent>& copies = lane(timeline, "copy").events;
+  ASSERT_EQ(copies.size(), 6U);
+  for (size_t i = 0; i < copies.size(); ++i) EXPECT_EQ(copies[i].number, int64_t(i));
+}
+
+TEST(XSpace, OfAGpuIsOpenedByTensorBoardsProfilePage) {
+  test::TempDir folder;
+  Recorded recorded = gpu_steps();
+  std::string run = folder / "plugins/profile/run";
+  local_files().create_directories(run);
+  write_file_atomically(run + "/host.xplane.pb", xspace(make_timeline(recorded), recorded, "host"));
+  json expected{{"ops", {"hidden/matmul", "hidden/backward/matmul"}},
+                {"spans", {"IteratorGetNext (wait for batch)"}},
+                {"device", true},
+                {"steps", 4}};
+  write_file_atomically(folder / "expected.json", expected.dump());
+  STOKER_EXPECT_PEER("observe/profile/check_xplane.py", folder.path().string());
 }
 
 constexpr MachinePeaks kAllPeaks{
@@ -166,8 +274,19 @@ TEST(ProfileTables, SumToTheTimeOfTheOps) {
   EXPECT_DOUBLE_EQ(step.layers[0].forward, 100e-9);
   EXPECT_DOUBLE_EQ(step.layers[0].backward, 150e-9);
   EXPECT_DOUBLE_EQ(step.layers[0].flops, 300);
-  EXPECT_DOUBLE_EQ(step.layers[0].memory, 8);
+  auto forward = std::ranges::find(step.ops, "forward", &LayerReport::phase);
+  EXPECT_DOUBLE_EQ(forward->written, 6);
+  EXPECT_DOUBLE_EQ(step.layers[0].memory, 8);  // of both directions
+  EXPECT_DOUBLE_EQ(step.layers[0].live, 200);  // the more of them
   EXPECT_DOUBLE_EQ(step.layers[0].compute_share, 300 / 250e-9 / 1e12);
+}
+
+TEST(ProfileTables, RaiseAPeakThatAKernelWentBeyond) {
+  Recorded recorded = two_steps();
+  recorded.programs[0].sums = {200'000, 300'000, 200};  // the last is too short to be believed
+  Profile profile = make_profile(recorded, {.flops = 1, .memory = kAllPeaks.memory});
+  EXPECT_DOUBLE_EQ(profile.peak_flops, 200 / 150e-6);
+  for (const LayerReport& op : profile.steps[0].ops) EXPECT_LE(op.compute_share, 1) << op.op;
 }
 
 TEST(ProfileTables, TellWhatTheStepsOfAFitWaitedFor) {

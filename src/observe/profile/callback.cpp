@@ -7,6 +7,7 @@
 #include "observe/profile/control.h"
 #include "train/callback_support.h"
 #include "train/profiling.h"
+#include "train/step_observer.h"
 
 namespace stoker {
 
@@ -42,6 +43,7 @@ struct Profiler::Impl {
   void end(const Callback& callback) {
     std::shared_ptr<ProfileSession> running = std::exchange(session, nullptr);
     if (active_session().get() != running) return;
+    if (StepObserver* observer = trainer_of(callback).observer) observer->catch_up();
     profile = end_profile(running, who);
     if (options.verbose > 0)
       say(callback,

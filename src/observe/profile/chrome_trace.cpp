@@ -33,6 +33,7 @@ class ChromeWriter {
           process, lane_number, lane_number);
       for (const TimelineEvent& event : lane.events) write(event, process, lane_number);
     }
+    write_memory(timeline);
     text_.erase(text_.size() - 2);  // the last comma
     text_ += fmt::format(
         "\n],\"otherData\":{{\"made_by\":\"Stoker\",\"events\":{},\"events_dropped\":{}}}}}\n",
@@ -57,6 +58,19 @@ class ChromeWriter {
            double(event.begin) * 1e-3, double(event.end - event.begin) * 1e-3, words(event));
   }
 
+  // A curve: what is held while ops run, where it changes.
+  void write_memory(const Timeline& timeline) {
+    for (const Lane& lane : timeline.lanes) {
+      size_t live = 0;
+      for (const TimelineEvent& event : lane.events) {
+        if (event.kind != Kind::op || event.kernel->live == live) continue;
+        live = event.kernel->live;
+        append(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"memory","args":{{"bytes":{}}}}})",
+               kDevice, double(event.begin) * 1e-3, live);
+      }
+    }
+  }
+
   std::string words(const TimelineEvent& event) {
     switch (event.kind) {
       case Kind::step:
@@ -75,10 +89,10 @@ class ChromeWriter {
   const std::string& words_of(const KernelInfo& kernel) {
     auto [known, is_new] = kernels_.try_emplace(&kernel);
     if (is_new)
-      known->second =
-          fmt::format(R"("name":{},"args":{{"kernel":{},"flops":{:.0f},"bytes":{:.0f}}})",
-                      json_text(op_label(kernel)), json_text(kernel.kernel), kernel.cost.flops,
-                      kernel.cost.bytes);
+      known->second = fmt::format(R"("name":{},"args":{{"kernel":{},"flops":{:.0f},"bytes":{:.0f},)"
+                                  R"("memory":{},"live":{}}})",
+                                  json_text(op_label(kernel)), json_text(kernel.kernel),
+                                  kernel.cost.flops, kernel.cost.bytes, kernel.memory, kernel.live);
     return known->second;
   }
 

@@ -22,6 +22,7 @@ struct RecordedProgram {
   std::map<OpKey, double> results = {};  // bytes
   MemoryReport memory = {};
   int64_t runs = 0, timed = 0;
+  int64_t timings = 0;             // begun on a GPU: the first does not count
   int64_t timed_ns = 0;            // of the timed runs, from call to return
   std::vector<int64_t> sums = {};  // of the timed runs, by kernel
 };
@@ -37,6 +38,7 @@ struct TimedRun {
 struct RecordedStep {
   int64_t number = 0;  // of the fit, from 0
   StepTimes times = {};
+  bool taken_apart = false;
   std::optional<DeviceStep> device = {};
 };
 
@@ -54,7 +56,8 @@ struct Recorded {
   int64_t dropped = 0;                      // events of runs and steps that found no room
 };
 
-// The steps as the doctor accounts for them; those of a device beside the host on the host's clock.
+// The steps as the doctor accounts for them: on a device beside the host those that it told of, on
+// the host's clock.
 std::vector<StepRecord> step_records(const Recorded& recorded);
 
 }  // namespace stoker

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "observe/layer_times.h"
 #include "observe/recording.h"
@@ -27,19 +28,24 @@ const char* kind_name(StepKind kind) {
   }
 }
 
-Moved moved_by(const LayerProfile& layer) {
-  return {.bytes = layer.bytes,
-          .written = layer.memory,
-          .in_place = layer.update > layer.forward + layer.backward};
-}
-
-// Shares of the peaks, where these are known.
+// Shares of the peaks, where these are known. `moves`: of the row's ops.
 template <class Row>
-void rate_row(Row& row, double seconds, const MachinePeaks& peaks, double held) {
+void rate_row(Row& row, double seconds, std::span<const Moved> moves, const MachinePeaks& peaks,
+              double held) {
   if (peaks.flops <= 0 || seconds <= 0) return;
   row.compute_share = peaks.compute_share(row.flops, seconds);
-  row.bandwidth_share = peaks.bandwidth_share(std::array{moved_by(row)}, seconds, held);
+  row.bandwidth_share = peaks.bandwidth_share(moves, seconds, held);
   row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
+}
+
+void rate(StepProfile& profile, const MachinePeaks& peaks, double held) {
+  std::map<std::string, std::vector<Moved>> moves;  // by layer
+  for (LayerReport& op : profile.ops) {
+    moves[op.layer].push_back(moved_by(op));
+    rate_row(op, op.seconds, std::array{moved_by(op)}, peaks, held);
+  }
+  for (LayerProfile& layer : profile.layers)
+    rate_row(layer, layer.seconds(), moves[layer.layer], peaks, held);
 }
 
 StepProfile profile_of(const RecordedProgram& program, const MachinePeaks& peaks) {
@@ -56,9 +62,7 @@ StepProfile profile_of(const RecordedProgram& program, const MachinePeaks& peaks
   profile.op_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   profile.ops = layer_rows(program.kernels, seconds, program.results);
   profile.layers = by_layer(profile.ops);
-  auto held = double(program.memory.total);
-  for (LayerReport& op : profile.ops) rate_row(op, op.seconds, peaks, held);
-  for (LayerProfile& layer : profile.layers) rate_row(layer, layer.seconds(), peaks, held);
+  rate(profile, peaks, double(program.memory.total));
   return profile;
 }
 
@@ -90,6 +94,29 @@ std::vector<HostActivity> activities(const Recorded& recorded) {
   return list;
 }
 
+// A kernel that computes faster than the peak raises it.
+MachinePeaks raised(MachinePeaks peaks, const Recorded& recorded) {
+  if (peaks.flops <= 0) return peaks;
+  for (const RecordedProgram& program : recorded.programs)
+    for (size_t i = 0; i < program.sums.size() && program.timed > 0; ++i)
+      if (double seconds = double(program.sums[i]) * 1e-9 / double(program.timed);
+          seconds >= kLongEnough)
+        peaks.flops = std::max(peaks.flops, program.kernels[i].cost.flops / seconds);
+  return peaks;
+}
+
+// A GPU that is taken apart waits for the host.
+std::vector<StepRecord> undisturbed(const Recorded& recorded) {
+  std::vector<StepRecord> records = step_records(recorded);
+  if (!recorded.gpu) return records;
+  std::set<int64_t> disturbed;
+  for (const RecordedStep& step : recorded.steps)
+    if (step.taken_apart) disturbed.insert(step.times.run);
+  std::erase_if(records,
+                [&](const StepRecord& step) { return disturbed.contains(step.times.run); });
+  return records;
+}
+
 }  // namespace
 
 std::vector<LayerProfile> by_layer(const std::vector<LayerReport>& ops) {
@@ -103,6 +130,7 @@ std::vector<LayerProfile> by_layer(const std::vector<LayerReport>& ops) {
     sum.flops += op.flops;
     sum.bytes += op.bytes;
     sum.memory += op.memory;
+    sum.live = std::max(sum.live, op.live);
   }
   std::vector<LayerProfile> list;
   list.reserve(sums.size());
@@ -111,13 +139,14 @@ std::vector<LayerProfile> by_layer(const std::vector<LayerReport>& ops) {
   return list;
 }
 
-Profile make_profile(const Recorded& recorded, const MachinePeaks& peaks) {
+Profile make_profile(const Recorded& recorded, const MachinePeaks& measured) {
+  MachinePeaks peaks = raised(measured, recorded);
   Profile profile{.device_name = recorded.device_name,
                   .seconds = double(recorded.end - recorded.begin) * 1e-9,
                   .peak_flops = peaks.flops,
                   .peak_bandwidth = peaks.memory.best(),
                   .host = activities(recorded)};
-  Accounting accounting = account_in_parts(step_records(recorded));
+  Accounting accounting = account_in_parts(undisturbed(recorded));
   profile.fit_steps = accounting.steps;
   profile.shares = accounting.shares();
   if (accounting.steps > 0)

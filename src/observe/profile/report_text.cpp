@@ -45,33 +45,36 @@ std::string more_rows(size_t rows) {
 
 std::string layers_of_step(const StepProfile& step) {
   size_t width = width_of(step);
-  std::string text = fmt::format("\n  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>14} {:>12} {:>10}  {}\n",
-                                 "Layer", width, "forward", "backward", "update", "share",
-                                 "computed", "moved", "memory", "of the limit");
+  std::string text =
+      fmt::format("\n  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>14} {:>12} {:>10} {:>10}  {}\n",
+                  "Layer", width, "forward", "backward", "update", "share", "computed", "moved",
+                  "memory", "live", "of the limit");
   for (size_t i = 0; i < std::min(kMostRows, step.layers.size()); ++i) {
     const LayerProfile& row = step.layers[i];
-    text += fmt::format(
-        "  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>14} {:>12} {:>10}  {}\n", layer_name(row.layer),
-        width, time_of(row.forward), time_of(row.backward), time_of(row.update),
-        percent(row.seconds() / step.op_seconds), rate_text(row.flops, row.seconds(), "GFLOP/s"),
-        rate_text(row.bytes, row.seconds(), "GB/s"), human_bytes(row.memory), limit_text(row));
+    text += fmt::format("  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>14} {:>12} {:>10} {:>10}  {}\n",
+                        layer_name(row.layer), width, time_of(row.forward), time_of(row.backward),
+                        time_of(row.update), percent(row.seconds() / step.op_seconds),
+                        rate_text(row.flops, row.seconds(), "GFLOP/s"),
+                        rate_text(row.bytes, row.seconds(), "GB/s"), human_bytes(row.memory),
+                        human_bytes(row.live), limit_text(row));
   }
   return text + more_rows(step.layers.size());
 }
 
 std::string ops_of_step(const StepProfile& step) {
   size_t width = width_of(step);
-  std::string text = fmt::format("\n  {:<{}} {:<10} {:>10} {:>7} {:>14} {:>12} {:>10}  {:<16} {}\n",
-                                 "Op", width, "direction", "time", "share", "computed", "moved",
-                                 "memory", "of the limit", "kernel");
+  std::string text =
+      fmt::format("\n  {:<{}} {:<10} {:>10} {:>7} {:>14} {:>12} {:>10} {:>10}  {:<16} {}\n", "Op",
+                  width, "direction", "time", "share", "computed", "moved", "memory", "live",
+                  "of the limit", "kernel");
   for (size_t i = 0; i < std::min(kMostRows, step.ops.size()); ++i) {
     const LayerReport& row = step.ops[i];
-    text += fmt::format("  {:<{}} {:<10} {:>10} {:>7} {:>14} {:>12} {:>10}  {:<16} {}\n",
+    text += fmt::format("  {:<{}} {:<10} {:>10} {:>7} {:>14} {:>12} {:>10} {:>10}  {:<16} {}\n",
                         fmt::format("{}/{}", layer_name(row.layer), row.op), width, row.phase,
                         time_of(row.seconds), percent(row.seconds / step.op_seconds),
                         rate_text(row.flops, row.seconds, "GFLOP/s"),
                         rate_text(row.bytes, row.seconds, "GB/s"), human_bytes(row.memory),
-                        limit_text(row), row.kernel);
+                        human_bytes(row.live), limit_text(row), row.kernel);
   }
   return text + more_rows(step.ops.size());
 }
@@ -80,8 +83,13 @@ std::string text_of(const StepProfile& step) {
   std::string text = fmt::format("\nStep \"{}\", batch {}: {} steps, {} taken apart", step.kind,
                                  step.batch_size, step.steps, step.timed_steps);
   if (step.timed_steps == 0) return text + "\n";
-  text += fmt::format("; {} each, {} of it in ops; memory {}\n", duration(step.seconds),
+  text += fmt::format("; {} each, {} of it in ops; memory {}", duration(step.seconds),
                       duration(step.op_seconds), human_bytes(double(step.memory.total)));
+  auto [emptiest, fullest] = std::ranges::minmax_element(step.ops, {}, &LayerReport::live);
+  if (fullest != step.ops.end() && fullest->live > emptiest->live)
+    text += fmt::format(", most of it in {}/{} ({})", layer_name(fullest->layer), fullest->op,
+                        fullest->phase);
+  text += "\n";
   return text + layers_of_step(step) + ops_of_step(step);
 }
 
@@ -113,6 +121,7 @@ nlohmann::json to_json(const LayerProfile& layer) {
           {"flops", layer.flops},
           {"bytes", layer.bytes},
           {"memory", layer.memory},
+          {"live", layer.live},
           {"compute_share", layer.compute_share},
           {"bandwidth_share", layer.bandwidth_share},
           {"limit", name(layer.limit)}};

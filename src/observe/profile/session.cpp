@@ -1,5 +1,7 @@
 #include "observe/profile/session.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "observe/device_timeline.h"
 #include "train/event_log.h"
@@ -54,14 +56,21 @@ size_t ProfileSession::program_of(const StepCall& call) {
 
 RunStatus ProfileSession::run(const StepCall& call) {
   bool gpu = engine_of(call.context).name() == "cuda";
+  // A GPU's first run of a program loads kernels and makes plans: it tells nothing about later
+  // ones.
+  bool first = gpu && call.cached.program->device_counts().launches == 0;
+  call.cached.program->watch_device_steps();
   size_t index = 0;
-  bool timed = true;
+  bool timed = true, counts = true;
   {
     std::lock_guard lock(mutex_);
     index = program_of(call);
     if (context_ == nullptr) context_ = place_of(call.context);
     recorded_.gpu = recorded_.gpu || gpu;
-    timed = !gpu || taken_apart_++ < options_.op_steps;
+    timed = !gpu || (!first && taken_apart_ < options_.op_steps);
+    // And the first that is taken apart is captured for that.
+    counts = !gpu || (timed && recorded_.programs[index].timings++ > 0);
+    if (gpu && counts) ++taken_apart_;
   }
   Program& program = *call.cached.program;
   TraceScope scope("run");
@@ -76,9 +85,11 @@ RunStatus ProfileSession::run(const StepCall& call) {
   RecordedProgram& recorded = recorded_.programs[index];
   ++recorded.runs;
   if (!timed || status != RunStatus::ok || over_) return status;
-  ++recorded.timed;
-  recorded.timed_ns += run.end - begin;
-  for (size_t i = 0; i < run.ns.size(); ++i) recorded.sums[i] += run.ns[i];
+  if (counts) {
+    ++recorded.timed;
+    recorded.timed_ns += run.end - begin;
+    for (size_t i = 0; i < run.ns.size(); ++i) recorded.sums[i] += run.ns[i];
+  }
   keep(std::move(run));
   return status;
 }
@@ -97,16 +108,19 @@ void ProfileSession::add(int64_t number, const StepTimes& times) {
   std::lock_guard lock(mutex_);
   if (times.asked < recorded_.begin || over_) return;  // only the end of it was seen
   recorded_.training_thread = this_thread_number();
-  recorded_.steps.push_back({.number = number, .times = times});
+  bool taken_apart = std::any_of(
+      recorded_.runs.rbegin(), recorded_.runs.rend(),
+      [&](const TimedRun& run) { return times.run <= run.end && run.end <= times.ran; });
+  recorded_.steps.push_back({.number = number, .times = times, .taken_apart = taken_apart});
   if (int64_t(recorded_.steps.size()) * kStepEvents <= options_.max_events / 4) return;
   recorded_.steps.pop_front();
   recorded_.dropped += kStepEvents;
 }
 
-void ProfileSession::add(int64_t number, const DeviceStep& step) {
+void ProfileSession::add(const DeviceStep& step) {
   std::lock_guard lock(mutex_);
   for (auto at = recorded_.steps.rbegin(); at != recorded_.steps.rend(); ++at)
-    if (at->number == number) at->device = step;
+    if (launched_by(at->times, step)) at->device = step;
 }
 
 Recorded ProfileSession::finish() {

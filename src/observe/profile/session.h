@@ -21,10 +21,10 @@ class ProfileSession final : public StepTap {
   const std::string& log_dir() const { return log_dir_; }
 
   RunStatus run(const StepCall& call) override;
-  // A step of a fit that has ended, and what the device told of an earlier one. `number`: of the
-  // fit, from 0.
+  // A step of a fit that has ended (`number`: of the fit, from 0), and what the device told of an
+  // earlier one.
   void add(int64_t number, const StepTimes& times);
-  void add(int64_t number, const DeviceStep& step);
+  void add(const DeviceStep& step);
 
   const std::shared_ptr<Trace>& trace() const { return trace_; }
   // What was seen until now; nothing is taken afterwards.

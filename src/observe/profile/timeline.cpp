@@ -78,20 +78,27 @@ class TimelineBuilder {
   void add_ops(Lane& compute) const {
     for (const TimedRun& run : recorded_.runs) {
       const std::vector<KernelInfo>& kernels = recorded_.programs[run.program].kernels;
-      int64_t begin = run.end;
+      int64_t begin = run.end, number = step_of(run);
       for (int64_t ns : run.ns) begin -= ns;
       for (size_t i = 0; i < run.ns.size(); ++i) {
         int64_t end = begin + run.ns[i];
-        put(compute, {.kind = Kind::op, .begin = begin, .end = end, .kernel = &kernels[i]});
+        if (end == begin) continue;  // it did not run, or no clock can see it
+        put(compute, {.kind = Kind::op,
+                      .begin = begin,
+                      .end = end,
+                      .kernel = &kernels[i],
+                      .number = number});
         begin = end;
       }
     }
   }
 
-  bool taken_apart(const StepTimes& times) const {
-    return std::ranges::any_of(recorded_.runs, [&](const TimedRun& run) {
-      return run.end >= times.run && run.end <= times.ran;
-    });
+  // Of the step in which a run ended; both are in order.
+  int64_t step_of(const TimedRun& run) const {
+    auto step = std::ranges::lower_bound(recorded_.steps, run.end, {},
+                                         [](const RecordedStep& each) { return each.times.ran; });
+    bool inside = step != recorded_.steps.end() && step->times.run <= run.end;
+    return inside ? step->number : -1;
   }
 
   // Steps that a device ran as a whole. When a copy that nobody waited for began is not known: it
@@ -103,7 +110,7 @@ class TimelineBuilder {
     for (const RecordedStep& step : recorded_.steps) {
       if (!step.device) continue;
       const StepRecord& record = records[index++];
-      if (!taken_apart(step.times))
+      if (!step.taken_apart)
         put(compute, {.kind = Kind::step,
                       .begin = record.compute.begin,
                       .end = record.compute.end,
@@ -111,8 +118,9 @@ class TimelineBuilder {
                       .number = step.number});
       if (step.device->copy > 0)
         put(copies, {.kind = Kind::copy,
-                     .begin = record.compute.begin - step.device->copy,
-                     .end = record.compute.begin});
+                     .begin = record.copy.end - step.device->copy,
+                     .end = record.copy.end,
+                     .number = step.number});
     }
   }
 

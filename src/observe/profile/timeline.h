@@ -16,7 +16,8 @@ struct TimelineEvent {
   std::string_view name = {};          // of spans
   int64_t begin = 0, end = 0;          // nanoseconds since the profile began
   const KernelInfo* kernel = nullptr;  // of ops
-  int64_t epoch = -1, number = -1;     // of steps
+  int64_t epoch = -1;                  // of steps
+  int64_t number = -1;                 // of the step it is or belongs to; -1: none of a fit's
 };
 
 struct Lane {

@@ -12,6 +12,9 @@ namespace {
 
 using Kind = TimelineEvent::Kind;
 
+// Without any, an event of a device is no kernel there. Registers and grids are not known here.
+constexpr const char* kDetails = "grid:unknown";
+
 // The Profile page looks for ops with a pattern of these characters.
 std::string op_name(std::string text) {
   for (char& letter : text) {
@@ -51,7 +54,13 @@ class XSpaceWriter {
     return fmt::format("Stream #{}({})", line, lane.name == "copy" ? "MemcpyH2D" : "Compute");
   }
 
+  // What ties the device's events to the host's step that launched them.
+  static XStat launch_of(const TimelineEvent& event) {
+    return {"correlation_id", event.number + 1};
+  }
+
   void write(XPlaneWriter& plane, const TimelineEvent& event, bool on_device) {
+    XStat launch = launch_of(event);
     switch (event.kind) {
       case Kind::step:
         write_step(plane, event, on_device);
@@ -61,7 +70,10 @@ class XSpaceWriter {
             {.name = "IteratorGetNext (wait for batch)", .begin = event.begin, .end = event.end});
         return;
       case Kind::copy:
-        plane.event({.name = "MemcpyH2D", .begin = event.begin, .end = event.end});
+        plane.event({.name = "MemcpyH2D",
+                     .begin = event.begin,
+                     .end = event.end,
+                     .stats = std::span(&launch, size_t(1))});
         return;
       case Kind::op:
         write_op(plane, event, on_device);
@@ -72,25 +84,34 @@ class XSpaceWriter {
   }
 
   // "_r": the root of all that happens in it.
-  static void write_step(XPlaneWriter& plane, const TimelineEvent& event, bool on_device) {
-    std::array<XStat, 2> stats{XStat{"step_num", event.number}, XStat{"_r", int64_t(1)}};
+  void write_step(XPlaneWriter& plane, const TimelineEvent& event, bool on_device) const {
+    std::array<XStat, 3> stats{launch_of(event), XStat{"step_num", event.number},
+                               XStat{"_r", int64_t(1)}};
     if (on_device)
-      plane.event({.name = "step", .begin = event.begin, .end = event.end});
+      plane.event({.name = "step, replayed as a whole",
+                   .begin = event.begin,
+                   .end = event.end,
+                   .stats = std::span(stats).first(1)});
     else
-      plane.event({.name = "train", .begin = event.begin, .end = event.end, .stats = stats});
+      plane.event({.name = "train",
+                   .begin = event.begin,
+                   .end = event.end,
+                   .stats = std::span(stats).subspan(recorded_.gpu ? 0 : 1)});
   }
 
   void write_op(XPlaneWriter& plane, const TimelineEvent& event, bool on_device) {
     const KernelInfo& kernel = *event.kernel;
     const std::string& name = name_of(kernel);
-    std::array<XStat, 4> stats{XStat{"flops", int64_t(kernel.cost.flops)},
+    std::array<XStat, 6> stats{XStat{"flops", int64_t(kernel.cost.flops)},
                                XStat{"bytes_accessed", int64_t(kernel.cost.bytes)},
                                XStat{"kernel", std::string_view(kernel.kernel)},
-                               XStat{"tf_op", std::string_view(name)}};
+                               XStat{"tf_op", std::string_view(name)},
+                               launch_of(event),
+                               XStat{"kernel_details", std::string_view(kDetails)}};
     plane.event({.name = on_device ? std::string_view(kernel.kernel) : name,
                  .begin = event.begin,
                  .end = event.end,
-                 .stats = std::span(stats).first(on_device ? 4 : 3)});
+                 .stats = std::span(stats).first(on_device ? 6 : 3)});
   }
 
   // "dense/matmul:matmul": behind the colon the kind of op.

@@ -73,6 +73,10 @@ struct TensorBoard::Impl {
     if (observer == nullptr) return;
     for (const auto& [name, value] : observer->scalars())
       scalar(log(training, "train"), "doctor/" + name, value, epoch);
+    std::string limit = observer->limit();
+    if (limit.empty()) return;
+    EventTime when{.wall_time = seconds_since_1970(), .step = epoch};
+    log(training, "train").add([=] { return text_event(when, "doctor/limit", limit); });
   }
 
   void flush() const {

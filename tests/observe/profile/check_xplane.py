@@ -2,7 +2,8 @@
 """Opens a profile as TensorBoard's Profile page does: with the page's own conversion code.
 
     check_xplane.py DIR    DIR/plugins/profile/TIME/HOST.xplane.pb, and DIR/expected.json with what has to be found:
-                           {"ops": ["hidden/matmul", …], "spans": ["map(…)", …], "steps": 5}
+                           {"ops": ["hidden/matmul", …], "spans": ["map(…)", …], "steps": 5, "device": false}
+                           device: a GPU's profile, whose ops are on a plane of their own
 
 Prints what the pages say. Exit code 77 where a package is missing.
 """
@@ -56,12 +57,20 @@ def main():
 
     names, lanes = trace_names(paths)
     ops = op_names(paths)
+    device = expected.get("device", False)
     for op in expected["ops"]:
-        assert any(name.startswith(op + ":") for name in names), f"no {op} in the trace viewer: {sorted(names)}"
+        shown = op.split("/")[-1] if device else op + ":"  # the page has lanes of its own for layers and for ops
+        assert any(name.startswith(shown) for name in names), f"no {op} in the trace viewer: {sorted(names)}"
         assert op in ops, f"no {op} among the page's ops: {sorted(ops)}"
     for span in expected["spans"]:
         assert span in names, f"no {span} in the trace viewer: {sorted(names)}"
-    assert {"training", "compute"} <= lanes, lanes
+    assert "training" in lanes, lanes
+    if device:
+        assert "Steps" in lanes, lanes
+        for stream in ["(Compute)", "(MemcpyH2D)"]:
+            assert any(lane.endswith(stream) for lane in lanes), lanes
+    else:
+        assert "compute" in lanes, lanes
 
     for tool in PAGES:
         page(paths, tool)
@@ -70,6 +79,9 @@ def main():
     counted = max(len(table.get("rows", [])) for table in steps)
     assert counted >= expected["steps"], f"{counted} steps, expected {expected['steps']}"
     assert float(overview["steptime_ms_average"]) > 0, overview
+    if device:
+        assert overview["hardware_type"] == "GPU", overview
+        assert float(overview["device_compute_time_ms_avg"]) > 0, overview
     print(f"xprof {version.__version__}: {len(names)} names, {len(ops)} ops, {counted} steps of {overview['steptime_ms_average']} ms")
     print(f"it says: {overview['statement']}")
 
