@@ -38,7 +38,7 @@ void rate_row(Row& row, double seconds, std::span<const Moved> moves, const Mach
   row.limit = limit_of_shares(row.compute_share, row.bandwidth_share);
 }
 
-void rate(StepProfile& profile, const MachinePeaks& peaks, double held) {
+void rate_rows(StepProfile& profile, const MachinePeaks& peaks, double held) {
   std::map<std::string, std::vector<Moved>> moves;  // by layer
   for (LayerReport& op : profile.ops) {
     moves[op.layer].push_back(moved_by(op));
@@ -62,7 +62,7 @@ StepProfile profile_of(const RecordedProgram& program, const MachinePeaks& peaks
   profile.op_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   profile.ops = layer_rows(program.kernels, seconds, program.results);
   profile.layers = by_layer(profile.ops);
-  rate(profile, peaks, double(program.memory.total));
+  rate_rows(profile, peaks, double(program.memory.total));
   return profile;
 }
 
