@@ -64,19 +64,34 @@ std::vector<int> order_by_urgency(std::span<const std::vector<int>> dependencies
   return order;
 }
 
-std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies, int lanes) {
-  std::vector<int> lane_of(dependencies.size(), 0);
+std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies,
+                              std::span<const double> work, int lanes) {
+  size_t count = dependencies.size();
+  std::vector<int> lane_of(count, 0);
+  std::vector<double> end(count, 0);  // if nothing but its lane and what it waits for held it up
   std::vector<int> last(size_t(lanes), -1);  // item on each lane
-  for (size_t i = 0; i < dependencies.size(); ++i) {
+  bool is_start = true;                      // nothing so far has waited for anything
+  for (size_t i = 0; i < count; ++i) {
+    for (int before : dependencies[i]) end[i] = std::max(end[i], end[size_t(before)]);
+    end[i] += work[i];
     int chosen = -1;
-    // The latest of what it waits for: that one most likely ends last.
     for (int lane = 0; lane < lanes; ++lane) {
-      bool goes_on =
-          std::ranges::find(dependencies[i], last[size_t(lane)]) != dependencies[i].end();
-      if (goes_on && (chosen < 0 || last[size_t(lane)] > last[size_t(chosen)])) chosen = lane;
+      int item = last[size_t(lane)];
+      bool goes_on = std::ranges::find(dependencies[i], item) != dependencies[i].end();
+      if (goes_on && (chosen < 0 || end[size_t(item)] > end[size_t(last[size_t(chosen)])]))
+        chosen = lane;
     }
+    is_start = is_start && dependencies[i].empty();
+    if (chosen < 0 && dependencies[i].empty() && !is_start)
+      for (int lane = 0; lane < lanes; ++lane) {
+        int item = last[size_t(lane)];
+        if (item >= 0 && (chosen < 0 || end[size_t(item)] < end[size_t(last[size_t(chosen)])]))
+          chosen = lane;
+      }
     // Else an empty lane, else the one that was left longest ago.
     if (chosen < 0) chosen = int(std::ranges::min_element(last) - last.begin());
+    if (int item = last[size_t(chosen)]; item >= 0)
+      end[i] = std::max(end[i], end[size_t(item)] + work[i]);
     lane_of[i] = chosen;
     last[size_t(chosen)] = int(i);
   }

@@ -26,7 +26,10 @@ std::vector<int> order_by_urgency(std::span<const std::vector<int>> dependencies
                                   std::span<const double> work);
 
 // By item: one of `lanes`, so that as few waits as possible are wrong: a lane goes on with an item
-// that waits for its last one.
-std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies, int lanes);
+// that waits for its last one, of several the one that ends last. What waits for nothing and is not
+// among the first goes behind what ends first: it is in no hurry, and every lane that is open from
+// the start costs.
+std::vector<int> assign_lanes(std::span<const std::vector<int>> dependencies,
+                              std::span<const double> work, int lanes);
 
 }  // namespace stoker

@@ -17,7 +17,7 @@ TEST(Branches, WorkThatOnlyReadsTheSameMemoryRunsSideBySide) {
   EXPECT_TRUE(found[0].empty());
   EXPECT_EQ(found[1], std::vector<int>{0});
   EXPECT_EQ(found[2], std::vector<int>{0});
-  auto lanes = assign_lanes(found, 4);
+  auto lanes = assign_lanes(found, std::vector<double>(3, 1), 4);
   EXPECT_EQ(lanes[0], lanes[1]);
   EXPECT_NE(lanes[1], lanes[2]);
 }
@@ -34,7 +34,24 @@ TEST(Branches, WaitsThatAnotherImpliesAreLeftOut) {
 
 TEST(Branches, WithOneLaneEverythingStaysInLine) {
   std::vector<Accesses> items = {{writes(0)}, {writes(8)}, {reads(0), reads(8)}};
-  EXPECT_EQ(assign_lanes(find_dependencies(items), 1), (std::vector<int>{0, 0, 0}));
+  std::vector<double> work(3, 1);
+  EXPECT_EQ(assign_lanes(find_dependencies(items), work, 1), (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Branches, ALaneGoesOnWithWhatWaitsForItsLongItem) {
+  std::vector<std::vector<int>> dependencies = {{}, {0}, {0}, {1, 2}};
+  std::vector<double> work = {1, 3, 1, 1};
+  std::vector<int> lanes = assign_lanes(dependencies, work, 4);
+  EXPECT_EQ(lanes[3], lanes[1]);
+  EXPECT_NE(lanes[3], lanes[2]);
+}
+
+TEST(Branches, WhatWaitsForNothingOpensALaneAtTheStartAlone) {
+  std::vector<std::vector<int>> dependencies = {{}, {}, {0, 1}, {0}, {}};
+  std::vector<double> work = {1, 1, 3, 1, 1};
+  std::vector<int> lanes = assign_lanes(dependencies, work, 6);
+  EXPECT_NE(lanes[0], lanes[1]);
+  EXPECT_EQ(lanes[4], lanes[1]) << "which ends first";
 }
 
 TEST(Branches, TheLongestWayGoesFirst) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <stoker/ops.h>
@@ -34,9 +35,13 @@ struct Classifier {
   }
 };
 
+// What a net's graph ends with: its gradients, a step of Adam, or both.
+enum class Ends : uint8_t { gradients, step, gradients_and_step };
+
 class Net {
  public:
-  Net(const Classifier& kind, DType dtype, uint64_t seed) : rng_(seed, 1), dtype_(dtype) {
+  Net(const Classifier& kind, DType dtype, uint64_t seed, Ends ends = Ends::gradients)
+      : rng_(seed, 1), dtype_(dtype) {
     Value x = input("x", {DType::float32, {kind.batch, kind.size, kind.size, kind.channels}}, {});
     Value y = input("y", {kind.labels, {kind.batch}}, {0, double(kind.classes)});
     x = computed(x);
@@ -51,11 +56,14 @@ class Net {
     graph_.output(loss, "loss");
     Graph::Scope backward(graph_, Phase::backward);
     Values found = gradients(loss * 64.0, parameters_);
-    for (size_t i = 0; i < found.size(); ++i) graph_.output(found[i], parameters_[i].name());
+    if (ends != Ends::step)
+      for (size_t i = 0; i < found.size(); ++i) graph_.output(found[i], parameters_[i].name());
+    if (ends != Ends::gradients) take_step(found);
   }
 
   std::vector<Tensor> run(Backend& engine) const { return run_graph(graph_, inputs_, engine); }
   Graph& graph() { return graph_; }
+  const std::vector<Variable>& parameters() const { return parameters_; }
   const std::string& output(size_t i) const { return graph_.outputs()[i].name; }
 
  private:
@@ -76,6 +84,32 @@ class Net {
     double range = 2 / std::sqrt(9.0 * double(channels));
     Value w = parameter({3, 3, channels, filters}, range), b = parameter({filters}, 0.2);
     return ops::max_pool2d(ops::relu(ops::conv2d(x, w) + b));
+  }
+
+  void take_step(const Values& found) {
+    Graph::Scope update(graph_, Phase::update);
+    Variable iterations("iterations", Tensor::zeros({}, DType::int64));
+    Value t = graph_.variable(iterations);
+    Values operands = {graph_.constant(Tensor(1e-2F)), t};
+    std::vector<Variable> owners;
+    for (size_t i = 0; i < found.size(); ++i) {
+      const Shape& shape = parameters_[i].shape();
+      Variable m("m", Tensor::zeros(shape)), v("v", Tensor::zeros(shape));
+      owners.insert(owners.end(), {parameters_[i], m, v});
+      for (const Value& value :
+           {graph_.variable(parameters_[i]), found[i], graph_.variable(m), graph_.variable(v)})
+        operands.push_back(value);
+    }
+    Values updated = apply("adam_update", operands,
+                           {{"beta_1", 0.9},
+                            {"beta_2", 0.999},
+                            {"epsilon", 1e-8},
+                            {"amsgrad", false},
+                            {"weight_decay", 0.01},
+                            {"clipvalue", 0.5},
+                            {"scaled", false}});
+    for (size_t i = 0; i < owners.size(); ++i) graph_.assign(owners[i], updated[i]);
+    graph_.assign(iterations, t + 1.0);
   }
 
   Rng rng_;
@@ -131,6 +165,36 @@ TEST_P(Classifiers, AreTheSameOnTheCpu) {
   std::vector<Tensor> expected = net.run(reference_backend()), got = net.run(backend("cpu"));
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_LE(distance(got[i], expected[i]), 1e-4) << net.output(i);
+}
+
+// Where nobody else reads a stem's gradient, its kernel takes the optimiser's step too, and others'
+// gradients are read in cuDNN's order: bit for bit the steps that are taken with gradients apart.
+TEST_P(Classifiers, TakeTheSameStepsWithAndWithoutTheirGradients) {
+  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  for (DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    Net net(GetParam(), dtype, 3, Ends::step),
+        apart(GetParam(), dtype, 3, Ends::gradients_and_step);
+    net.run(backend("cuda"));
+    apart.run(backend("cuda"));
+    for (size_t i = 0; i < net.parameters().size(); ++i) {
+      Tensor got = net.parameters()[i].read(), expected = apart.parameters()[i].read();
+      ASSERT_EQ(std::memcmp(got.raw(), expected.raw(), expected.bytes()), 0)
+          << net.parameters()[i].name() << " in " << name(dtype);
+    }
+  }
+}
+
+TEST(Stems, TakeTheOptimisersStepOnTheGpu) {
+  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  auto takes_step = [](Ends ends) {
+    Net net({32, 28, 1, {64, 128}, 10}, DType::bfloat16, 1, ends);
+    auto program = backend("cuda").compile(net.graph(), {});
+    return std::ranges::any_of(program->kernels(), [](const KernelInfo& info) {
+      return info.kernel == "own:stem+update";
+    });
+  };
+  EXPECT_TRUE(takes_step(Ends::step));
+  EXPECT_FALSE(takes_step(Ends::gradients_and_step)) << "somebody else reads its gradient";
 }
 
 TEST(Heads, RunAsOneKernelOnTheGpu) {

@@ -235,12 +235,13 @@ void Builder::emit(Call call, Kernel kernel) {
       kind = BufferKind::output;  // only a part of it is fixed: what reads it is not
   }
   instruction.info.kernel = std::move(call.kernel);
-  if (node_ >= 0) {
-    instruction.info.scope = node().scope;
-    instruction.info.phase = node().phase;
+  if (int of = call.node >= 0 ? call.node : node_; of >= 0) {
+    const Node& worked = graph().nodes()[size_t(of)];
+    instruction.info.scope = worked.scope;
+    instruction.info.phase = worked.phase;
     if (call.op.empty()) {
-      instruction.info.op = node().op->name;
-      instruction.info.cost = graph().cost(node());
+      instruction.info.op = worked.op->name;
+      instruction.info.cost = graph().cost(worked);
     }
   }
   if (!call.op.empty()) {

@@ -6,12 +6,14 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/cuda/conv_plan.h"
 #include "engine/cuda/fusion.h"
 #include "engine/cuda/instruction.h"
+#include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/matmul_plan.h"
 
 namespace stoker::cuda {
@@ -25,12 +27,48 @@ struct Shared {
   MatmulPlans matmul_plans;
 };
 
+// Weights that a kernel brings into another order, as part of an instruction.
+class WeightLayouts {
+ public:
+  WeightLayouts() = default;
+  WeightLayouts(DType from, DType to, size_t most) : from_(from), to_(to), most_(most) {}
+
+  bool is_full() const { return places_.size() == most_; }
+  // Of a value with this shape, whose channels are filled up to `padded`.
+  void add(const Shape& shape, int64_t padded);
+  // Where the operands begin once all are added: those read, and those written.
+  void set_operands(size_t reads, size_t writes) {
+    reads_ = reads;
+    writes_ = writes;
+  }
+  template <class List>
+  List bind(const Launch& at) const {
+    List all;
+    all.from_dtype = from_;
+    all.to_dtype = to_;
+    for (size_t i = 0; i < places_.size(); ++i)
+      all.add(at.get(reads_ + i), at.get(writes_ + i), places_[i].pixels, places_[i].channels,
+              places_[i].padded, places_[i].filters);
+    return all;
+  }
+
+ private:
+  struct Place {
+    int64_t pixels, channels, padded, filters;
+  };
+  DType from_ = DType::float32, to_ = DType::float32;
+  size_t most_ = 0;
+  std::vector<Place> places_;
+  size_t reads_ = 0, writes_ = 0;
+};
+
 struct Call {
   std::string kernel;
   std::vector<int> reads;
   std::vector<int> writes;
   std::string op = {};  // default: the node's
   double flops = 0;     // of an op of its own; what it moves is known from its buffers
+  int node = -1;        // whose work it is; default: the one that is built
 };
 
 class Builder {
@@ -42,6 +80,7 @@ class Builder {
   const Shape& shape(int value) const { return spec(value).shape; }
   const Node& node() const { return graph().nodes()[size_t(node_)]; }
   int node_index() const { return node_; }
+  size_t index_of(const Node& node) const { return size_t(&node - graph().nodes().data()); }
   const Fusion& fusion() const { return fusion_; }
   const CompileOptions& options() const { return options_; }
   Shared& shared() { return shared_; }
@@ -70,10 +109,20 @@ class Builder {
   // --- weights in another order ---
   // [filters, kh, kw, padded channels] of a value [kh, kw, channels, filters].
   int kernel_for_cudnn(int value, int64_t padded);
+  // All kernels that would be brought into that order later, by a launch that has room for them:
+  // none where they are large. Their operands are added to the call.
+  WeightLayouts take_layouts(DType dtype, Call& call);
   // [columns, rows] of a matrix.
   int turned(int value) { return kernel_for_cudnn(value, shape(value)[0]); }
   // A gradient that cuDNN writes in its own order; it is turned when somebody asks for it.
   int define_from_cudnn(int value, int64_t padded);
+  // Such a gradient as it lies there, for who can read that, if all of them are small: one launch
+  // less. Large ones are turned in tiles.
+  struct FromCudnn {
+    int buffer;
+    int64_t padded;
+  };
+  std::optional<FromCudnn> unturned(int value) const;
 
   // --- instructions ---
   void emit(Call call, Kernel kernel);
@@ -85,10 +134,6 @@ class Builder {
  private:
   double touched(std::vector<int> buffers) const;
   static constexpr int kForEver = 1 << 30;
-  struct FromCudnn {
-    int buffer;
-    int64_t padded;
-  };
 
   void analyse();
   void build_node(int node);
@@ -99,6 +144,9 @@ class Builder {
   int place_variable(int value);
   void cast_variables(int wanted);
   bool is_cast_to_make(int node, DType dtype) const;
+  int leaf_of(int value) const;
+  void add_layout(WeightLayouts& layouts, Call& call, int value, int from, int64_t padded);
+  void add_all_layouts(WeightLayouts& layouts, Call& call, DType dtype, DType from_dtype);
   void turn_gradients();
   bool is_cast_of_variable(int value) const;
   void finish_outputs();

@@ -63,94 +63,95 @@ void Builder::cast_variables(int wanted) {
   });
 }
 
-namespace {
-
-struct KernelShape {
-  int64_t pixels, channels, padded, filters;
-};
-
 // Of a convolution's kernel, a matrix that is turned, or a vector, which stays as it is.
-KernelShape kernel_shape(const Shape& w, int64_t padded) {
-  if (w.rank() == 4) return {w[0] * w[1], w[2], padded, w[3]};
-  return {1, w.rank() > 0 ? w[0] : 1, padded, w.rank() == 2 ? w[1] : 1};
+void WeightLayouts::add(const Shape& w, int64_t padded) {
+  if (w.rank() == 4)
+    places_.push_back({w[0] * w[1], w[2], padded, w[3]});
+  else
+    places_.push_back({1, w.rank() > 0 ? w[0] : 1, padded, w.rank() == 2 ? w[1] : 1});
 }
 
-}  // namespace
+// The variable that a value is, or is a cast of that is not made yet; else -1.
+int Builder::leaf_of(int value) const {
+  if (graph().values()[size_t(value)].kind == ValueKind::variable) return value;
+  return is_cast_of_variable(value) && !is_defined(value) ? graph().producer(value)->inputs[0] : -1;
+}
+
+void Builder::add_layout(WeightLayouts& layouts, Call& call, int value, int from, int64_t padded) {
+  const Shape& w = shape(value);
+  layouts.add(w, padded);
+  int64_t elements = w.rank() == 4 ? w[0] * w[1] * padded * w[3] : w.elements();
+  int to = new_buffer({BufferKind::arena, size_t(elements) * size_of(spec(value).dtype),
+                       MemoryCategory::workspace, -1});
+  call.reads.push_back(input(from));
+  call.writes.push_back(to);
+  cudnn_kernels_[{value, padded}] = to;
+}
+
+// All kernels of this dtype that variables hold now, and the vectors beside them.
+void Builder::add_all_layouts(WeightLayouts& layouts, Call& call, DType dtype, DType from_dtype) {
+  constexpr int64_t kMostTurned = 4096;  // of a vector: its tiles are mostly empty
+  auto add = [&](int value, int64_t padded) {
+    int from = leaf_of(value);
+    if (from >= 0 && spec(value).dtype == dtype && spec(from).dtype == from_dtype &&
+        !cudnn_kernels_.contains({value, padded}) && !layouts.is_full())
+      add_layout(layouts, call, value, from, padded);
+  };
+  for (const Node& user : graph().nodes()) {
+    if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1]) ||
+        fusion_.is_inlined(int(index_of(user))))
+      continue;
+    int value = user.inputs[1];
+    auto groups = user.attrs.get_or<int64_t>("groups", 1);
+    add(value, conv_padding(spec(value).dtype, shape(value)[2], groups));
+  }
+  for (const std::optional<Head>& head : fusion_.heads)
+    if (head) add(head->weights, shape(head->weights)[0]);
+  // Biases are cast on the way: one launch less.
+  if (from_dtype != DType::float32 || dtype == DType::float32) return;
+  for (int i = 0; i < int(graph().nodes().size()); ++i) {
+    if (!is_cast_to_make(i, dtype) || layouts.is_full()) continue;
+    const Node& cast = graph().nodes()[size_t(i)];
+    const Shape& vector = shape(cast.outputs[0]);
+    if (vector.rank() != 1 || vector[0] > kMostTurned) continue;
+    layouts.add(vector, vector[0]);
+    call.reads.push_back(input(cast.inputs[0]));
+    call.writes.push_back(define(cast.outputs[0]));
+  }
+}
 
 int Builder::kernel_for_cudnn(int wanted, int64_t padded) {
-  constexpr int64_t kMostTurned = 4096;  // of a vector: its tiles are mostly empty
   if (auto known = cudnn_kernels_.find({wanted, padded}); known != cudnn_kernels_.end())
     return known->second;
-  // All kernels of this dtype that variables hold now, in one launch; else this one alone.
-  auto source_of = [&](int value) {
-    if (graph().values()[size_t(value)].kind == ValueKind::variable) return value;
-    return is_cast_of_variable(value) && !is_defined(value) ? graph().producer(value)->inputs[0]
-                                                            : -1;
-  };
+  // Of variables all in one launch; another value alone.
   DType dtype = spec(wanted).dtype;
-  int from_variable = source_of(wanted);
-  DType from_dtype = from_variable >= 0 ? spec(from_variable).dtype : dtype;
+  int leaf = leaf_of(wanted);
+  DType from_dtype = leaf >= 0 ? spec(leaf).dtype : dtype;
   Call call{"own", {}, {}, "reorder"};
-  std::vector<KernelShape> shapes;
-  auto add = [&](int value, int from, int64_t channels) {
-    KernelShape w = kernel_shape(shape(value), channels);
-    size_t bytes = size_t(w.pixels * w.padded * w.filters) * size_of(dtype);
-    int to = new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
-    call.reads.push_back(input(from));
-    call.writes.push_back(to);
-    shapes.push_back(w);
-    cudnn_kernels_[{value, channels}] = to;
-  };
-  // Biases are cast on the way: one launch less.
-  auto add_vectors = [&] {
-    if (from_dtype != DType::float32 || dtype == DType::float32) return;
-    for (int i = 0; i < int(graph().nodes().size()); ++i) {
-      if (!is_cast_to_make(i, dtype) || shapes.size() == KernelLayouts::kMost) continue;
-      const Node& cast = graph().nodes()[size_t(i)];
-      const Shape& vector = shape(cast.outputs[0]);
-      if (vector.rank() != 1 || vector[0] > kMostTurned) continue;
-      call.reads.push_back(input(cast.inputs[0]));
-      call.writes.push_back(define(cast.outputs[0]));
-      shapes.push_back(kernel_shape(vector, vector[0]));
-    }
-  };
-  if (from_variable < 0) {
-    add(wanted, wanted, padded);
-  } else {
-    for (const Node& user : graph().nodes()) {
-      if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1]) ||
-          fusion_.is_inlined(int(&user - graph().nodes().data())))
-        continue;
-      int value = user.inputs[1], from = source_of(value);
-      int64_t channels =
-          conv_padding(spec(value).dtype, shape(value)[2], user.attrs.get_or<int64_t>("groups", 1));
-      if (from < 0 || spec(value).dtype != dtype || spec(from).dtype != from_dtype ||
-          cudnn_kernels_.contains({value, channels}) || shapes.size() == KernelLayouts::kMost)
-        continue;
-      add(value, from, channels);
-    }
-    for (const std::optional<Head>& head : fusion_.heads) {
-      int from = head ? source_of(head->weights) : -1;
-      if (from < 0 || spec(head->weights).dtype != dtype || spec(from).dtype != from_dtype ||
-          cudnn_kernels_.contains({head->weights, shape(from)[0]}) ||
-          shapes.size() == KernelLayouts::kMost)
-        continue;
-      add(head->weights, from, shape(from)[0]);
-    }
-    if (!cudnn_kernels_.contains({wanted, padded})) add(wanted, from_variable, padded);
-    add_vectors();
-  }
-  emit(std::move(call), [=](const Launch& at) {
-    KernelLayouts all;
-    all.way = KernelLayouts::Way::to_cudnn;
-    all.from_dtype = from_dtype;
-    all.to_dtype = dtype;
-    for (size_t i = 0; i < shapes.size(); ++i)
-      all.add(at.get(i), at.get(shapes.size() + i), shapes[i].pixels, shapes[i].channels,
-              shapes[i].padded, shapes[i].filters);
+  WeightLayouts layouts(from_dtype, dtype, KernelLayouts::kMost);
+  if (leaf >= 0) add_all_layouts(layouts, call, dtype, from_dtype);
+  if (!cudnn_kernels_.contains({wanted, padded}))
+    add_layout(layouts, call, wanted, leaf >= 0 ? leaf : wanted, padded);
+  layouts.set_operands(0, call.reads.size());
+  emit(std::move(call), [layouts](const Launch& at) {
+    auto all = layouts.bind<KernelLayouts>(at);
     run_kernel_layouts(all, at.stream);
   });
   return cudnn_kernels_.at({wanted, padded});
+}
+
+WeightLayouts Builder::take_layouts(DType dtype, Call& call) {
+  constexpr int64_t kMostElements = 1 << 19;
+  int64_t elements = 0;
+  for (const Node& user : graph().nodes())
+    if (user.inputs.size() > 1 && is_conv_kernel(user, user.inputs[1]))
+      elements += shape(user.inputs[1]).elements();
+  WeightLayouts layouts(DType::float32, dtype, FewLayouts::kMost);
+  if (elements > kMostElements || dtype == DType::float32) return layouts;
+  size_t reads = call.reads.size(), writes = call.writes.size();
+  add_all_layouts(layouts, call, dtype, DType::float32);
+  layouts.set_operands(reads, call.reads.size() + writes);
+  return layouts;
 }
 
 int Builder::define_from_cudnn(int value, int64_t padded) {
@@ -161,9 +162,21 @@ int Builder::define_from_cudnn(int value, int64_t padded) {
   return buffer;
 }
 
+std::optional<Builder::FromCudnn> Builder::unturned(int value) const {
+  constexpr int64_t kMostElements = 1 << 19;  // of all: what one pass over them hardly notices
+  int64_t elements = 0;
+  for (const auto& [gradient, from] : untaken_) elements += shape(gradient).elements();
+  auto found = untaken_.find(value);
+  bool fits = found != untaken_.end() && elements <= kMostElements && shape(value)[3] % 4 == 0;
+  return fits ? std::optional(found->second) : std::nullopt;
+}
+
 void Builder::turn_gradients() {
   Call call{"own", {}, {}, "reorder"};
-  std::vector<KernelShape> shapes;
+  struct Place {
+    int64_t pixels, channels, padded, filters;
+  };
+  std::vector<Place> shapes;
   DType dtype = spec(untaken_.begin()->first).dtype;
   for (auto next = untaken_.begin(); next != untaken_.end();) {
     auto [value, from] = *next;

@@ -181,12 +181,12 @@ constexpr size_t kCandidates = 8, kCandidatesOfSmall = 24;
 constexpr double kWorthTiming = 20e6;  // FLOPs; below, any plan takes microseconds
 constexpr double kSmall = 1e10;        // dozens of such plans are timed in 30 milliseconds
 
-// Milliseconds of `run`, the least of three.
+// Milliseconds of `run`, the least of five.
 template <class Run>
 float time_runs(const Device& device, Run run) {
   Event begin(Event::Timing::on), end(Event::Timing::on);
   float best = 0;
-  for (int repeat = 0; repeat < 3; ++repeat) {
+  for (int repeat = 0; repeat < 5; ++repeat) {
     begin.record(device.stream());
     run();
     end.record(device.stream());

@@ -8,6 +8,7 @@
 #include "engine/cuda/fusion_norm.h"
 #include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/kernels/pointwise.h"
+#include "engine/cuda/update_layout.h"
 
 namespace stoker::cuda {
 
@@ -64,6 +65,7 @@ class Finder {
   Fusion find() {
     find_norm_fusion(graph_, uses_, found_);
     find_stems();
+    find_stem_updates();
     add_heads();
     find_bias_sums();
     // From the last node back: a chain is grown from its end.
@@ -170,6 +172,28 @@ class Finder {
     found_.into[size_t(index_of(&gradient))] = index_of(readers[0]);
     found_.stems[size_t(index_of(readers[0]))] = index_of(&gradient);
     return true;
+  }
+
+  // A stem's gradients that nobody but an optimiser reads: its kernel takes the step too.
+  void find_stem_updates() {
+    for (const Node& update : graph_.nodes()) {
+      if (!is_optimizer_update(update)) continue;
+      UpdateLayout layout = update_layout(update);
+      if (layout.scaled) continue;
+      auto takes = [&](int gradient) {
+        for (size_t i = 0; i < layout.count; ++i)
+          if (update.inputs[layout.gradient(i)] == gradient) return uses_[size_t(gradient)] == 1;
+        return false;
+      };
+      for (int i = 0; i < index_of(&update); ++i) {
+        const Node& node = graph_.nodes()[size_t(i)];
+        int pool_grad = found_.stems[size_t(i)];
+        if (node.op->name != "conv2d_weight_grad" || pool_grad < 0 ||
+            !std::ranges::all_of(node.outputs, takes))
+          continue;
+        found_.into[size_t(i)] = found_.into[size_t(pool_grad)] = index_of(&update);
+      }
+    }
   }
 
   // A cast to sixteen bits of a float32 leaf that nobody but a stem or a head reads, `readers`

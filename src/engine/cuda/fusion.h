@@ -52,7 +52,7 @@ struct Fusion {
 
 // Chains of elementwise nodes over one shape, each used once; batch_norm, add and relu, or
 // batch_norm, relu and max pooling, and their gradients; conv2d, bias, relu and 2×2 max pooling
-// over one channel, and its gradient; heads of classifiers.
+// over one channel, and its gradient with the optimiser's step; heads of classifiers.
 Fusion find_fusion(const Graph& graph);
 Fusion no_fusion(const Graph& graph);
 

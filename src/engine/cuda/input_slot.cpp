@@ -58,7 +58,7 @@ void InputSlot::upload_in_line(std::span<const Tensor> inputs, StepTimer& timer)
 }
 
 void InputSlot::mark_used() {
-  used_.record(device_.stream());
+  if (!device_inputs_.empty()) used_.record(device_.stream());
   in_use_ = true;
 }
 

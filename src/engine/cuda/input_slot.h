@@ -35,7 +35,6 @@ class InputSlot {
 
   void* data(size_t input) const { return device_inputs_[input].data(); }
   size_t bytes() const;  // on the device
-  const Event& used() const { return used_; }
 
  private:
   const Device& device_;

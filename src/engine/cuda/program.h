@@ -61,6 +61,7 @@ class CudaProgram final : public Program {
   void issue_one(const Slot& slot, size_t index, cudaStream_t stream);
   void issue_branches(const Slot& slot);
   static constexpr size_t kGuard = ~size_t(0);  // among the items of a branched step
+  double work_of(size_t item) const;
   void put_in_order(std::vector<size_t>& items, std::vector<std::vector<int>>& dependencies) const;
   Accesses accesses_of(const Slot& slot, size_t index) const;
   void capture(const Slot& slot, Segments& segments, KernelTimer* timer);

@@ -16,15 +16,18 @@ Accesses CudaProgram::accesses_of(const Slot& slot, size_t index) const {
   return found;
 }
 
-// All instructions and the guard, each as soon as what it needs is there.
+// How long an item takes, about, in small kernels.
+double CudaProgram::work_of(size_t item) const {
+  constexpr double kLargeFlops = 1e8;
+  return item != kGuard && kernels_[item].cost.flops > kLargeFlops ? 3 : 1;
+}
+
 // What most waits for is issued first: the rest runs beside it.
 void CudaProgram::put_in_order(std::vector<size_t>& items,
                                std::vector<std::vector<int>>& dependencies) const {
-  constexpr double kLargeFlops = 1e6;  // more than a launch takes
   std::vector<double> work;
   work.reserve(items.size());
-  for (size_t item : items)
-    work.push_back(item != kGuard && kernels_[item].cost.flops > kLargeFlops ? 2 : 1);
+  for (size_t item : items) work.push_back(work_of(item));
   std::vector<int> order = order_by_urgency(dependencies, work);
   std::vector<int> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[size_t(order[i])] = int(i);
@@ -41,6 +44,7 @@ void CudaProgram::put_in_order(std::vector<size_t>& items,
   dependencies = std::move(ordered);
 }
 
+// All instructions and the guard, each as soon as what it needs is there.
 void CudaProgram::issue_branches(const Slot& slot) {
   std::vector<size_t> items;
   std::vector<Accesses> accesses;
@@ -62,7 +66,10 @@ void CudaProgram::issue_branches(const Slot& slot) {
 
   std::vector<std::vector<int>> dependencies = find_dependencies(accesses);
   put_in_order(items, dependencies);
-  std::vector<int> lanes = assign_lanes(dependencies, Device::kLanes);
+  std::vector<double> work;
+  work.reserve(items.size());
+  for (size_t item : items) work.push_back(work_of(item));
+  std::vector<int> lanes = assign_lanes(dependencies, work, Device::kLanes);
   std::vector<Event> ended(items.size());
   std::vector<bool> is_open(Device::kLanes, false);
   Event start;

@@ -170,7 +170,7 @@ size_t direct_conv_partial_bytes(const ConvShape& s, DType dtype) {
 
 void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
-  if (is_stem(s, call.dtype)) return run_stem_weight_grad(call, stream);
+  if (is_stem(s, call.dtype)) return run_stem_weight_grad(call, {}, stream);
   int places = s.kernel_y * s.kernel_x * (s.channels / s.groups), splits = direct_conv_splits(s);
   dim3 grid(unsigned(places), blocks_for(s.filters, 32), unsigned(splits));
   int64_t weights = int64_t(places) * s.filters;

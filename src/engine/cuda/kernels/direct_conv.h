@@ -25,7 +25,8 @@ struct DirectConv {
   bool relu = false;  // forward only
   bool wide = false;  // forward only: out is float32
   void* out = nullptr;
-  void* bias_out = nullptr;   // weight gradient of a stem: also the sum of dy, if not null
+  bool has_bias = false;  // weight gradient of a stem: also the sum of dy
+  void* bias_out = nullptr;
   float* partials = nullptr;  // weight gradient
   // Stems (stem.h) with 2×2 max pooling behind them: out is the pooled image, and `places` tells
   // which of the four won (PoolCall::kNotPositive is added where relu stopped it); dy is the pooled

@@ -27,8 +27,9 @@ void run_fill(void* to, int element, int64_t elements, uint64_t value, cudaStrea
 // Convolution kernels [pixels, channels, filters] ↔ [filters, pixels, padded channels], many in one
 // launch, with a change of dtype on the way. Padding is written as zeros and left out on the way
 // back.
-struct KernelLayouts {
-  static constexpr int kMost = 200;
+template <int Most>
+struct KernelLayoutsOf {
+  static constexpr int kMost = Most;
   enum class Way : uint8_t { to_cudnn, from_cudnn };
   Way way = Way::to_cudnn;
   DType from_dtype = DType::float32, to_dtype = DType::float32;
@@ -39,9 +40,27 @@ struct KernelLayouts {
   int first_block[kMost + 1];
 
   void add(const void* source, void* target, int64_t pixel_count, int64_t channel_count,
-           int64_t padded_count, int64_t filter_count);
-  int cut(int tile);  // into square tiles, a block each; how many
+           int64_t padded_count, int64_t filter_count) {
+    from[count] = source;
+    to[count] = target;
+    pixels[count] = int(pixel_count);
+    channels[count] = int(channel_count);
+    padded[count] = int(padded_count);
+    filters[count] = int(filter_count);
+    ++count;
+  }
+  // Into square tiles, a block each; how many.
+  int cut(int tile) {
+    auto tiles = [&](int extent) { return (extent + tile - 1) / tile; };
+    first_block[0] = 0;
+    for (int i = 0; i < count; ++i)
+      first_block[i + 1] = first_block[i] + tiles(pixels[i] * padded[i]) * tiles(filters[i]);
+    return first_block[count];
+  }
 };
+using KernelLayouts = KernelLayoutsOf<200>;
+// A launch copies all of it: this is what one with other work takes along.
+using FewLayouts = KernelLayoutsOf<16>;
 void run_kernel_layouts(KernelLayouts& call, cudaStream_t stream);
 
 // [pixels, channels] → [pixels, padded] with zeros, and back.

@@ -1,7 +1,7 @@
 #include "engine/cuda/kernels/stem.h"
 
-#include "engine/cuda/kernels/common.cuh"
 #include "engine/cuda/kernels/pooling.h"
+#include "engine/cuda/kernels/update_math.cuh"
 
 namespace stoker::cuda {
 
@@ -206,18 +206,21 @@ __global__ void __launch_bounds__(kBlock) stem_weight_grad(const __grid_constant
 
 // A warp an output.
 template <class T>
-__global__ void add_stem_partials(const __grid_constant__ DirectConv c, int blocks) {
+__global__ void add_stem_partials(const __grid_constant__ DirectConv c,
+                                  const __grid_constant__ FewUpdates updates, int blocks) {
   int filters = c.shape.filters, at = int(blockIdx.x) * (kBlock / 32) + int(threadIdx.x) / 32;
   if (at >= (kTaps + 1) * filters) return;
+  const bool is_bias = at >= kTaps * filters, counts = !is_bias || c.has_bias;
+  const int element = is_bias ? at - kTaps * filters : at;
+  ElementUpdate update;
+  if (threadIdx.x % 32 == 0 && counts) update.begin(updates, is_bias ? 1 : 0, element);
   float total = 0;
   for (int block = int(threadIdx.x) % 32; block < blocks; block += 32)
     total += c.partials[int64_t(block) * (kTaps + 1) * filters + at];
   for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(~0U, total, offset);
-  if (threadIdx.x % 32 != 0) return;
-  if (at < kTaps * filters)
-    static_cast<T*>(c.out)[at] = from_float<T>(total);
-  else if (c.bias_out != nullptr)
-    static_cast<T*>(c.bias_out)[at - kTaps * filters] = from_float<T>(total);
+  if (threadIdx.x % 32 != 0 || !counts) return;
+  update.end(updates, is_bias ? 1 : 0, element, total,
+             static_cast<T*>(is_bias ? c.bias_out : c.out));
 }
 
 int stem_blocks(const ConvShape& s) {
@@ -258,7 +261,7 @@ size_t stem_partial_bytes(const ConvShape& s) {
   return size_t(stem_blocks(s)) * (kTaps + 1) * size_t(s.filters) * sizeof(float);
 }
 
-void run_stem_weight_grad(const DirectConv& call, cudaStream_t stream) {
+void run_stem_weight_grad(const DirectConv& call, const FewUpdates& updates, cudaStream_t stream) {
   const ConvShape& s = call.shape;
   int blocks = stem_blocks(s);
   visit_float(call.dtype, [&]<class T>(T) {
@@ -267,8 +270,8 @@ void run_stem_weight_grad(const DirectConv& call, cudaStream_t stream) {
       stem_weight_grad<T, true><<<grid, kBlock, 0, stream>>>(call);
     else
       stem_weight_grad<T, false><<<grid, kBlock, 0, stream>>>(call);
-    add_stem_partials<T>
-        <<<blocks_for((kTaps + 1) * s.filters, kBlock / 32), kBlock, 0, stream>>>(call, blocks);
+    add_stem_partials<T><<<blocks_for((kTaps + 1) * s.filters, kBlock / 32), kBlock, 0, stream>>>(
+        call, updates, blocks);
   });
   check_launch("stem_weight_grad");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/cuda/kernels/direct_conv.h"
+#include "engine/cuda/kernels/update.h"
 
 namespace stoker::cuda {
 
@@ -13,6 +14,7 @@ bool is_pooled_stem(const ConvShape& shape, DType dtype);
 
 void run_stem(const DirectConv& call, cudaStream_t stream);
 size_t stem_partial_bytes(const ConvShape& shape);
-void run_stem_weight_grad(const DirectConv& call, cudaStream_t stream);
+// → the gradients, or what `updates` has: the weights, and the bias if there is one.
+void run_stem_weight_grad(const DirectConv& call, const FewUpdates& updates, cudaStream_t stream);
 
 }  // namespace stoker::cuda

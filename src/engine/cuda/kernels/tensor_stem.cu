@@ -1,12 +1,15 @@
 #include "engine/cuda/kernels/tensor_stem.h"
 
-#include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/last_block.cuh"
+#include "engine/cuda/kernels/layouts.cuh"
+#include "engine/cuda/kernels/update_math.cuh"
 
 namespace stoker::cuda {
 
 namespace {
 
 constexpr int kTaps = 9, kTile = 16;  // pooled pixels of a product
+constexpr int kSlab = 32;             // filters of a warp
 
 template <class T>
 using Pair = std::conditional_t<std::is_same_v<T, Half>, __half2, __nv_bfloat162>;
@@ -66,13 +69,14 @@ struct Divisor {
 
 // The pooled image of a stem.
 struct Pooled {
-  unsigned pixels, tiles;
+  unsigned pixels, tiles, slabs;
   Divisor wide, high;
   int width, height;  // of x
 
   explicit Pooled(const ConvShape& s)
       : pixels(unsigned(s.batch) * unsigned(s.out_height / 2) * unsigned(s.out_width / 2)),
         tiles((pixels + kTile - 1) / kTile),
+        slabs(unsigned(s.filters + kSlab - 1) / kSlab),
         wide(s.out_width / 2),
         high(s.out_height / 2),
         width(s.width),
@@ -94,18 +98,28 @@ __device__ inline float weight_at(const void* w, bool wide, int at) {
 
 // --- forward ---
 
-constexpr int kSlab = 32;  // filters of a warp
+constexpr int kLayoutTile = 32;
 
 // A warp makes 16 pooled pixels of 32 filters at a time. Column n of product j is filter
 // n / 2 · 8 + j · 2 + n % 2, so that a thread ends with eight filters side by side.
 template <class T, class X>
 __global__ void __launch_bounds__(kBlock)
-    tensor_stem(const __grid_constant__ DirectConv c, const __grid_constant__ Pooled p) {
+    tensor_stem(const __grid_constant__ DirectConv c, const __grid_constant__ Pooled p,
+                const __grid_constant__ FewLayouts layouts) {
+  // The first blocks of the grid have the layouts: they are quick, and who waits for this launch
+  // waits for them too.
+  const int laid = layouts.first_block[layouts.count];
+  if (int(blockIdx.x) < laid) {
+    __shared__ float tile[kLayoutTile][kLayoutTile + 1];
+    return lay_out<kLayoutTile, float, T, FewLayouts::Way::to_cudnn>(layouts, int(blockIdx.x),
+                                                                     tile);
+  }
+  const unsigned block = blockIdx.x - unsigned(laid);
   constexpr int kFrame = 5;  // the 3×3 taps within zeros, for kernels that begin one pixel later
   __shared__ T framed[kFrame * kFrame][kSlab];
   const ConvShape& s = c.shape;
   const int lane = int(threadIdx.x) % 32, quad = lane % 4, row = lane / 4;
-  const int filter0 = int(blockIdx.y) * kSlab, own = filter0 + quad * 8;
+  const int filter0 = int(block % p.slabs) * kSlab, own = filter0 + quad * 8;
   for (int item = int(threadIdx.x); item < kFrame * kFrame * kSlab; item += kBlock) {
     int up = item / kSlab / kFrame - 1, left = item / kSlab % kFrame - 1;
     int filter = filter0 + item % kSlab;
@@ -132,8 +146,8 @@ __global__ void __launch_bounds__(kBlock)
 
   const X* x = static_cast<const X*>(c.x);
   const int at = quad / 2 * s.width + quad % 2 * 2;  // of this thread's pixels in the 4×4
-  for (unsigned tile = (blockIdx.x * kBlock + threadIdx.x) / 32; tile < p.tiles;
-       tile += gridDim.x * (kBlock / 32)) {
+  for (unsigned tile = (block / p.slabs * kBlock + threadIdx.x) / 32; tile < p.tiles;
+       tile += (gridDim.x - unsigned(laid)) / p.slabs * (kBlock / 32)) {
     unsigned window[4];
 #pragma unroll
     for (int below = 0; below < 2; ++below) {
@@ -185,8 +199,12 @@ __global__ void __launch_bounds__(kBlock)
 
 // --- weight gradient ---
 
-constexpr int kGradThreads = 768, kGradWarps = kGradThreads / 32;
-constexpr int kSums = kTaps + 1;  // the tenth: the sum of dy
+constexpr int kGradThreads = 384, kGradWarps = kGradThreads / 32;
+constexpr int kSums = kTaps + 1;                // the tenth: the sum of dy
+constexpr int kItems = kSums * kSlab;           // of a slab
+constexpr int kFours = kItems / 4;              // a thread adds four side by side
+constexpr int kShares = kGradThreads / kFours;  // threads of the same four
+static_assert(kItems <= kGradThreads && kShares <= kGradWarps);
 
 // A warp takes 16 pooled pixels of 32 filters at a time: rows of the product are taps (and one row
 // of ones), columns filters, and what is added over are pixels, once for each of the four places
@@ -243,14 +261,45 @@ __device__ inline void add_tile(const DirectConv& c, const Pooled& p, unsigned t
   }
 }
 
+// The sum of `rows` rows of kItems for each thread that has an item, in an order that depends on
+// the number of rows alone; load(row, four). `shares` is free once all threads have loaded.
+template <class Load>
+__device__ inline float add_rows(unsigned rows, float* shares, Load load) {
+  constexpr unsigned kInFlight = 8;
+  const unsigned four = threadIdx.x % kFours, share = threadIdx.x / kFours;
+  float4 sum = {};
+  if (share < kShares)
+    for (unsigned first = share; first < rows; first += kShares * kInFlight) {
+      float4 parts[kInFlight];
+#pragma unroll
+      for (unsigned u = 0; u < kInFlight; ++u) {
+        unsigned row = first + u * kShares;
+        parts[u] = row < rows ? load(row, four) : float4{};
+      }
+#pragma unroll
+      for (unsigned u = 0; u < kInFlight; ++u) {
+        sum.x += parts[u].x;
+        sum.y += parts[u].y;
+        sum.z += parts[u].z;
+        sum.w += parts[u].w;
+      }
+    }
+  __syncthreads();
+  if (share < kShares) reinterpret_cast<float4*>(shares)[share * kFours + four] = sum;
+  __syncthreads();
+  float total = 0;
+  if (threadIdx.x < kItems)
+#pragma unroll
+    for (int other = 0; other < kShares; ++other) total += shares[other * kItems + threadIdx.x];
+  return total;
+}
+
 // Blocks of one slab of filters: the last one to arrive adds what all have.
 template <class T, class X>
-__global__ void __launch_bounds__(kGradThreads, 1)
-    tensor_stem_weight_grad(const __grid_constant__ DirectConv c,
-                            const __grid_constant__ Pooled p) {
-  extern __shared__ float parts[];  // [warps][sums][filters]
-  __shared__ bool last;
-  constexpr int kItems = kSums * kSlab;
+__global__ void __launch_bounds__(kGradThreads)
+    tensor_stem_weight_grad(const __grid_constant__ DirectConv c, const __grid_constant__ Pooled p,
+                            const __grid_constant__ FewUpdates updates) {
+  __shared__ __align__(16) float parts[kGradWarps * kItems];  // [warps][sums][filters]
   const int filters = c.shape.filters, filter0 = int(blockIdx.y) * kSlab;
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
   float sums[4][4] = {};
@@ -265,53 +314,32 @@ __global__ void __launch_bounds__(kGradThreads, 1)
       if (sum < kSums) parts[warp * kItems + sum * kSlab + column * 4 + j] = sums[j][i];
     }
   __syncthreads();
-  // A few threads a number, then one.
-  constexpr int kShares = kGradThreads / kItems;
-  const int item = int(threadIdx.x) % kItems, share = int(threadIdx.x) / kItems;
-  float* const partials = c.partials + int64_t(blockIdx.y) * gridDim.x * kItems;
-  auto add_shares = [&](float own) {
-    __syncthreads();
-    if (share < kShares) parts[share * kItems + item] = own;
-    __syncthreads();
-    float total = 0;
-    for (int other = 0; other < kShares; ++other) total += parts[other * kItems + item];
-    return total;
-  };
-  float own = 0;
-  if (share < kShares)
-    for (int w = share; w < kGradWarps; w += kShares) own += parts[w * kItems + item];
-  own = add_shares(own);
+  const int item = int(threadIdx.x), filter = filter0 + item % kSlab, sum = item / kSlab;
+  const bool is_bias = sum == kTaps;
+  const bool counts = sum < kSums && filter < filters && (!is_bias || c.has_bias);
+  const int element = is_bias ? filter : sum * filters + filter;
+  ElementUpdate update;
+  if (gridDim.x == 1 && counts) update.begin(updates, is_bias ? 1 : 0, element);
+  float own = add_rows(kGradWarps, parts, [&](unsigned row, unsigned four) {
+    return reinterpret_cast<const float4*>(parts)[row * kFours + four];
+  });
   if (gridDim.x > 1) {
-    if (share == 0) partials[int64_t(blockIdx.x) * kItems + item] = own;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      last = atomicAdd(c.counter + blockIdx.y, 1U) == gridDim.x - 1;
-      if (last) c.counter[blockIdx.y] = 0;
-    }
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
-    own = 0;
-    if (share < kShares)
-#pragma unroll 8
-      for (unsigned block = unsigned(share); block < gridDim.x; block += kShares)
-        own += __ldcg(partials + int64_t(block) * kItems + item);
-    own = add_shares(own);
+    float* const partials = c.partials + int64_t(blockIdx.y) * gridDim.x * kItems;
+    if (item < kItems) partials[int64_t(blockIdx.x) * kItems + item] = own;
+    if (!is_last_block(c.counter + blockIdx.y, gridDim.x)) return;
+    if (counts) update.begin(updates, is_bias ? 1 : 0, element);
+    own = add_rows(gridDim.x, parts, [&](unsigned row, unsigned four) {
+      return __ldcg(reinterpret_cast<const float4*>(partials) + row * kFours + four);
+    });
   }
-  int filter = filter0 + item % kSlab, sum = item / kSlab;
-  if (share != 0 || filter >= filters) return;
-  if (sum < kTaps)
-    static_cast<T*>(c.out)[sum * filters + filter] = from_float<T>(own);
-  else if (c.bias_out != nullptr)
-    static_cast<T*>(c.bias_out)[filter] = from_float<T>(own);
+  if (counts)
+    update.end(updates, is_bias ? 1 : 0, element, own,
+               static_cast<T*>(is_bias ? c.bias_out : c.out));
 }
 
-unsigned slabs_of(const ConvShape& s) { return blocks_for(s.filters, kSlab); }
-
-// One block a multiprocessor, if there is work for so many.
+// Two blocks a multiprocessor, if there is work for so many.
 unsigned grad_blocks(const ConvShape& s) {
-  return blocks_for(Pooled(s).tiles, kGradWarps, std::max(1U, 132 / slabs_of(s)));
+  return blocks_for(Pooled(s).tiles, kGradWarps, std::max(1U, 132 * 2 / Pooled(s).slabs));
 }
 
 template <class Function>
@@ -332,39 +360,34 @@ bool is_tensor_stem(const ConvShape& s, DType dtype) {
   return pixels * longest < int64_t(1) << 32 && pixels < int64_t(1) << 31;
 }
 
-void run_tensor_stem(const DirectConv& call, cudaStream_t stream) {
+void run_tensor_stem(const DirectConv& call, FewLayouts layouts, cudaStream_t stream) {
   Pooled pooled(call.shape);
-  unsigned slabs = slabs_of(call.shape);
-  dim3 grid(blocks_for(pooled.tiles, kBlock / 32, std::max(1U, 132 * 2 / slabs)), slabs);
+  unsigned across = blocks_for(pooled.tiles, kBlock / 32, std::max(1U, 132 * 2 / pooled.slabs));
+  unsigned grid = unsigned(layouts.cut(kLayoutTile)) + across * pooled.slabs;
   visit_half(call.dtype, [&]<class T>(T) {
     if (call.wide_x)
-      tensor_stem<T, float><<<grid, kBlock, 0, stream>>>(call, pooled);
+      tensor_stem<T, float><<<grid, kBlock, 0, stream>>>(call, pooled, layouts);
     else
-      tensor_stem<T, T><<<grid, kBlock, 0, stream>>>(call, pooled);
+      tensor_stem<T, T><<<grid, kBlock, 0, stream>>>(call, pooled, layouts);
   });
   check_launch("tensor_stem");
 }
 
 size_t tensor_stem_partial_bytes(const ConvShape& s) {
-  return size_t(grad_blocks(s)) * slabs_of(s) * kSums * kSlab * sizeof(float);
+  return size_t(grad_blocks(s)) * Pooled(s).slabs * kSums * kSlab * sizeof(float);
 }
 
-size_t tensor_stem_counter_bytes(const ConvShape& s) { return slabs_of(s) * sizeof(unsigned); }
+size_t tensor_stem_counter_bytes(const ConvShape& s) { return Pooled(s).slabs * sizeof(unsigned); }
 
-void run_tensor_stem_weight_grad(const DirectConv& call, cudaStream_t stream) {
-  dim3 grid(grad_blocks(call.shape), slabs_of(call.shape));
+void run_tensor_stem_weight_grad(const DirectConv& call, const FewUpdates& updates,
+                                 cudaStream_t stream) {
+  dim3 grid(grad_blocks(call.shape), Pooled(call.shape).slabs);
   Pooled pooled(call.shape);
-  auto launch = [&](auto kernel) {
-    constexpr int kBytes = kGradWarps * kSums * kSlab * int(sizeof(float));
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
-          "shared memory of a stem");
-    kernel<<<grid, kGradThreads, kBytes, stream>>>(call, pooled);
-  };
   visit_half(call.dtype, [&]<class T>(T) {
     if (call.wide_x)
-      launch(tensor_stem_weight_grad<T, float>);
+      tensor_stem_weight_grad<T, float><<<grid, kGradThreads, 0, stream>>>(call, pooled, updates);
     else
-      launch(tensor_stem_weight_grad<T, T>);
+      tensor_stem_weight_grad<T, T><<<grid, kGradThreads, 0, stream>>>(call, pooled, updates);
   });
   check_launch("tensor_stem_weight_grad");
 }

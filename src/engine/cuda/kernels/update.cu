@@ -1,6 +1,6 @@
 #include "engine/cuda/kernels/update.h"
 
-#include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/update_math.cuh"
 
 namespace stoker::cuda {
 
@@ -17,121 +17,41 @@ __device__ inline int find_item(const int* first_block, int count, int block) {
   return low;
 }
 
-__device__ inline float gradient_at(const UpdateItem& item, int64_t at) {
-  switch (item.gradient_dtype) {
-    case DType::float16:
-      return to_float(static_cast<const Half*>(item.g)[at]);
-    case DType::bfloat16:
-      return to_float(static_cast<const Bfloat*>(item.g)[at]);
-    default:
-      return static_cast<const float*>(item.g)[at];
+// Of a short list: all at once, where a search would wait for each of its looks.
+template <class List>
+__device__ inline int find_item(const List& list, int block) {
+  if constexpr (List::kMost > 16) {
+    return find_item(list.first_block, list.count, block);
+  } else {
+    int which = 0;
+#pragma unroll
+    for (int i = 1; i < List::kMost; ++i) which += i < list.count && list.first_block[i] <= block;
+    return which;
   }
 }
-
-struct Common {
-  float lr, scale, rate;  // rate: adam's corrected learning rate
-};
-
-// p after one step; moments are changed in place.
-__device__ inline float next_value(const UpdateOptions& c, const Common& common, float p, float g,
-                                   float* moments) {
-  if (c.rule == UpdateRule::moving_average) return p * c.momentum + g * (1 - c.momentum);
-  p -= common.lr * c.weight_decay * p;
-  g *= common.scale;
-  if (c.clip_value > 0) g = g < -c.clip_value ? -c.clip_value : g > c.clip_value ? c.clip_value : g;
-  if (c.rule == UpdateRule::sgd) {
-    float step = -common.lr * g;
-    if (c.momentum > 0) {
-      moments[0] = c.momentum * moments[0] + step;
-      step = c.nesterov ? c.momentum * moments[0] + step : moments[0];
-    }
-    return p + step;
-  }
-  if (c.rule == UpdateRule::adam) {
-    moments[0] += (g - moments[0]) * float(1 - c.beta_1);
-    moments[1] += (g * g - moments[1]) * float(1 - c.beta_2);
-    float v = moments[1];
-    if (c.amsgrad) v = moments[2] = fmaxf(moments[2], v);
-    return p - common.rate * moments[0] / (sqrtf(v) + c.epsilon);
-  }
-  moments[0] = c.rho * moments[0] + (1 - c.rho) * g * g;
-  float denominator = moments[0] + c.epsilon;
-  float* momentum = moments + 1;
-  if (c.centered) {
-    moments[1] = c.rho * moments[1] + (1 - c.rho) * g;
-    denominator -= moments[1] * moments[1];
-    ++momentum;
-  }
-  float step = common.lr * g / sqrtf(denominator);
-  if (c.momentum > 0) *momentum = step += c.momentum * *momentum;
-  return p - step;
-}
-
-// What N elements from `at` on are made of.
-template <int N>
-struct Elements {
-  static constexpr int kMoments = UpdateItem::kMoments;
-  float p[N], g[N], m[kMoments][N] = {};
-
-  __device__ void load(const UpdateItem& item, int64_t at) {
-    load_floats<N>(static_cast<const float*>(item.p) + at, p);
-    if (item.gradient_dtype == DType::float32)
-      load_floats<N>(static_cast<const float*>(item.g) + at, g);
-    else if (item.gradient_dtype == DType::float16)
-      load_floats<N>(static_cast<const Half*>(item.g) + at, g);
-    else
-      load_floats<N>(static_cast<const Bfloat*>(item.g) + at, g);
-#pragma unroll
-    for (int k = 0; k < kMoments; ++k)
-      if (item.moments[k] != nullptr)
-        load_floats<N>(static_cast<const float*>(item.moments[k]) + at, m[k]);
-  }
-  __device__ void update(const UpdateOptions& c, const Common& common) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      float moments[kMoments] = {m[0][i], m[1][i], m[2][i]};
-      p[i] = next_value(c, common, p[i], g[i], moments);
-#pragma unroll
-      for (int k = 0; k < kMoments; ++k) m[k][i] = moments[k];
-    }
-  }
-  __device__ void store(const UpdateItem& item, int64_t at) const {
-    store_floats<N>(p, static_cast<float*>(item.out) + at);
-#pragma unroll
-    for (int k = 0; k < kMoments; ++k)
-      if (item.moments[k] != nullptr)
-        store_floats<N>(m[k], static_cast<float*>(item.moment_outs[k]) + at);
-  }
-};
 
 static_assert(kChunk == kBlock * 4, "a thread has four elements");
 
 // Elements are read before it is known whether they will change: one wait instead of two.
 template <class List>
 __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ List c) {
-  int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  int which = find_item(c, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
   int64_t end = min(begin + kChunk, item.elements), at = begin + threadIdx.x * 4;
-  Elements<4> four;
+  UpdateElements<4> four;
   if (at + 4 <= end) four.load(item, at);
   int enabled = c.enabled != nullptr ? *c.enabled : 1;
-  Common common{c.lr != nullptr ? *c.lr : 0,
-                c.scales != nullptr ? c.scales[c.first_number + which] : 1, 0};
-  if (c.rule == UpdateRule::adam) {
-    // 1 - βᵗ as -expm1(t log β), which keeps its digits in float32.
-    auto t = float(*c.iterations + (c.counts_this ? 0 : 1));
-    common.rate = common.lr * sqrtf(-expm1f(t * c.log_beta_2)) / -expm1f(t * c.log_beta_1);
-  }
+  UpdateTerms terms = update_terms(c, which);
   if (enabled == 0) return;
   if (at + 4 <= end) {
-    four.update(c, common);
+    four.update(c, terms);
     four.store(item, at);
   } else {
     for (int64_t rest = at; rest < end; ++rest) {
-      Elements<1> one;
+      UpdateElements<1> one;
       one.load(item, rest);
-      one.update(c, common);
+      one.update(c, terms);
       one.store(item, rest);
     }
   }
@@ -139,14 +59,25 @@ __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ List c)
 
 template <class List>
 __global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ List c) {
-  int which = find_item(c.first_block, c.count, int(blockIdx.x));
+  int which = find_item(c, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
-  int64_t end = min(begin + kChunk, item.elements);
+  int64_t end = min(begin + kChunk, item.elements), at = begin + threadIdx.x * 4;
   double sum = 0;  // a float would overflow at 1e19, which is finite
-  for (int64_t at = begin + threadIdx.x; at < end; at += kBlock) {
-    auto g = double(gradient_at(item, at));
-    sum += g * g;
+  auto add = [&]<int N>(const UpdateElements<N>& some) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) sum += double(some.g[i]) * double(some.g[i]);
+  };
+  if (at + 4 <= end) {
+    UpdateElements<4> four;
+    four.load_gradient(item, at);
+    add(four);
+  } else {
+    for (int64_t rest = at; rest < end; ++rest) {
+      UpdateElements<1> one;
+      one.load_gradient(item, rest);
+      add(one);
+    }
   }
   sum = block_reduce(sum, 0.0, Plus());
   if (threadIdx.x == 0) c.sums[blockIdx.x] = sum;

@@ -18,6 +18,9 @@ struct UpdateItem {
   void *moments[kMoments] = {}, *moment_outs[kMoments] = {};
   int64_t elements = 0;
   DType gradient_dtype = DType::float32;
+  // The gradient of a convolution's kernel as cuDNN writes it: [filters, pixels, padded channels];
+  // filters are a multiple of four. 0: it has the order of p.
+  unsigned filters = 0, pixels = 0, channels = 0, padded = 0;
 };
 
 struct UpdateOptions {
@@ -47,6 +50,9 @@ struct UpdateListOf : UpdateOptions {
 };
 using UpdateList = UpdateListOf<200>;
 static_assert(sizeof(UpdateList) < 32000, "kernel arguments end at 32 764 bytes");
+
+// The parameters that a kernel which makes their gradients updates at once; none: it writes those.
+using FewUpdates = UpdateListOf<2>;
 
 void run_update(const UpdateList& list, cudaStream_t stream);
 

@@ -52,6 +52,7 @@ void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shap
     call.dy = at.get(1);
     call.out = at.get(2);
     call.partials = at.get<float>(3);
+    call.has_bias = both;
     call.bias_out = both ? at.get(4) : nullptr;
     run_direct_conv_weight_grad(call, at.stream);
   });
@@ -60,8 +61,7 @@ void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shap
 }  // namespace
 
 void build_conv_weight_grad(Builder& b, const Node& node) {
-  if (int pool = b.fusion().stems[size_t(b.node_index())]; pool >= 0)
-    return emit_pooled_weight_grad(b, node, b.graph().nodes()[size_t(pool)]);
+  if (b.fusion().stems[b.index_of(node)] >= 0) return emit_stem_weight_grad(b, node);
   DType dtype = b.spec(node.inputs[0]).dtype;
   const Shape& y_shape = b.shape(node.inputs[1]);
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]), y_shape);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "engine/cuda/builder.h"
@@ -39,8 +40,11 @@ struct Epilogue {
 void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue);
 // conv2d + bias + relu over one channel, and the 2×2 max pooling behind it.
 void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool);
-// The pooled image's gradient → dw [, db]; what pooling and relu stopped is left out on the way.
-void emit_pooled_weight_grad(Builder& b, const Node& node, const Node& pool_grad);
+// Its weight gradient; and with the optimiser's step for the parameters `which`, the weights and
+// the bias if there is one.
+void emit_stem_weight_grad(Builder& b, const Node& node);
+void emit_stem_update(Builder& b, const Node& node, const Node& update,
+                      std::span<const size_t> which);
 void build_conv_weight_grad(Builder& b, const Node& node);
 // A dense layer and its loss, with all their gradients.
 void emit_head(Builder& b, const Head& head);
