@@ -35,6 +35,7 @@ class Batch {
   std::vector<Tensor> tensors_;
 };
 
+struct Context;
 struct PipelineStatistics;
 struct PipelineKnobs;
 
@@ -62,6 +63,8 @@ struct WalkOptions {
   int64_t epoch = 0;
   bool more_follow = false;  // the next epoch will be asked for: its batches may be made ahead
   std::string state = {};    // go on where BatchStream::state() was taken; sources that give one
+  // Its seed, threads and page-locked memory are what a pipeline takes; null: the default one's.
+  const Context* context = nullptr;
 };
 
 class Batches;

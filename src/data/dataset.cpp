@@ -115,9 +115,10 @@ Batches Dataset::batches() const {
   };
   return {[go = std::move(go)](const WalkOptions& walk) -> std::unique_ptr<BatchStream> {
             return std::make_unique<DatasetStream>(
-                go,
-                IterateOptions{
-                    .epoch = walk.epoch, .epochs = walk.more_follow ? 0 : 1, .state = walk.state});
+                go, IterateOptions{.epoch = walk.epoch,
+                                   .epochs = walk.more_follow ? 0 : 1,
+                                   .state = walk.state,
+                                   .context = walk.context});
           },
           cardinality().count};
 }

@@ -94,7 +94,7 @@ class Experiments {
 
   // Held where the pipeline has put it, so that replays copy out of the same kind of memory.
   void take_first_batch() {
-    std::unique_ptr<BatchStream> walk = batches_.begin_walk();
+    std::unique_ptr<BatchStream> walk = batches_.begin_walk({.context = &context()});
     const Batch* batch = walk->next();
     if (batch == nullptr) throw ValueError("diagnose: the data is empty: there is no batch");
     batch_ = batch->tensors();

@@ -48,7 +48,8 @@ void Feed::begin_walk() {
         "that can be walked again, or fewer epochs or steps",
         options_.action, epoch_ + 1, step_ + 1));
   else if (walk_ == nullptr || !walk_->continues_with(number))
-    walk_ = batches_.begin_walk({.epoch = number, .more_follow = options_.more_follow});
+    walk_ = batches_.begin_walk(
+        {.epoch = number, .more_follow = options_.more_follow, .context = options_.context});
   walking_ = true;
   walk_batches_ = 0;
   ++walks_;
@@ -96,7 +97,8 @@ void Feed::restore(const FeedState& state) {
   step_ = state.step;
   walks_ = state.walks;
   if (!arrays_ && !state.stream.empty()) {
-    walk_ = batches_.begin_walk({.more_follow = options_.more_follow, .state = state.stream});
+    walk_ = batches_.begin_walk(
+        {.more_follow = options_.more_follow, .state = state.stream, .context = options_.context});
   } else if (state.walking) {
     if (!keeps_walk) {
       walk_ = nullptr;

@@ -16,6 +16,7 @@ struct FeedOptions {
   bool more_follow = false;  // epochs follow each other: their batches may be made ahead
   bool shuffle = false;
   uint64_t seed = 0;
+  const Context* context = nullptr;  // of the model, for pipelines
 };
 
 // Where a feed stands, behind the batch that next() returned last. Data only.

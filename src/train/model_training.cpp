@@ -57,7 +57,9 @@ void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& col
 }
 
 Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
-  FeedOptions options{.action = "fit: validation", .steps = args.validation_steps};
+  FeedOptions options{.action = "fit: validation",
+                      .steps = args.validation_steps,
+                      .context = trainer_of(model).context};
   const ValidationData& data = args.validation_data;
   if (data.batches.defined()) return {data.batches, options};
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
@@ -148,7 +150,8 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   Feed training(batches, {.action = "fit",
                           .steps = args.steps_per_epoch,
                           .restart = !args.steps_per_epoch,
-                          .more_follow = true});
+                          .more_follow = true,
+                          .context = model.trainer->context});
   return run_fit(*this, training, validation ? &*validation : nullptr, args);
 }
 
@@ -167,7 +170,8 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "evaluate");
   wake_engine(model);
-  Feed feed(batches, {.action = "evaluate", .steps = args.steps});
+  Feed feed(batches,
+            {.action = "evaluate", .steps = args.steps, .context = model.trainer->context});
   return evaluated(*this, feed, args);
 }
 
@@ -181,7 +185,8 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
 
 std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
   wake_engine(impl());
-  Feed feed(batches, {.action = "predict", .steps = args.steps});
+  Feed feed(batches,
+            {.action = "predict", .steps = args.steps, .context = impl().trainer->context});
   return predicted(*this, feed, args);
 }
 

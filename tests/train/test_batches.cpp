@@ -42,6 +42,30 @@ TEST(Batches, AreAGeneratorThatIsWalkedOnce) {
   EXPECT_EQ(first_values(batches), (std::vector<double>{3, 2, 1}));
 }
 
+// A pipeline of a model's fit, evaluate and predict is set up by that model's Context.
+TEST(Batches, OfAPipelineFollowTheContextOfTheModel) {
+  Context context;
+  context.seed.set(11);
+  context.threads = {.pipeline = 1, .compute = 1};
+  context.out = nullptr;
+  Tensor numbers(DType::float32, {32, 1});
+  for (int64_t i = 0; i < 32; ++i) numbers.data_mut<float>()[i] = float(i);
+  data::Dataset dataset = data::from_slices({numbers}).shuffle().batch(8);
+  Sequential model({Input({1}), Activation("linear")});
+  model.compile({.loss = "mse", .context = &context});
+
+  std::vector<double> expected, others;
+  data::Iterator walk = dataset.iterate({.context = &context}), other = dataset.iterate();
+  while (const Batch* batch = walk.next())
+    for (int64_t i = 0; i < 8; ++i) expected.push_back((*batch)[0].at(i));
+  while (const Batch* batch = other.next())
+    for (int64_t i = 0; i < 8; ++i) others.push_back((*batch)[0].at(i));
+  ASSERT_NE(expected, others) << "the default context has another seed";
+
+  Tensor predicted = model.predict(dataset);
+  for (int64_t i = 0; i < 32; ++i) EXPECT_EQ(predicted.at(i), expected[size_t(i)]) << i;
+}
+
 std::vector<double> epoch_values(Feed& feed, int64_t epoch) {
   std::vector<double> values;
   feed.begin_epoch(epoch);
