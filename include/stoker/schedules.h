@@ -37,6 +37,11 @@ class LearningRateSchedule {
   Value operator()(const Value& step) const;  // inside a graph; a scalar of any number type
   double at(int64_t step) const;              // on the host
 
+  // Whether it moves the momentum too, of optimisers that have one (the Adams: beta_1).
+  bool cycles_momentum() const;
+  Value momentum(const Value& step) const;  // where it does; as the rate
+  double momentum_at(int64_t step) const;
+
  private:
   struct Impl;
   explicit LearningRateSchedule(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -127,8 +132,11 @@ struct OneCycleOptions {
   double div_factor = 25.0;             // the first rate is max / div_factor
   double final_div_factor = 1e4;        // the last one is the first / final_div_factor
   bool three_phase = false;             // back to the first rate, then down to the last
+  // While the rate goes up, the momentum goes from max_momentum down to base_momentum, and back.
+  bool cycle_momentum = true;
+  double base_momentum = 0.85, max_momentum = 0.95;
 };
-// PyTorch's OneCycleLR; momentum is left alone.
+// PyTorch's OneCycleLR. Optimisers without momentum (SGD and RMSprop with 0) keep having none.
 LearningRateSchedule OneCycle(const OneCycleOptions& options);
 
 struct WarmUpOptions {

@@ -197,6 +197,12 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
     operands[0] = schedule(graph.variable(iterations));
     graph.assign(learning_rate, operands[0]);
   }
+  bool cycles = schedule.cycles_momentum() && rule.has_momentum();
+  if (cycles) {
+    Value momentum = schedule.momentum(graph.variable(iterations));
+    operands[0] =
+        ops::concatenate({ops::expand_dims(operands[0], 0), ops::expand_dims(momentum, 0)}, 0);
+  }
   if (rule.takes_iterations) operands.push_back(iterations);
   Value scales = append_scales(graph, gradients);
   bool scaled = scales.defined();
@@ -207,6 +213,7 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
   }
   Attrs attrs = rule.attrs;
   attrs.set("scaled", scaled);
+  if (cycles) attrs.set("momentum_given", true);
   Values updated = stoker::apply(rule.op, operands, std::move(attrs));
   size_t next = 0;
   for (const Variable& parameter : parameters) {

@@ -15,7 +15,10 @@ struct OptimizerRule {
   std::string op = {};                  // "adam_update"
   bool takes_iterations = false;        // after the learning rate
   std::vector<std::string> slots = {};  // per parameter, in the order of the op's operands
-  Attrs attrs = {};                     // of the node, all but scaled
+  Attrs attrs = {};                     // of the node, all but scaled and momentum_given
+
+  // What a schedule may cycle: a momentum above 0, or beta_1.
+  bool has_momentum() const { return attrs.get_or("momentum", 0.0) > 0 || attrs.has("beta_1"); }
 };
 
 // The state of dynamic loss scaling; undefined variables where it is off.

@@ -200,35 +200,47 @@ void check_one_cycle(const Attrs& config) {
   check_schedule(start >= 0 && start <= 1, kind, "pct_start", start, "a number in [0, 1]");
   check_positive(config, kind, "div_factor");
   check_positive(config, kind, "final_div_factor");
+  for (const char* option : {"base_momentum", "max_momentum"}) {
+    double momentum = number(config, option);
+    check_schedule(momentum > 0 && momentum < 1, kind, option, momentum, "a number in (0, 1)");
+  }
   const std::string& strategy = config.get<std::string>("anneal_strategy");
   if (strategy != "cos" && strategy != "linear")
     throw ValueError(
         fmt::format("{}: unknown anneal_strategy \"{}\"; expected cos or linear", kind, strategy));
 }
 
+// From one corner of the cycle to the next: three, or four with three phases.
+Value around_cycle(const Attrs& config, const Value& step, const std::vector<double>& corners) {
+  double total = steps(config, "total_steps"), start = number(config, "pct_start") * total;
+  bool cosine = config.get<std::string>("anneal_strategy") == "cos";
+  std::vector<double> ends = {start - 1};
+  if (corners.size() == 4) ends.push_back(2 * start - 2);
+  ends.push_back(total - 1);
+
+  Value result = step * 0.0 + corners.back();
+  for (size_t i = ends.size(); i-- > 0;) {
+    double begin = i == 0 ? 0 : ends[i - 1], from = corners[i], to = corners[i + 1];
+    if (ends[i] <= begin) continue;  // a phase without steps
+    Value share = ops::clip((step - begin) * (1 / (ends[i] - begin)), 0, 1);
+    Value to_go = cosine ? half_cosine(share) : 1.0 - share;
+    result = ops::where(ops::less_equal(step, ends[i]), (from - to) * to_go + to, result);
+  }
+  return result;
+}
+
 Value one_cycle(const Attrs& config, const Value& step) {
   double top = number(config, "max_learning_rate");
   double first = top / number(config, "div_factor");
   double last = first / number(config, "final_div_factor");
-  double total = steps(config, "total_steps"), start = number(config, "pct_start") * total;
-  bool cosine = config.get<std::string>("anneal_strategy") == "cos";
-  struct Phase {
-    double end, from, to;
-  };
-  std::vector<Phase> phases = {{start - 1, first, top}};
-  if (config.get<bool>("three_phase")) phases.push_back({2 * start - 2, top, first});
-  phases.push_back({total - 1, phases.back().to, last});
+  if (config.get<bool>("three_phase")) return around_cycle(config, step, {first, top, first, last});
+  return around_cycle(config, step, {first, top, last});
+}
 
-  Value rate = step * 0.0 + last;
-  for (size_t i = phases.size(); i-- > 0;) {
-    double begin = i == 0 ? 0 : phases[i - 1].end;
-    if (phases[i].end <= begin) continue;  // a phase without steps
-    Value share = ops::clip((step - begin) * (1 / (phases[i].end - begin)), 0, 1);
-    Value to_go = cosine ? half_cosine(share) : 1.0 - share;
-    Value now = (phases[i].from - phases[i].to) * to_go + phases[i].to;
-    rate = ops::where(ops::less_equal(step, phases[i].end), now, rate);
-  }
-  return rate;
+Value one_cycle_momentum(const Attrs& config, const Value& step) {
+  double low = number(config, "base_momentum"), high = number(config, "max_momentum");
+  if (config.get<bool>("three_phase")) return around_cycle(config, step, {high, low, high, high});
+  return around_cycle(config, step, {high, low, high});
 }
 
 }  // namespace
@@ -293,9 +305,14 @@ const std::vector<ScheduleRule>& schedule_rules() {
         {"anneal_strategy", std::string("cos")},
         {"div_factor", 25.0},
         {"final_div_factor", 1e4},
-        {"three_phase", false}},
+        {"three_phase", false},
+        {"cycle_momentum", true},
+        {"base_momentum", 0.85},
+        {"max_momentum", 0.95}},
        check_one_cycle,
-       one_cycle},
+       one_cycle,
+       {},
+       one_cycle_momentum},
   };
   return rules;
 }

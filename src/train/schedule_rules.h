@@ -13,6 +13,8 @@ struct ScheduleRule {
   void (*check)(const Attrs& config);  // ValueError
   Value (*rate)(const Attrs& config, const Value& step);
   Attrs optional = {};  // options that may be absent
+  // The momentum that goes with the rate; null: it is left alone. `cycle_momentum` turns it off.
+  Value (*momentum)(const Attrs& config, const Value& step) = nullptr;
 };
 
 // All but WarmUp, which has another schedule inside it.

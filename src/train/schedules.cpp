@@ -16,6 +16,7 @@ struct LearningRateSchedule::Impl {
   Attrs config;
   Function rate;
   bool custom = false;
+  Function momentum = {};  // empty: left alone
 };
 
 namespace {
@@ -53,12 +54,21 @@ double constant_rate(const Attrs& config) {
   return rate;
 }
 
+double on_host(const LearningRateSchedule::Function& function, int64_t step) {
+  Context host{.seed = 0, .device = "reference", .out = nullptr};
+  TracedFunction evaluate([&](const Values& steps) { return Values{function(steps[0])}; },
+                          {.training = false, .name = "schedule", .context = &host});
+  std::vector<Tensor> steps = {Tensor::from<int64_t>({step}, {})};
+  return evaluate.call(steps)[0].item();
+}
+
 }  // namespace
 
 Attrs schedule_entries(const std::string& name, const LearningRateSchedule& schedule) {
   Attrs entries = {{name, schedule.kind()}};
+  std::string prefix = name + "/";
   for (const auto& [option, value] : schedule.config().entries())
-    entries.set(name + "/" + option, value);
+    entries.set(prefix + option, value);
   return entries;
 }
 
@@ -89,7 +99,10 @@ LearningRateSchedule LearningRateSchedule::from_config(const std::string& kind,
   const ScheduleRule& rule = find_rule(kind);
   Attrs all = complete(rule, config);
   auto rate = [all, &rule](const Value& step) { return rule.rate(all, step); };
-  return LearningRateSchedule(std::make_shared<Impl>(Impl{kind, all, rate}));
+  Function momentum;
+  if (rule.momentum != nullptr && all.get_or("cycle_momentum", false))
+    momentum = [all, &rule](const Value& step) { return rule.momentum(all, step); };
+  return LearningRateSchedule(std::make_shared<Impl>(Impl{kind, all, rate, false, momentum}));
 }
 
 LearningRateSchedule LearningRateSchedule::warm_up(const Attrs& config,
@@ -110,12 +123,24 @@ LearningRateSchedule LearningRateSchedule::warm_up(const Attrs& config,
     Value later = after(ops::maximum(step - steps, 0.0));
     return ops::where(ops::less(step, steps), line, later);
   };
-  return LearningRateSchedule(std::make_shared<Impl>(Impl{kWarmUp, all, rate, after.custom()}));
+  Function momentum;
+  if (after.cycles_momentum())
+    momentum = [=](const Value& step) { return after.momentum(ops::maximum(step - steps, 0.0)); };
+  return LearningRateSchedule(
+      std::make_shared<Impl>(Impl{kWarmUp, all, rate, after.custom(), momentum}));
 }
 
 const std::string& LearningRateSchedule::kind() const { return impl_->kind; }
 const Attrs& LearningRateSchedule::config() const { return impl_->config; }
 bool LearningRateSchedule::custom() const { return impl_->custom; }
+
+bool LearningRateSchedule::cycles_momentum() const { return defined() && impl_->momentum; }
+
+Value LearningRateSchedule::momentum(const Value& step) const {
+  if (!cycles_momentum())
+    throw Error("a LearningRateSchedule that leaves momentum alone was asked");
+  return impl_->momentum(ops::cast(step, DType::float32));
+}
 
 Value LearningRateSchedule::operator()(const Value& step) const {
   if (!defined()) throw Error("an empty LearningRateSchedule was called");
@@ -130,11 +155,11 @@ Value LearningRateSchedule::operator()(const Value& step) const {
 }
 
 double LearningRateSchedule::at(int64_t step) const {
-  Context host{.seed = 0, .device = "reference", .out = nullptr};
-  TracedFunction evaluate([this](const Values& steps) { return Values{(*this)(steps[0])}; },
-                          {.training = false, .name = "schedule", .context = &host});
-  std::vector<Tensor> steps = {Tensor::from<int64_t>({step}, {})};
-  return evaluate.call(steps)[0].item();
+  return on_host([this](const Value& number) { return (*this)(number); }, step);
+}
+
+double LearningRateSchedule::momentum_at(int64_t step) const {
+  return on_host([this](const Value& number) { return momentum(number); }, step);
 }
 
 LearningRateSchedule ExponentialDecay(const ExponentialDecayOptions& options) {
@@ -202,7 +227,10 @@ LearningRateSchedule OneCycle(const OneCycleOptions& options) {
                                             {"anneal_strategy", options.anneal_strategy},
                                             {"div_factor", options.div_factor},
                                             {"final_div_factor", options.final_div_factor},
-                                            {"three_phase", options.three_phase}});
+                                            {"three_phase", options.three_phase},
+                                            {"cycle_momentum", options.cycle_momentum},
+                                            {"base_momentum", options.base_momentum},
+                                            {"max_momentum", options.max_momentum}});
 }
 
 LearningRateSchedule WarmUp(const WarmUpOptions& options) {

@@ -4,7 +4,7 @@
     python3 tests/parity/record_schedules.py
 
 Needs keras 3, tensorflow, torch and numpy. Writes schedules.safetensors beside itself: for every case the rates of
-steps 0 to 69, which lie before, in and after what a case decays over. test_schedules.cpp has the same cases.
+steps 0 to 69, which lie before, in and after what a case decays over, and the momentum where it is cycled. test_schedules.cpp has the same cases.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ KERAS = {
 
 
 def torch_case(kind, **options):
-    def rates():
-        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    def values(what):
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1, momentum=0.5)
         schedule = kind(optimizer, **options)
         seen = []
         for _ in range(options.get("total_steps", STEPS)):
-            seen.append(optimizer.param_groups[0]["lr"])
+            seen.append(optimizer.param_groups[0][what])
             optimizer.step()
             schedule.step() if len(seen) < options.get("total_steps", STEPS) else None
         return np.array(seen + [seen[-1]] * (STEPS - len(seen)))  # PyTorch refuses to go on: Stoker stays there
 
-    return rates
+    return values
 
 
 cyclic, one_cycle = torch.optim.lr_scheduler.CyclicLR, torch.optim.lr_scheduler.OneCycleLR
@@ -62,10 +62,10 @@ TORCH = {
                                    cycle_momentum=False)
     for mode, gamma in (("triangular", 1.0), ("triangular2", 1.0), ("exp_range", 0.96875))
 } | {
-    "one_cycle": torch_case(one_cycle, max_lr=0.5, total_steps=60, cycle_momentum=False),
+    "one_cycle": torch_case(one_cycle, max_lr=0.5, total_steps=60),
     "one_cycle_linear": torch_case(one_cycle, max_lr=0.5, total_steps=60, pct_start=0.25, anneal_strategy="linear",
-                                   div_factor=8.0, final_div_factor=16.0, cycle_momentum=False),
-    "one_cycle_three_phase": torch_case(one_cycle, max_lr=0.5, total_steps=60, three_phase=True, cycle_momentum=False),
+                                   div_factor=8.0, final_div_factor=16.0, base_momentum=0.75, max_momentum=0.9375),
+    "one_cycle_three_phase": torch_case(one_cycle, max_lr=0.5, total_steps=60, three_phase=True),
 }
 
 
@@ -76,9 +76,11 @@ def main() -> None:
         if np.max(np.abs(exact - draw)) > 1e-6 * np.max(exact):
             raise SystemExit(f"{name}: Keras's float32 is on the other side of a jump; choose other numbers")
         recording.add(f"rate/{name}", exact, [draw])
-    for name, rates in TORCH.items():
-        exact = rates()
-        recording.add(f"rate/{name}", exact, [exact.astype(np.float32)])
+    for name, values in TORCH.items():
+        for kind, what in (("rate", "lr"), ("momentum", "momentum")):
+            exact = values(what)
+            if kind == "rate" or name.startswith("one_cycle"):
+                recording.add(f"{kind}/{name}", exact, [exact.astype(np.float32)])
     recording.save("schedules", {"made_by": "tests/parity/record_schedules.py", "keras": keras.__version__,
                                  "torch": torch.__version__})
 

@@ -76,27 +76,43 @@ const std::map<std::string, LearningRateSchedule>& cases() {
                                      .pct_start = 0.25,
                                      .anneal_strategy = "linear",
                                      .div_factor = 8,
-                                     .final_div_factor = 16})},
+                                     .final_div_factor = 16,
+                                     .base_momentum = 0.75,
+                                     .max_momentum = 0.9375})},
       {"one_cycle_three_phase",
        OneCycle({.max_learning_rate = 0.5, .total_steps = 60, .three_phase = true})},
   };
   return all;
 }
 
-using Schedules = DeviceTest;
+class Schedules : public DeviceTest {
+ protected:
+  // What `function` gives for every step.
+  Tensor values_of(const LearningRateSchedule::Function& function) {
+    Step one(device(), [&](const Values& step) { return Values{function(step[0])}; });
+    Tensor values(DType::float32, {kScheduleSteps});
+    for (int64_t step = 0; step < kScheduleSteps; ++step)
+      values.data_mut<float>()[step] =
+          float(one.run({Tensor::from<int64_t>({step}, {})})[0].item());
+    return values;
+  }
+};
 
 TEST_P(Schedules, AreThePeers) {
   Recording recording("schedules");
   std::vector<std::string> recorded = recording.names("rate/");
   EXPECT_EQ(recorded.size(), cases().size());
-  for (const std::string& name : recorded) {
-    const LearningRateSchedule& schedule = cases().at(name);
-    Step rate(device(), [&](const Values& step) { return Values{schedule(step[0])}; });
-    Tensor rates(DType::float32, {kScheduleSteps});
-    for (int64_t step = 0; step < kScheduleSteps; ++step)
-      rates.data_mut<float>()[step] =
-          float(rate.run({Tensor::from<int64_t>({step}, {})})[0].item());
-    EXPECT_TRUE(agrees(rates, recording.expected("rate/" + name)));
+  for (const std::string& name : recorded)
+    EXPECT_TRUE(agrees(values_of(cases().at(name)), recording.expected("rate/" + name)));
+}
+
+TEST_P(Schedules, CycleTheMomentumLikePyTorch) {
+  Recording recording("schedules");
+  for (const auto& [name, schedule] : cases()) {
+    EXPECT_EQ(schedule.cycles_momentum(), name.starts_with("one_cycle")) << name;
+    if (!schedule.cycles_momentum()) continue;
+    auto momentum = [&](const Value& step) { return schedule.momentum(step); };
+    EXPECT_TRUE(agrees(values_of(momentum), recording.expected("momentum/" + name)));
   }
 }
 

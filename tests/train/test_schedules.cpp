@@ -1,3 +1,4 @@
+#include <cmath>
 #include <filesystem>
 
 #include "support/temp_dir.h"
@@ -98,6 +99,51 @@ TEST_P(ScheduledSteps, OfAFitReachTheSameRate) {
   model.fit(data.x, data.y, {.epochs = 3, .batch_size = 8});
   EXPECT_EQ(model.optimizer().iterations(), 15);
   EXPECT_EQ(model.optimizer().learning_rate(), schedule.at(15));
+}
+
+// Parameters whose gradient is 1, moved by hand beside the step.
+TEST_P(ScheduledSteps, CycleTheMomentumOfThoseThatHaveOne) {
+  constexpr int64_t kSteps = 12;
+  auto cycle = OneCycle({.max_learning_rate = 0.25, .total_steps = 10});
+  auto fixed = OneCycle({.max_learning_rate = 0.25, .total_steps = 10, .cycle_momentum = false});
+  auto moved = [](const Optimizer& optimizer) {
+    Variable w("w", Tensor(0.0F));
+    auto step = function([&](Value x) {
+      Value loss = Value(w) * x;
+      optimizer.apply(gradients(loss, std::vector{w}), {w});
+      return loss;
+    });
+    std::vector<double> seen;
+    for (int64_t i = 0; i < kSteps; ++i) {
+      step(Tensor(1.0F));
+      seen.push_back(w.read().item());
+    }
+    return seen;
+  };
+  std::vector<double> sgd = moved(SGD({.learning_rate = cycle, .momentum = 0.9})),
+                      kept = moved(SGD({.learning_rate = fixed, .momentum = 0.9})),
+                      plain = moved(SGD({.learning_rate = cycle})),
+                      adam = moved(Adam({.learning_rate = cycle}));
+  double p = 0, m = 0, kept_p = 0, kept_m = 0, plain_p = 0, adam_p = 0, adam_m = 0, v = 0;
+  for (int64_t i = 0; i < kSteps; ++i) {
+    double rate = cycle.at(i), momentum = cycle.momentum_at(i), t = double(i + 1);
+    p += m = momentum * m - rate;
+    kept_p += kept_m = 0.9 * kept_m - rate;
+    plain_p -= rate;
+    adam_m += (1 - adam_m) * (1 - momentum);
+    v += (1 - v) * 0.001;
+    double corrected = rate * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(momentum, t));
+    adam_p -= corrected * adam_m / (std::sqrt(v) + 1e-7);
+    EXPECT_NEAR(sgd[size_t(i)], p, 1e-5) << i;
+    EXPECT_NEAR(kept[size_t(i)], kept_p, 1e-5) << i;
+    EXPECT_NEAR(plain[size_t(i)], plain_p, 1e-5) << i;
+    EXPECT_NEAR(adam[size_t(i)], adam_p, 1e-5) << i;
+  }
+  EXPECT_NEAR(cycle.momentum_at(0), 0.95, 1e-6);
+  EXPECT_NEAR(cycle.momentum_at(2), 0.85, 1e-6);
+  EXPECT_FALSE(fixed.cycles_momentum());
+  auto warm = WarmUp({.schedule = cycle, .warmup_steps = 3});
+  EXPECT_EQ(warm.momentum_at(5), cycle.momentum_at(2));
 }
 
 INSTANTIATE_ON_DEVICES(ScheduledSteps);

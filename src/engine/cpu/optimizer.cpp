@@ -75,6 +75,9 @@ Parameters bind_parameters(Builder& b, const Node& node, size_t head, size_t inp
   return all;
 }
 
+// Whether the momentum stands behind the learning rate, instead of in the attributes.
+bool momentum_given(const Node& node) { return node.attrs.get_or("momentum_given", false); }
+
 // body(parameter, first element, count, what all rules share)
 template <class Body>
 void sweep(const Parameters& all, Pointers p, const Body& body) {
@@ -98,13 +101,14 @@ void sweep(const Parameters& all, Pointers p, const Body& body) {
 
 // lr [, scales], then p, g [, m] of each parameter → p [, m]
 void build_sgd_update(Builder& b, const Node& node) {
-  auto momentum = float(node.attrs.get_or<double>("momentum", 0));
-  bool nesterov = node.attrs.get_or("nesterov", false);
+  auto fixed = float(node.attrs.get_or<double>("momentum", 0));
+  bool nesterov = node.attrs.get_or("nesterov", false), given = momentum_given(node);
   Call call{own_kernel(), {}, {}};
-  Parameters all = bind_parameters(b, node, 1, momentum > 0 ? 3 : 2, false, call);
+  Parameters all = bind_parameters(b, node, 1, fixed > 0 ? 3 : 2, false, call);
   b.emit(std::move(call), [=](Pointers p) {
+    float momentum = given ? p.in<float>(0)[1] : fixed;
     sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
-      float* m = momentum > 0 ? p.out<float>(int(all.target(i, 1))) + at : nullptr;
+      float* m = fixed > 0 ? p.out<float>(int(all.target(i, 1))) + at : nullptr;
       kernels().sgd(p.out<float>(int(all.target(i, 0))) + at,
                     p.in<float>(int(all.gradient(i))) + at, m, n, common, momentum, nesterov);
     });
@@ -113,13 +117,13 @@ void build_sgd_update(Builder& b, const Node& node) {
 
 // lr, iterations [, scales], then p, g, m, v [, vhat] → p, m, v [, vhat]
 void build_adam_update(Builder& b, const Node& node) {
-  auto beta_1 = node.attrs.get<double>("beta_1"), beta_2 = node.attrs.get<double>("beta_2");
+  auto fixed = node.attrs.get<double>("beta_1"), beta_2 = node.attrs.get<double>("beta_2");
   auto epsilon = node.attrs.get<double>("epsilon");
-  bool amsgrad = node.attrs.get_or("amsgrad", false);
+  bool amsgrad = node.attrs.get_or("amsgrad", false), given = momentum_given(node);
   Call call{own_kernel(), {}, {}};
   Parameters all = bind_parameters(b, node, 2, amsgrad ? 5 : 4, epsilon == 0, call);
   b.emit(std::move(call), [=](Pointers p) {
-    double t = double(*p.in<int64_t>(1)) + 1;
+    double t = double(*p.in<int64_t>(1)) + 1, beta_1 = given ? double(p.in<float>(0)[1]) : fixed;
     auto rate = float(double(*p.in<float>(0)) * std::sqrt(1 - std::pow(beta_2, t)) /
                       (1 - std::pow(beta_1, t)));
     sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
@@ -135,18 +139,19 @@ void build_adam_update(Builder& b, const Node& node) {
 void build_rmsprop_update(Builder& b, const Node& node) {
   auto rho = node.attrs.get<double>("rho");
   auto epsilon = float(node.attrs.get<double>("epsilon"));
-  auto momentum = float(node.attrs.get_or<double>("momentum", 0));
-  bool centered = node.attrs.get_or("centered", false);
+  auto fixed = float(node.attrs.get_or<double>("momentum", 0));
+  bool centered = node.attrs.get_or("centered", false), given = momentum_given(node);
   Call call{own_kernel(), {}, {}};
   Parameters all =
-      bind_parameters(b, node, 1, 3 + size_t(centered) + size_t(momentum > 0), epsilon == 0, call);
+      bind_parameters(b, node, 1, 3 + size_t(centered) + size_t(fixed > 0), epsilon == 0, call);
   b.emit(std::move(call), [=](Pointers p) {
+    float momentum = given ? p.in<float>(0)[1] : fixed;
     sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
       auto target = [&](size_t which) { return p.out<float>(int(all.target(i, which))) + at; };
       kernels().rmsprop(target(0), p.in<float>(int(all.gradient(i))) + at, target(1),
                         centered ? target(2) : nullptr,
-                        momentum > 0 ? target(2 + size_t(centered)) : nullptr, n, common,
-                        float(rho), float(1 - rho), momentum, epsilon);
+                        fixed > 0 ? target(2 + size_t(centered)) : nullptr, n, common, float(rho),
+                        float(1 - rho), momentum, epsilon);
     });
   });
 }

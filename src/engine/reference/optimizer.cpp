@@ -12,6 +12,7 @@ namespace {
 // What all three optimisers do before their own rule.
 struct Common {
   Number lr, weight_decay, clip_value;
+  Number momentum;  // beta_1 of adam
   const Array* scales = nullptr;
   size_t first;  // input of the first parameter
 
@@ -20,7 +21,9 @@ struct Common {
       : lr(call.in(0)[0]),
         weight_decay(call.attrs.get_or<double>("weight_decay", 0)),
         clip_value(call.attrs.get_or<double>("clipvalue", 0)),
+        momentum(call.attrs.get_or<double>(call.attrs.has("beta_1") ? "beta_1" : "momentum", 0)),
         first(head) {
+    if (call.attrs.get_or("momentum_given", false)) momentum = call.in(0)[1];
     if (call.attrs.get_or("scaled", false)) scales = &call.in(first++);
   }
 
@@ -51,7 +54,7 @@ void for_each_parameter(const Call& call, const Common& common, size_t inputs, B
 
 void sgd_update(const Call& call) {
   Common common(call, 1);
-  auto momentum = call.attrs.get_or<double>("momentum", 0);
+  Number momentum = common.momentum;
   bool nesterov = call.attrs.get_or("nesterov", false);
   for_each_parameter(call, common, momentum > 0 ? 3 : 2, [&](const Parameter& at, int64_t number) {
     for (int64_t i = 0; i < at.size(); ++i) {
@@ -69,7 +72,7 @@ void sgd_update(const Call& call) {
 
 void adam_update(const Call& call) {
   Common common(call, 2);
-  auto beta_1 = call.attrs.get<double>("beta_1"), beta_2 = call.attrs.get<double>("beta_2");
+  Number beta_1 = common.momentum, beta_2 = call.attrs.get<double>("beta_2");
   auto epsilon = call.attrs.get<double>("epsilon");
   bool amsgrad = call.attrs.get_or("amsgrad", false);
   Number t = call.in(1)[0] + 1;
@@ -91,7 +94,7 @@ void adam_update(const Call& call) {
 void rmsprop_update(const Call& call) {
   Common common(call, 1);
   auto rho = call.attrs.get<double>("rho"), epsilon = call.attrs.get<double>("epsilon");
-  auto momentum = call.attrs.get_or<double>("momentum", 0);
+  Number momentum = common.momentum;
   bool centered = call.attrs.get_or("centered", false);
   size_t inputs = 3 + size_t(centered) + size_t(momentum > 0);
   for_each_parameter(call, common, inputs, [&](const Parameter& at, int64_t number) {

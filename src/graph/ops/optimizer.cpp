@@ -35,7 +35,10 @@ Layout rmsprop_layout(const Attrs& attrs) {
 using LayoutOf = Layout (*)(const Attrs&);
 
 void expect_shared(const Layout& layout, const Attrs& attrs, Specs inputs, int64_t parameters) {
-  expect_spec(inputs[0], {DType::float32, {}}, "a learning rate");
+  if (attrs.get_or("momentum_given", false))
+    expect_spec(inputs[0], {DType::float32, {2}}, "a learning rate and a momentum");
+  else
+    expect_spec(inputs[0], {DType::float32, {}}, "a learning rate");
   if (layout.iterations) expect_spec(inputs[1], {DType::int64, {}}, "a number of iterations");
   if (attrs.get_or("scaled", false))
     expect_spec(inputs[1 + size_t(layout.iterations)], {DType::float32, {parameters}}, "scales");

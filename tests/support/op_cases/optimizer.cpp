@@ -74,7 +74,10 @@ OpCase update(const Layout& layout, const Variant& variant, const std::string& n
              std::move(attrs),
              {},
              {}};
-  one.inputs.push_back({{}, {.values = {variant.lr}}, kFloat32});
+  if (one.attrs.get_or("momentum_given", false))
+    one.inputs.push_back({{2}, {.values = {variant.lr, 0.8}}, kFloat32});
+  else
+    one.inputs.push_back({{}, {.values = {variant.lr}}, kFloat32});
   if (layout.head == 2) one.inputs.push_back({{}, {.values = {iterations}}, DType::int64});
   if (variant.scaled)
     one.inputs.push_back({{int64_t(variant.parameters.size())}, {0.2, 1}, kFloat32});
@@ -91,14 +94,16 @@ OpCase update(const Layout& layout, const Variant& variant, const std::string& n
 
 void add_sgd(OpCases& cases) {
   for (const Variant& variant : variants()) {
-    auto add = [&](const std::string& name, double momentum, bool nesterov) {
+    auto add = [&](const std::string& name, double momentum, bool nesterov, bool given = false) {
       Layout layout{"sgd_update", 1, std::vector<Fill>(momentum > 0 ? 1 : 0)};
       cases.good.push_back(
-          update(layout, variant, name, {{"momentum", momentum}, {"nesterov", nesterov}}, 0));
+          update(layout, variant, name,
+                 {{"momentum", momentum}, {"nesterov", nesterov}, {"momentum_given", given}}, 0));
     };
     add("", 0.0, false);
     add("momentum", 0.9, false);
     add("nesterov", 0.9, true);
+    add("given", 0.9, true, true);
   }
   TensorSpec lr{kFloat32, {}}, p{kFloat32, {3}}, g{kFloat32, {4}};
   Attrs attrs = {{"momentum", 0.0},
@@ -109,9 +114,12 @@ void add_sgd(OpCases& cases) {
   Attrs heavy = attrs, scaled = attrs;
   heavy.set("momentum", 0.9);
   scaled.set("scaled", true);
+  Attrs given = heavy;
+  given.set("momentum_given", true);
   cases.bad = {{"a gradient of another shape", attrs, {lr, p, g}},
                {"a vector of learning rates", attrs, {p, p, p}},
                {"no moment", heavy, {lr, p, p}},
+               {"no momentum beside the rate", given, {lr, p, p, p}},
                {"no scales", scaled, {lr, p, p}},
                {"no parameters", attrs, {lr}}};
 }
@@ -124,6 +132,9 @@ void add_adam(OpCases& cases) {
       if (amsgrad) layout.moments.push_back(positive);
       Attrs attrs = {{"beta_1", 0.9}, {"beta_2", 0.999}, {"epsilon", 1e-7}, {"amsgrad", amsgrad}};
       cases.good.push_back(update(layout, variant, amsgrad ? "amsgrad" : "", attrs, 10));
+      Attrs given = attrs;
+      given.set("momentum_given", true);
+      cases.good.push_back(update(layout, variant, amsgrad ? "amsgrad_given" : "given", given, 10));
       if (variant.name != "small_parameters") continue;
       cases.good.push_back(
           update(layout, variant, amsgrad ? "amsgrad_first_step" : "first_step", attrs, 0));
@@ -152,6 +163,9 @@ void add_rmsprop(OpCases& cases) {
         Attrs attrs = {
             {"rho", 0.9}, {"momentum", momentum}, {"epsilon", 1e-7}, {"centered", centered}};
         cases.good.push_back(update(layout, variant, name, attrs, 0));
+        if (momentum == 0) continue;
+        attrs.set("momentum_given", true);
+        cases.good.push_back(update(layout, variant, name + "_given", attrs, 0));
       }
   TensorSpec lr{kFloat32, {}}, p{kFloat32, {3}};
   Attrs attrs = {{"rho", 0.9},          {"momentum", 0.0},  {"epsilon", 1e-7}, {"centered", false},

@@ -32,6 +32,7 @@ struct UpdateOptions {
   bool counts_this = false;  // iterations: this update is one of them
   const float* scales = nullptr;
   const int* enabled = nullptr;  // if not null and 0 there: nothing happens
+  bool momentum_given = false;   // lr[1] is the momentum, or adam's beta_1
   float momentum = 0, weight_decay = 0, clip_value = 0, epsilon = 0, rho = 0;
   double beta_1 = 0, beta_2 = 0;
   float log_beta_1 = 0, log_beta_2 = 0;

@@ -8,16 +8,20 @@
 namespace stoker::cuda {
 
 struct UpdateTerms {
-  float lr, scale, rate;  // rate: adam's corrected learning rate
+  float lr, scale, rate;   // rate: adam's corrected learning rate
+  float momentum, rest_1;  // rest_1: 1 − β₁
 };
 
 __device__ inline UpdateTerms update_terms(const UpdateOptions& c, int which) {
   UpdateTerms terms{c.lr != nullptr ? *c.lr : 0,
-                    c.scales != nullptr ? c.scales[c.first_number + which] : 1, 0};
+                    c.scales != nullptr ? c.scales[c.first_number + which] : 1, 0,
+                    c.momentum_given ? c.lr[1] : c.momentum, float(1 - c.beta_1)};
   if (c.rule == UpdateRule::adam) {
     // 1 - βᵗ as -expm1(t log β), which keeps its digits in float32.
     auto t = float(*c.iterations + (c.counts_this ? 0 : 1));
-    terms.rate = terms.lr * sqrtf(-expm1f(t * c.log_beta_2)) / -expm1f(t * c.log_beta_1);
+    float log_beta_1 = c.momentum_given ? logf(terms.momentum) : c.log_beta_1;
+    if (c.momentum_given) terms.rest_1 = 1 - terms.momentum;
+    terms.rate = terms.lr * sqrtf(-expm1f(t * c.log_beta_2)) / -expm1f(t * log_beta_1);
   }
   return terms;
 }
@@ -32,13 +36,13 @@ __device__ inline float next_value(const UpdateOptions& c, const UpdateTerms& te
   if (c.rule == UpdateRule::sgd) {
     float step = -terms.lr * g;
     if (c.momentum > 0) {
-      moments[0] = c.momentum * moments[0] + step;
-      step = c.nesterov ? c.momentum * moments[0] + step : moments[0];
+      moments[0] = terms.momentum * moments[0] + step;
+      step = c.nesterov ? terms.momentum * moments[0] + step : moments[0];
     }
     return p + step;
   }
   if (c.rule == UpdateRule::adam) {
-    moments[0] += (g - moments[0]) * float(1 - c.beta_1);
+    moments[0] += (g - moments[0]) * terms.rest_1;
     moments[1] += (g * g - moments[1]) * float(1 - c.beta_2);
     float v = moments[1];
     if (c.amsgrad) v = moments[2] = fmaxf(moments[2], v);
@@ -53,7 +57,7 @@ __device__ inline float next_value(const UpdateOptions& c, const UpdateTerms& te
     ++momentum;
   }
   float step = terms.lr * g / sqrtf(denominator);
-  if (c.momentum > 0) *momentum = step += c.momentum * *momentum;
+  if (c.momentum > 0) *momentum = step += terms.momentum * *momentum;
   return p - step;
 }
 

@@ -27,6 +27,7 @@ UpdateOptions options_of(const Node& node) {
   options.clip_value = float(node.attrs.get_or<double>("clipvalue", 0));
   options.momentum = float(node.attrs.get_or<double>("momentum", 0));
   options.epsilon = float(node.attrs.get_or<double>("epsilon", 0));
+  options.momentum_given = node.attrs.get_or("momentum_given", false);
   if (node.op->name == "sgd_update") {
     options.rule = UpdateRule::sgd;
     options.nesterov = node.attrs.get_or("nesterov", false);
