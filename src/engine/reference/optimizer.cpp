@@ -12,7 +12,8 @@ namespace {
 // What all three optimisers do before their own rule.
 struct Common {
   Number lr, weight_decay, clip_value;
-  Number momentum;  // beta_1 of adam
+  bool has_momentum;  // a moment lies there for it, whatever it is now
+  Number momentum;    // beta_1 of adam
   const Array* scales = nullptr;
   size_t first;  // input of the first parameter
 
@@ -21,6 +22,7 @@ struct Common {
       : lr(call.in(0)[0]),
         weight_decay(call.attrs.get_or<double>("weight_decay", 0)),
         clip_value(call.attrs.get_or<double>("clipvalue", 0)),
+        has_momentum(call.attrs.get_or<double>("momentum", 0) > 0),
         momentum(call.attrs.get_or<double>(call.attrs.has("beta_1") ? "beta_1" : "momentum", 0)),
         first(head) {
     if (call.attrs.get_or("momentum_given", false)) momentum = call.in(0)[1];
@@ -56,11 +58,12 @@ void sgd_update(const Call& call) {
   Common common(call, 1);
   Number momentum = common.momentum;
   bool nesterov = call.attrs.get_or("nesterov", false);
-  for_each_parameter(call, common, momentum > 0 ? 3 : 2, [&](const Parameter& at, int64_t number) {
+  size_t inputs = common.has_momentum ? 3 : 2;
+  for_each_parameter(call, common, inputs, [&](const Parameter& at, int64_t number) {
     for (int64_t i = 0; i < at.size(); ++i) {
       Number p = common.decayed(at.in(0)[i]);
       Number step = -common.lr * common.gradient(at.in(1)[i], number);
-      if (momentum > 0) {
+      if (common.has_momentum) {
         Number m = momentum * at.in(2)[i] + step;
         at.out(1)[i] = m;
         step = nesterov ? momentum * m + step : m;
@@ -96,7 +99,7 @@ void rmsprop_update(const Call& call) {
   auto rho = call.attrs.get<double>("rho"), epsilon = call.attrs.get<double>("epsilon");
   Number momentum = common.momentum;
   bool centered = call.attrs.get_or("centered", false);
-  size_t inputs = 3 + size_t(centered) + size_t(momentum > 0);
+  size_t inputs = 3 + size_t(centered) + size_t(common.has_momentum);
   for_each_parameter(call, common, inputs, [&](const Parameter& at, int64_t number) {
     for (int64_t i = 0; i < at.size(); ++i) {
       Number p = common.decayed(at.in(0)[i]);
@@ -110,7 +113,7 @@ void rmsprop_update(const Call& call) {
         denominator -= mean * mean;
       }
       Number step = common.lr * g / std::sqrt(denominator);
-      if (momentum > 0) {
+      if (common.has_momentum) {
         step += momentum * at.in(inputs - 1)[i];
         at.out(inputs - 2)[i] = step;
       }
