@@ -127,12 +127,16 @@ class Laboratory {
 
   // What lies ready is taken first; then batches come as fast as they are made.
   double pipeline_alone_ns() {
-    std::unique_ptr<BatchStream> walk = place_.batches.begin_walk({.more_follow = true});
+    auto begin_walk = [this](int64_t epoch) {
+      return place_.batches.begin_walk(
+          {.epoch = epoch, .more_follow = true, .context = place_.model.trainer->context});
+    };
+    std::unique_ptr<BatchStream> walk = begin_walk(0);
     PipelineStatistics statistics;
     int64_t ready = walk->measure(statistics) ? int64_t(statistics.depth) + 2 : 2, epoch = 0;
     auto next = [&] {
       if (walk->next() != nullptr) return;
-      if (!walk->continues_with(++epoch)) walk = place_.batches.begin_walk({.epoch = epoch});
+      if (!walk->continues_with(++epoch)) walk = begin_walk(epoch);
       walk->next();
     };
     for (int64_t i = 0; i < ready; ++i) next();
