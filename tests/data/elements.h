@@ -11,6 +11,7 @@
 namespace stoker::data {
 
 using Integers = std::vector<int64_t>;
+inline const ElementSpec kNumber{{DType::int64, {}}};
 
 // One epoch; the batches keep their contents.
 inline std::vector<Batch> all_of(const Dataset& dataset) {

@@ -9,8 +9,6 @@
 namespace stoker::data {
 namespace {
 
-const ElementSpec kNumber{{DType::int64, {}}};
-
 int64_t threads_of_this_process() {
   using Entries = std::filesystem::directory_iterator;
   return std::distance(Entries("/proc/self/task"), Entries());

@@ -6,8 +6,6 @@
 namespace stoker::data {
 namespace {
 
-const ElementSpec kNumber{{DType::int64, {}}};
-
 TEST(Edges, EmptyDatasetsAreEmptyThroughEveryOperation) {
   auto none = [](const Dataset& dataset) { return integers(dataset).empty(); };
   auto yes = [](int64_t) { return true; };

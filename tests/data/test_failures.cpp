@@ -6,8 +6,6 @@
 namespace stoker::data {
 namespace {
 
-const ElementSpec kNumber{{DType::int64, {}}};
-
 // The elements before the first error, and its message, twice: the second call says it again.
 struct Failed {
   Integers before;
