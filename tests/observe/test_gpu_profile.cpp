@@ -33,7 +33,7 @@ class GpuProfile : public GpuTraining {
       EXPECT_GT(found->flops, 0) << name;
       EXPECT_GT(found->bytes, 0) << name;
       EXPECT_GT(found->memory, 0) << name;
-      EXPECT_GE(found->live, 0) << name;
+      EXPECT_GT(found->live, 0) << name;
     }
   }
 
@@ -50,11 +50,8 @@ class GpuProfile : public GpuTraining {
     EXPECT_GT(profile.peak_flops, 0);
     EXPECT_GT(profile.peak_bandwidth, 0);
     for (const StepProfile& step : profile.steps)
-      for (const LayerReport& op : step.ops) {
-        EXPECT_LE(op.compute_share, 1) << op.layer << "/" << op.op;
-        EXPECT_LE(op.bandwidth_share, 1) << op.layer << "/" << op.op;
+      for (const LayerReport& op : step.ops)
         EXPECT_LE(op.live, double(step.memory.total)) << op.layer << "/" << op.op;
-      }
   }
 
   Profile profile_of_fit(Context& context, int64_t steps) {
