@@ -3,24 +3,13 @@
 #include <gtest/gtest.h>
 #include <stoker/doctor.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
 
+#include "support/program.h"
 #include "support/temp_dir.h"
 
 namespace stoker {
 namespace {
-
-std::string output_of(const std::string& command) {
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (pipe && std::fgets(buffer.data(), int(buffer.size()), pipe.get()) != nullptr)
-    text += buffer.data();
-  return text;
-}
 
 Diagnosis sample() {
   Diagnosis diagnosis;
@@ -60,14 +49,14 @@ TEST(Page, ShowsInABrowserWhatTheJsonSays) {
   test::TempDir folder;
   sample().write(folder.path());
   std::string home = folder / "profile", page = folder / "doctor.html";
-  std::string log = folder / "log";
-  std::string dom = output_of(
-      "timeout 100 chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage "
-      "--enable-logging=stderr --user-data-dir=" +
-      home + " --dump-dom file://" + page + " 2> " + log);
-  if (dom.empty()) GTEST_SKIP() << "chromium does not start here";
-  EXPECT_EQ(output_of("grep -c CONSOLE " + log), "0\n") << output_of("grep CONSOLE " + log);
-  auto shows = [&](const std::string& text) { return dom.find(text) != std::string::npos; };
+  test::Ended browser = test::run_program(
+      "timeout 100 chromium",
+      "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr "
+      "--user-data-dir=" +
+          home + " --dump-dom file://" + page);
+  if (browser.out.empty()) GTEST_SKIP() << "chromium does not start here";
+  EXPECT_FALSE(test::contains(browser.err, "CONSOLE")) << browser.err;
+  auto shows = [&](const std::string& text) { return test::contains(browser.out, text); };
   EXPECT_TRUE(shows("data-ready=\"yes\""));
   EXPECT_TRUE(shows("Input-bound: &lt;b&gt;the&lt;/b&gt; device waits."));
   EXPECT_TRUE(shows("<b id=\"step_seconds\">23.40 ms</b>"));

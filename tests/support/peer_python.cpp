@@ -1,11 +1,9 @@
 #include "support/peer_python.h"
 
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+
+#include "support/program.h"
 
 namespace stoker::test {
 
@@ -38,18 +36,10 @@ PeerResult run_peer(const std::string& script, const std::string& argument) {
   std::string python = peer_python();
   if (!std::filesystem::exists(python))
     return {.skipped = true, .output = "no " + python + "; scripts/peers-setup.sh makes it"};
-  std::string command =
-      "'" + python + "' '" + STOKER_TEST_SOURCE_DIR + "/" + script + "' '" + argument + "' 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {.code = -1, .output = "cannot run " + command};
-  PeerResult result;
-  std::array<char, 4096> buffer{};
-  while (size_t count = fread(buffer.data(), 1, buffer.size(), pipe))
-    result.output.append(buffer.data(), count);
-  int status = pclose(pipe);
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  result.skipped = result.code == kSkipped;
-  return result;
+  std::string path = std::string(STOKER_TEST_SOURCE_DIR) + "/" + script;
+  Ended ended = run_program("'" + python + "'", "'" + path + "' '" + argument + "'");
+  return {
+      .skipped = ended.status == kSkipped, .code = ended.status, .output = ended.err + ended.out};
 }
 
 }  // namespace stoker::test

@@ -9,7 +9,7 @@ namespace stoker::test {
 struct PeerResult {
   bool skipped = false;  // no such Python, or the script found a package missing (exit code 77)
   int code = 0;
-  std::string output;  // both streams; why it was skipped
+  std::string output;  // standard error, then standard output; why it was skipped
 
   std::string last_line() const;  // where a script prints its result behind warnings of others
 };

@@ -1,17 +1,17 @@
 // How much of a GPU a program may hold, and what it says when that is too little. A GPU's memory is
 // divided once in a process: each of these tests has one of its own.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <sstream>
+#include <string_view>
 
+#include "support/program.h"
 #include "train/helpers.h"
 #include "train/program_cache.h"
 #include "train/weights_hash.h"
@@ -36,21 +36,25 @@ class GpuMemory : public testing::Test {
     if (is_child()) return true;
     const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
     std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-    std::string name = std::string(test.test_suite_name()) + "." + test.name();
-    std::string command =
-        "STOKER_TEST_ALONE=1 " + settings + " '" + program + "' --gtest_filter=" + name + " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) {
-      ADD_FAILURE() << "cannot start " << command;
-      return false;
-    }
-    std::string said;
-    std::array<char, 4096> part{};
-    while (size_t read = fread(part.data(), 1, part.size(), pipe)) said.append(part.data(), read);
-    int status = pclose(pipe);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << said;
-    EXPECT_TRUE(says(said, {"[       OK ]"}));
+    Ended child =
+        run_program("env " + without_test_settings() + " STOKER_TEST_ALONE=1 " + settings + " '" +
+                        program + "'",
+                    std::string("--gtest_filter=") + test.test_suite_name() + "." + test.name());
+    EXPECT_EQ(child.status, 0) << child.out << child.err;
+    EXPECT_TRUE(says(child.out, {"[       OK ]"}));
     return false;
+  }
+
+ private:
+  // What tells this process which tests to run, and where to write of them, is not for the child.
+  static std::string without_test_settings() {
+    std::string options;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      std::string_view setting = *entry;
+      if (setting.starts_with("GTEST_"))
+        options += " -u " + std::string(setting.substr(0, setting.find('=')));
+    }
+    return options;
   }
 };
 
