@@ -66,6 +66,10 @@ class ConvPlans {
   std::shared_ptr<const ConvPlan> find(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
 
  private:
+  std::shared_ptr<const ConvPlan> get(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
+  std::shared_ptr<const ConvPlan> choose(const ConvKey& key,
+                                         const std::shared_ptr<DevicePool>& pool);
+
   std::mutex mutex_;
   std::unique_ptr<PlanChoices> choices_;
   std::map<std::string, std::shared_ptr<const ConvPlan>> plans_;
