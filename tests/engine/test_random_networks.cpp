@@ -1,6 +1,7 @@
 // Random networks give the same loss and gradients fused and not, on the CPU and on the reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "engine/random_network.h"
@@ -23,10 +24,14 @@ std::vector<Tensor> run(const RandomNetwork& network, Backend& backend, int time
 }
 
 // Rounding grows through the layers, and a value may round to the other side of a kink; a wrong
-// term is a hundred times larger.
+// term is a hundred times larger. A gradient that is zero by nature, as that of an offset in front
+// of a batch norm, is what remains of terms as large as those of the others: up to 5e-6 of them in
+// 3,200 networks. So a tenth of what the largest is allowed is allowed everywhere.
 void expect_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
+  double of_all = 1;
+  for (const Tensor& tensor : expected) of_all = std::max(of_all, double(largest(tensor)));
   for (size_t output = 0; output < expected.size(); ++output) {
-    double allowed = 1e-4 * largest(expected[output]) + 1e-6;
+    double allowed = 1e-4 * largest(expected[output]) + 1e-5 * of_all;
     for (int64_t i = 0; i < expected[output].elements(); ++i)
       ASSERT_NEAR(got[output].at(i), expected[output].at(i), allowed)
           << (output == 0 ? "loss" : "gradient") << " " << output << ", element " << i;
