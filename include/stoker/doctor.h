@@ -35,6 +35,18 @@ struct StepShares {
   double& operator[](Owner owner) { return share[size_t(owner)]; }
 };
 
+// Where a whole fit went: shares of its seconds, which sum to 1. Measured by the ends of epochs,
+// not by the steps; unexplained is what neither covers.
+struct FitShares {
+  double seconds = 0;    // 0: not known
+  double steps = 0;      // all of them, the first included
+  double read_back = 0;  // loss and metrics of an epoch, from the device
+  double validation = 0;
+  double epoch_turns =
+      0;  // callbacks and checkpoints at the ends of epochs, and beginning the next
+  double unexplained = 0;
+};
+
 // What limits a run; none: nothing worth changing.
 enum class Limit : uint8_t { none, input, copy, launch, sync, memory, compute, latency };
 std::string_view name(Limit limit);
@@ -176,6 +188,8 @@ struct Diagnosis {
   double step_seconds = 0, samples_per_second = 0;
   double variation = 0;  // of the device's part of a step
   StepShares shares;
+  FitShares fit;              // of last_diagnosis
+  double looked_seconds = 0;  // a step: what looking on took
   std::vector<BreakdownPoint> course;
   PipelineReport pipeline;
   std::vector<CallbackReport> callbacks;

@@ -14,9 +14,10 @@ struct Owned {
 // What the host does, step after step.
 std::vector<Owned> host_of(std::span<const StepRecord> steps) {
   std::vector<Owned> host;
-  host.reserve(4 * steps.size());
+  host.reserve(5 * steps.size());
   for (const StepRecord& step : steps) {
     const StepTimes& t = step.times;
+    host.push_back({{t.asked - t.looked, t.asked}, Owner::sync});
     host.push_back({{t.asked, t.ready}, Owner::input});
     host.push_back({{t.ready, t.run}, Owner::sync});
     host.push_back({{t.run, t.ran}, step.beside ? Owner::launch : Owner::compute});

@@ -38,8 +38,9 @@ struct Accounting {
 std::vector<Interval> united(std::vector<Interval> intervals);
 
 // The steps have to follow each other. Where the device computes: compute. Where it does not: the
-// copy that it waits for; else what the host is doing: waiting for a batch is input, callbacks are
-// sync, the step's own call is launch. A moment that no record covers is unexplained.
+// copy that it waits for; else what the host is doing: waiting for a batch is input, callbacks and
+// looking on are sync, the step's own call is launch. A moment that no record covers is
+// unexplained.
 Accounting account(std::span<const StepRecord> steps);
 
 // Ops that are a user's code on the host (`host_share` of the computing) and the time that the

@@ -168,7 +168,9 @@ class Experiments {
     auto seen = std::static_pointer_cast<const Observed>(base_.trainer->diagnosis);
     if (seen == nullptr)
       throw ValueError(fmt::format("diagnose: {} steps are too few to say anything", steps));
-    return *seen;
+    Observed observed = *seen;
+    observed.fit = {};  // it has neither the epochs nor the validation of the user's
+    return observed;
   }
 
   void time_all_layers(Observed& observed) {

@@ -39,6 +39,13 @@ json to_json(const MemoryUse& memory) {
 
 namespace {
 
+json to_json(const FitShares& fit) {
+  if (fit.seconds <= 0) return nullptr;
+  return {{"seconds", fit.seconds},         {"steps", fit.steps},
+          {"read_back", fit.read_back},     {"validation", fit.validation},
+          {"epoch_turns", fit.epoch_turns}, {"unexplained", fit.unexplained}};
+}
+
 json to_json(const PipelineReport& pipeline) {
   if (!pipeline.known) return nullptr;
   json stages = json::array();
@@ -140,6 +147,8 @@ json diagnosis_json(const Diagnosis& diagnosis) {
           {"samples_per_second", diagnosis.samples_per_second},
           {"variation", diagnosis.variation},
           {"shares", to_json(diagnosis.shares)},
+          {"fit", to_json(diagnosis.fit)},
+          {"looked_seconds", diagnosis.looked_seconds},
           {"course", list_of(diagnosis.course)},
           {"pipeline", to_json(diagnosis.pipeline)},
           {"callbacks", list_of(diagnosis.callbacks)},

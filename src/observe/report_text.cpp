@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kBar = 50;
 constexpr size_t kMostLayers = 8;
+constexpr double kWorthTelling = 0.01;  // of a fit
 
 // Colours of a terminal, by owner.
 constexpr std::array<const char*, kOwners> kColours = {"\x1b[32m", "\x1b[35m", "\x1b[31m",
@@ -126,6 +127,20 @@ std::string prescription_lines(const Diagnosis& diagnosis) {
   return text;
 }
 
+std::string fit_line(const FitShares& fit) {
+  if (fit.seconds <= 0) return "";
+  std::string text =
+      fmt::format("The fit took {}: steps {}", duration(fit.seconds), percent(fit.steps));
+  auto add = [&](const char* what, double share) {
+    if (share >= kWorthTelling) text += fmt::format(", {} {}", what, percent(share));
+  };
+  add("validation", fit.validation);
+  add("callbacks and checkpoints between epochs", fit.epoch_turns);
+  add("reading loss and metrics", fit.read_back);
+  add("unexplained", fit.unexplained);
+  return text + "\n";
+}
+
 std::string memory_line(const Diagnosis& diagnosis) {
   if (!diagnosis.predicted_memory) return "";
   return fmt::format("Memory: {} predicted for the step, {} at most measured{}\n",
@@ -155,7 +170,7 @@ std::string Diagnosis::text(bool colour) const {
                         experiment.meaning);
   text += prescription_lines(*this);
   for (const std::string& hint : verdict.hints) text += "  hint: " + hint + "\n";
-  text += "\n" + memory_line(*this) + "Trust: " + trust + ".\n";
+  text += "\n" + fit_line(fit) + memory_line(*this) + "Trust: " + trust + ".\n";
   return text;
 }
 

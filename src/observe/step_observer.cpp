@@ -3,6 +3,8 @@
 #include "train/step_observer.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -15,6 +17,7 @@
 #include "observe/status_file.h"
 #include "observe/tuning.h"
 #include "observe/verdict.h"
+#include "observe/whole_fit.h"
 #include "observe/words.h"
 #include "train/loops.h"
 
@@ -30,13 +33,27 @@ constexpr size_t kWordWindow = 300;                 // steps that the word is ma
 constexpr int64_t kPatience = 30;                   // steps before tuning begins
 constexpr double kWorthTuning = 0.03;               // of a step: waiting for input
 
+// STOKER_RUN_DIRECTORY: every fit of a process that asks for no folder gets one below it, fit-1,
+// fit-2, …: a program can be looked at as it is.
+std::string run_directory_of(const FitArgs& args) {
+  static std::atomic<int> fits = 0;
+  if (!args.run_directory.empty()) return args.run_directory;
+  const char* all = std::getenv("STOKER_RUN_DIRECTORY");  // NOLINT(concurrency-mt-unsafe)
+  if (all == nullptr || *all == '\0') return "";
+  return fmt::format("{}/fit-{}", all, ++fits);
+}
+
 class Observer final : public StepObserver {
  public:
   explicit Observer(const FitView& view)
-      : view_(view), begin_(steady_clock().now()), recording_(kWarmUp) {}
+      : view_(view),
+        run_directory_(run_directory_of(view.args)),
+        begin_(steady_clock().now()),
+        recording_(kWarmUp) {}
 
   void step_ended(const StepTimes& times) override {
     std::shared_ptr<ProfileSession> profile = active_session().get();
+    whole_.add(times);
     if (profile) profile->add(recording_.steps(), times);
     // Measuring peaks and writing files is no part of the training.
     if ((profile != nullptr) == std::exchange(profiled_, profile != nullptr))
@@ -50,7 +67,7 @@ class Observer final : public StepObserver {
     if (view_.args.tune == Tune::automatic) tune(times);
   }
 
-  void epoch_ended(const EpochTimes&) override {}  // steps are told apart by their epoch
+  void epoch_ended(const EpochTimes& times) override { whole_.add(times, last_); }
 
   void catch_up() override {
     for (const auto& cached : view_.model.trainer->programs.entries()) cached->program->status();
@@ -58,10 +75,13 @@ class Observer final : public StepObserver {
   }
 
   void fit_ended() override {
+    int64_t end = steady_clock().now();
     take_device_steps();
     if (recording_.steps() <= kWarmUp) return;
-    read(steady_clock().now());
+    read(end);
     auto observed = std::make_shared<Observed>();
+    observed->fit = whole_.shares(end - begin_);
+    observed->looked_seconds = whole_.looked_seconds();
     observed->evidence = recording_.evidence();
     fill_health(observed->evidence);
     if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
@@ -70,7 +90,7 @@ class Observer final : public StepObserver {
     observed->course = recording_.course();
     observed->device = recording_.samples();
     add_machine(*observed, view_.model, view_.context);
-    if (!view_.args.run_directory.empty()) write_report(*observed);
+    if (!run_directory_.empty()) write_report(*observed);
     view_.model.trainer->diagnosis = std::move(observed);
   }
 
@@ -109,7 +129,7 @@ class Observer final : public StepObserver {
   // A training that is done is not lost to a report that cannot be written.
   void write_report(Observed& observed) const {
     try {
-      observed.write(view_.args.run_directory);
+      observed.write(run_directory_);
     } catch (const FileError& error) {
       observed.trust += fmt::format("; the report was not written: {}", error.what());
     }
@@ -192,12 +212,12 @@ class Observer final : public StepObserver {
     StepShares shares = evidence.total().shares();
     status_ = fmt::format("device {}  limit: {}", percent(shares[Owner::compute]),
                           name(limit_of(evidence)));
-    if (view_.args.run_directory.empty()) return;
+    if (run_directory_.empty()) return;
     Diagnosis now;
     conclude(now, evidence);
     now.course = recording_.course();
     if (!recording_.samples().empty()) now.device = {recording_.samples().back()};
-    write_status(view_.args.run_directory,
+    write_status(run_directory_,
                  {.epoch = last_.epoch,
                   .epochs = view_.args.epochs,
                   .step = last_.step,
@@ -252,8 +272,10 @@ class Observer final : public StepObserver {
   }
 
   FitView view_;
+  std::string run_directory_;  // empty: none
   int64_t begin_, last_reading_ = 0;
   Recording recording_;
+  WholeFit whole_;
   StepTimes last_;
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;

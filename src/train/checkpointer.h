@@ -23,6 +23,7 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
+  const Callback& backup() const { return backup_; }
   // Before on_train_begin, with a model that knows its input: looks for a checkpoint, obeys its
   // RunPlan and puts the model and its history where they were. Error when something differs.
   void find();

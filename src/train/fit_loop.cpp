@@ -89,10 +89,11 @@ class FitLoop {
 
  private:
   Logs run_epoch(int64_t epoch) {
+    EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
     callbacks_(&Callback::on_epoch_begin, epoch);
     compiled_.training->reset();
     training_.begin_epoch(epoch);
-    EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
+    times.first_step = steady_clock().now();
     int64_t steps = run_batches(epoch);
     times.last_step = steady_clock().now();
     Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
@@ -111,9 +112,9 @@ class FitLoop {
     logs = callbacks_.extended(logs);
     trainer_.history.append(epoch, logs);
     callbacks_(&Callback::on_epoch_end, epoch, logs);
+    if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
     times.end = steady_clock().now();
     if (observer_) observer_->epoch_ended(times);
-    if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
     return logs;
   }
 
@@ -143,12 +144,15 @@ class FitLoop {
       times.ran = steady_clock().now();
       callbacks_(&Callback::on_train_batch_end, place.step, live_);
       watch_loss_scale();
-      times.end = steady_clock().now();
       times.step = place.step++;
       times.samples = inputs[0].shape()[0];
+      if (checkpoints_)
+        callbacks_.charge(checkpoints_->backup(),
+                          [&] { checkpoints_->step_ended(place.epoch, place.step); });
+      times.end = steady_clock().now();
       if (observer_) observer_->step_ended(times);
-      if (checkpoints_) checkpoints_->step_ended(place.epoch, place.step);
-      times.asked = times.end;
+      times.asked = steady_clock().now();
+      times.looked = times.asked - times.end;
     }
     TraceScope scope("wait for the last steps");
     finish_training_steps(model_, place);

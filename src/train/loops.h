@@ -45,6 +45,14 @@ class CallbackCalls {
       before = now;
     }
   }
+  // Work that is done for one of them, but not by its own turns: it counts as its time.
+  template <class Work>
+  void charge(const Callback& callback, const Work& work) const {
+    int64_t before = steady_clock().now();
+    work();
+    for (size_t i = 0; i < list_.size(); ++i)
+      if (&*list_[i] == &callback) nanoseconds_[i] += steady_clock().now() - before;
+  }
   // The logs with what callbacks add to an epoch's; a name that is there already stays.
   Logs extended(const Logs& logs) const;
   // Whether one of them wants the training to end quietly.

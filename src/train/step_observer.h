@@ -1,4 +1,4 @@
-// Where the time of a fit goes: the hook that observe fills. The loop reads the clock five times a
+// Where the time of a fit goes: the hook that observe fills. The loop reads the clock six times a
 // step and tells what it saw; everything is called on the thread that trains.
 #pragma once
 
@@ -19,18 +19,20 @@ struct FitArgs;
 
 // Nanoseconds of steady_clock(). asked → ready: waiting for the batch; ready → run: callbacks
 // before the step, and weights of classes; run → ran: the step itself on a CPU, its launch where
-// the device works beside the host; ran → end: callbacks after it. The next step's `asked` is this
-// one's `end`.
+// the device works beside the host; ran → end: callbacks after it, and checkpoints. Before `asked`
+// the observer worked for `looked` nanoseconds on the step before, from its end on.
 struct StepTimes {
   int64_t epoch = 0, step = 0, samples = 0;
   int64_t asked = 0, ready = 0, run = 0, ran = 0, end = 0;
+  int64_t looked = 0;
 };
 
-// begin → last_step: the steps, and waiting for the last of them; → read: loss and metrics brought
-// from the device; → validated: validation, where there is one; → end: callbacks.
+// begin → first_step: callbacks, and the feed begins; → last_step: the steps, and waiting for the
+// last of them; → read: loss and metrics brought from the device; → validated: validation, where
+// there is one; → end: callbacks and checkpoints.
 struct EpochTimes {
   int64_t epoch = 0;
-  int64_t begin = 0, last_step = 0, read = 0, validated = 0, end = 0;
+  int64_t begin = 0, first_step = 0, last_step = 0, read = 0, validated = 0, end = 0;
 };
 
 // What is observed; all of it lives until the fit is over.

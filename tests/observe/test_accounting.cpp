@@ -38,6 +38,18 @@ TEST(Accounting, CallsTimeBetweenStepsThatNobodyRecordedUnexplained) {
   EXPECT_EQ(sum(accounting), accounting.wall);
 }
 
+TEST(Accounting, GivesTheTimeOfLookingOnToSyncAndNotToWaiting) {
+  FakeClock clock;
+  std::vector<StepRecord> steps = {test::record_step(clock, 0, {})};
+  clock.advance(5 * kMs);
+  steps.push_back(test::record_step(clock, 1, {.input = kMs}));
+  steps.back().times.looked = 4 * kMs;
+  Accounting accounting = account(steps);
+  EXPECT_EQ(accounting[Owner::sync], 4 * kMs);
+  EXPECT_EQ(accounting[Owner::input], kMs);
+  EXPECT_EQ(accounting[Owner::unexplained], kMs) << "what nobody told of stays unexplained";
+}
+
 TEST(Accounting, OfNothingIsNothing) {
   EXPECT_EQ(account({}).wall, 0);
   EXPECT_EQ(account({}).shares()[Owner::compute], 0);

@@ -1,0 +1,34 @@
+#include "observe/whole_fit.h"
+
+namespace stoker {
+
+void WholeFit::add(const StepTimes& step) {
+  ++steps_;
+  looked_ns_ += step.looked;
+  steps_ns_ += step.end - step.asked + step.looked;
+}
+
+void WholeFit::add(const EpochTimes& epoch, const StepTimes& last) {
+  if (last.epoch == epoch.epoch && last.end > epoch.first_step)
+    steps_ns_ += epoch.last_step - last.end;
+  read_ns_ += epoch.read - epoch.last_step;
+  validation_ns_ += epoch.validated - epoch.read;
+  turns_ns_ += epoch.first_step - epoch.begin + epoch.end - epoch.validated;
+}
+
+FitShares WholeFit::shares(int64_t wall) const {
+  if (wall <= 0) return {};
+  auto share = [wall](int64_t ns) { return double(ns) / double(wall); };
+  return {.seconds = double(wall) * 1e-9,
+          .steps = share(steps_ns_),
+          .read_back = share(read_ns_),
+          .validation = share(validation_ns_),
+          .epoch_turns = share(turns_ns_),
+          .unexplained = share(wall - steps_ns_ - read_ns_ - validation_ns_ - turns_ns_)};
+}
+
+double WholeFit::looked_seconds() const {
+  return steps_ > 0 ? double(looked_ns_) * 1e-9 / double(steps_) : 0;
+}
+
+}  // namespace stoker

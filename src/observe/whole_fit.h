@@ -1,0 +1,27 @@
+// Where a whole fit went: its steps, and what happens between its epochs. The two are told by
+// different turns of the loop, and the time of all by a third clock reading, so that what is left
+// over is something that nobody has told of.
+#pragma once
+
+#include <stoker/doctor.h>
+
+#include "train/step_observer.h"
+
+namespace stoker {
+
+class WholeFit {
+ public:
+  void add(const StepTimes& step);
+  // `last`: the latest step that was added. Waiting for the device behind it is a part of the
+  // steps.
+  void add(const EpochTimes& epoch, const StepTimes& last);
+
+  FitShares shares(int64_t wall) const;
+  double looked_seconds() const;  // a step
+
+ private:
+  int64_t steps_ = 0, looked_ns_ = 0;
+  int64_t steps_ns_ = 0, read_ns_ = 0, validation_ns_ = 0, turns_ns_ = 0;
+};
+
+}  // namespace stoker

@@ -1,0 +1,45 @@
+// Where a whole fit went, from what its loop tells.
+#include <gtest/gtest.h>
+
+#include "observe/whole_fit.h"
+
+namespace stoker {
+namespace {
+
+TEST(WholeFit, TellsStepsReadingValidationAndTurnsApart) {
+  WholeFit whole;
+  StepTimes step{.epoch = 0, .asked = 110, .ready = 115, .run = 120, .ran = 150, .end = 160};
+  whole.add(step);
+  step = {.epoch = 0, .asked = 165, .ready = 170, .run = 170, .ran = 200, .end = 210, .looked = 5};
+  whole.add(step);
+  whole.add({.begin = 100,
+             .first_step = 110,
+             .last_step = 230,
+             .read = 250,
+             .validated = 290,
+             .end = 300},
+            step);
+  FitShares shares = whole.shares(400);
+  EXPECT_DOUBLE_EQ(shares.steps, 120.0 / 400) << "waiting for the last steps is a part of them";
+  EXPECT_DOUBLE_EQ(shares.read_back, 20.0 / 400);
+  EXPECT_DOUBLE_EQ(shares.validation, 40.0 / 400);
+  EXPECT_DOUBLE_EQ(shares.epoch_turns, 20.0 / 400);
+  EXPECT_DOUBLE_EQ(shares.unexplained, 200.0 / 400);
+  EXPECT_DOUBLE_EQ(whole.looked_seconds(), 2.5e-9);
+}
+
+TEST(WholeFit, LeavesAStepThatWasNotToldUnexplained) {
+  WholeFit whole;
+  StepTimes step{.epoch = 0, .asked = 50, .ready = 50, .run = 50, .ran = 100, .end = 100};
+  whole.add(step);
+  whole.add({.last_step = 100, .read = 100, .validated = 100, .end = 100}, step);
+  EXPECT_DOUBLE_EQ(whole.shares(100).unexplained, 0.5);
+}
+
+TEST(WholeFit, OfNothingIsNothing) {
+  EXPECT_EQ(WholeFit().shares(0).seconds, 0);
+  EXPECT_EQ(WholeFit().looked_seconds(), 0);
+}
+
+}  // namespace
+}  // namespace stoker
