@@ -52,6 +52,18 @@ __global__ void fold_kernel(const ConvShape s, const ConvShape f, const T* from,
   }
 }
 
+template <bool Back>
+void launch_fold_kernel(const ConvShape& shape, DType dtype, const void* from, void* to,
+                        cudaStream_t stream) {
+  ConvShape f = folded_shape(shape);
+  int64_t items = int64_t(f.filters) * f.kernel_y * f.kernel_x * f.channels;
+  visit_float(dtype, [&]<class T>(T) {
+    fold_kernel<T, Back><<<blocks_for(items, kBlock), kBlock, 0, stream>>>(
+        shape, f, static_cast<const T*>(from), static_cast<T*>(to));
+  });
+  check_launch(Back ? "unfold_kernel" : "fold_kernel");
+}
+
 }  // namespace
 
 bool can_fold(const ConvShape& s, DType dtype) {
@@ -88,24 +100,12 @@ void run_fold_image(const ConvShape& shape, DType dtype, const void* x, void* fo
 
 void run_fold_kernel(const ConvShape& shape, DType dtype, const void* w, void* folded,
                      cudaStream_t stream) {
-  ConvShape f = folded_shape(shape);
-  int64_t items = int64_t(f.filters) * f.kernel_y * f.kernel_x * f.channels;
-  visit_float(dtype, [&]<class T>(T) {
-    fold_kernel<T, false><<<blocks_for(items, kBlock), kBlock, 0, stream>>>(
-        shape, f, static_cast<const T*>(w), static_cast<T*>(folded));
-  });
-  check_launch("fold_kernel");
+  launch_fold_kernel<false>(shape, dtype, w, folded, stream);
 }
 
 void run_unfold_kernel(const ConvShape& shape, DType dtype, const void* folded, void* w,
                        cudaStream_t stream) {
-  ConvShape f = folded_shape(shape);
-  int64_t items = int64_t(f.filters) * f.kernel_y * f.kernel_x * f.channels;
-  visit_float(dtype, [&]<class T>(T) {
-    fold_kernel<T, true><<<blocks_for(items, kBlock), kBlock, 0, stream>>>(
-        shape, f, static_cast<const T*>(folded), static_cast<T*>(w));
-  });
-  check_launch("unfold_kernel");
+  launch_fold_kernel<true>(shape, dtype, folded, w, stream);
 }
 
 }  // namespace stoker::cuda

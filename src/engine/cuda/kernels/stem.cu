@@ -25,6 +25,27 @@ __device__ inline void load_window(const ConvShape& s, const T* x, unsigned pixe
   }
 }
 
+// A thread's filters of every tap, and their biases where there are any.
+template <class T>
+__device__ inline void load_taps(const DirectConv& c, int filter, float (*taps)[kFilters],
+                                 float* bias) {
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f)
+      taps[tap][f] = to_float(static_cast<const T*>(c.w)[tap * c.shape.filters + filter + f]);
+  if (c.bias != nullptr)
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f)
+      bias[f] = to_float(static_cast<const T*>(c.bias)[filter + f]);
+}
+
+template <class T>
+__device__ inline void store_filters(const float* from, T* to) {
+#pragma unroll
+  for (int f = 0; f < kFilters; f += kLanes<T>) store_floats<kLanes<T>>(from + f, to + f);
+}
+
 template <class T>
 __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectConv c) {
   const ConvShape& s = c.shape;
@@ -33,15 +54,7 @@ __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectCon
   int filter = int(thread % groups) * kFilters;
   if (thread >= threads / groups * groups) return;  // a whole number of pixels at a time
   float taps[kTaps][kFilters], bias[kFilters] = {};
-#pragma unroll
-  for (int tap = 0; tap < kTaps; ++tap)
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f)
-      taps[tap][f] = to_float(static_cast<const T*>(c.w)[tap * s.filters + filter + f]);
-  if (c.bias != nullptr)
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f)
-      bias[f] = to_float(static_cast<const T*>(c.bias)[filter + f]);
+  load_taps<T>(c, filter, taps, bias);
   unsigned pixels = unsigned(s.batch) * unsigned(s.out_height) * unsigned(s.out_width);
   for (unsigned pixel = thread / groups; pixel < pixels; pixel += threads / groups) {
     float window[kTaps], sums[kFilters];
@@ -57,12 +70,8 @@ __global__ void __launch_bounds__(kBlock) stem(const __grid_constant__ DirectCon
     if (c.wide)
 #pragma unroll
       for (int f = 0; f < kFilters; ++f) static_cast<float*>(c.out)[at + f] = sums[f];
-    else if constexpr (sizeof(T) == 2)
-      store_floats<kFilters>(sums, static_cast<T*>(c.out) + at);
     else
-#pragma unroll
-      for (int f = 0; f < kFilters; f += 4)
-        store_floats<4>(sums + f, static_cast<T*>(c.out) + at + f);
+      store_filters(sums, static_cast<T*>(c.out) + at);
   }
 }
 
@@ -88,15 +97,7 @@ __global__ void __launch_bounds__(kBlock) pooled_stem(const __grid_constant__ Di
   int filter = int(thread % groups) * kFilters;
   if (thread >= threads / groups * groups) return;
   float taps[kTaps][kFilters], bias[kFilters] = {};
-#pragma unroll
-  for (int tap = 0; tap < kTaps; ++tap)
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f)
-      taps[tap][f] = to_float(static_cast<const T*>(c.w)[tap * s.filters + filter + f]);
-  if (c.bias != nullptr)
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f)
-      bias[f] = to_float(static_cast<const T*>(c.bias)[filter + f]);
+  load_taps<T>(c, filter, taps, bias);
   unsigned pixels = unsigned(s.batch) * unsigned(s.out_height / 2) * unsigned(s.out_width / 2);
   for (unsigned pixel = thread / groups; pixel < pixels; pixel += threads / groups) {
     float window[4][4], best[kFilters];
@@ -121,12 +122,7 @@ __global__ void __launch_bounds__(kBlock) pooled_stem(const __grid_constant__ Di
       places.at[f] = uint8_t(best[f] > 0 ? place : place | kStopped);
     }
     int64_t at = int64_t(pixel) * s.filters + filter;
-    if constexpr (sizeof(T) == 2)
-      store_floats<kFilters>(best, static_cast<T*>(c.out) + at);
-    else
-#pragma unroll
-      for (int f = 0; f < kFilters; f += 4)
-        store_floats<4>(best + f, static_cast<T*>(c.out) + at + f);
+    store_filters(best, static_cast<T*>(c.out) + at);
     *reinterpret_cast<Pack<uint8_t, kFilters>*>(c.places + at) = places;
   }
 }
@@ -148,11 +144,8 @@ __global__ void __launch_bounds__(kBlock) stem_weight_grad(const __grid_constant
       float slopes[kFilters];
       int64_t at = int64_t(pixel) * s.filters + filter;
       const T* dy = static_cast<const T*>(c.dy) + at;
-      if constexpr (sizeof(T) == 2)
-        load_floats<kFilters>(dy, slopes);
-      else
 #pragma unroll
-        for (int f = 0; f < kFilters; f += 4) load_floats<4>(dy + f, slopes + f);
+      for (int f = 0; f < kFilters; f += kLanes<T>) load_floats<kLanes<T>>(dy + f, slopes + f);
       if constexpr (Pooled) {
         Pack<uint8_t, kFilters> places =
             *reinterpret_cast<const Pack<uint8_t, kFilters>*>(c.places + at);

@@ -45,16 +45,15 @@ void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shap
   std::vector<int> writes = {b.define(node.outputs[0]), partials};
   if (both) writes.push_back(b.define(node.outputs[1]));
   b.emit({"own:conv", {x, dy}, writes}, [shape, dtype, both](const Launch& at) {
-    DirectConv call;
-    call.dtype = dtype;
-    call.shape = shape;
-    call.x = at.get(0);
-    call.dy = at.get(1);
-    call.out = at.get(2);
-    call.partials = at.get<float>(3);
-    call.has_bias = both;
-    call.bias_out = both ? at.get(4) : nullptr;
-    run_direct_conv_weight_grad(call, at.stream);
+    run_direct_conv_weight_grad({.dtype = dtype,
+                                 .shape = shape,
+                                 .x = at.get(0),
+                                 .dy = at.get(1),
+                                 .out = at.get(2),
+                                 .has_bias = both,
+                                 .bias_out = both ? at.get(4) : nullptr,
+                                 .partials = at.get<float>(3)},
+                                at.stream);
   });
 }
 

@@ -111,13 +111,9 @@ void build_input_grad(Builder& b, const Node& node) {
   if (plan == nullptr) {
     int w = b.input(node.inputs[1]), dx = b.define(node.outputs[0]);
     b.emit({"own:conv", {dy, w}, {dx}}, [own, dtype](const Launch& at) {
-      DirectConv call;
-      call.dtype = dtype;
-      call.shape = own;
-      call.dy = at.get(0);
-      call.w = at.get(1);
-      call.out = at.get(2);
-      run_direct_conv_input_grad(call, at.stream);
+      run_direct_conv_input_grad(
+          {.dtype = dtype, .shape = own, .w = at.get(1), .dy = at.get(0), .out = at.get(2)},
+          at.stream);
     });
     return;
   }
