@@ -5,6 +5,7 @@
 
 #include <stoker/applications.h>
 #include <stoker/ops.h>
+#include <stoker/optimizers.h>
 #include <stoker/random.h>
 
 #include "nn/logits.h"
@@ -76,40 +77,12 @@ Value GpuModel::dense(const Value& x, int64_t units) {
   return ops::matmul(x, computed(graph_.variable(kernel))) + computed(graph_.variable(bias));
 }
 
-void GpuModel::adam(const Value& loss) {
-  Values found = gradients(loss, parameters_);
-  Graph::Scope scope(graph_, "optimizer"), phase(graph_, Phase::update);
-  Variable::Options kept{.trainable = false, .category = MemoryCategory::optimizer};
-  Variable iterations("iterations", Tensor::zeros({}, DType::int64), kept);
-  Value t = graph_.variable(iterations);
-  Values operands = {graph_.constant(Tensor(1e-3F)), t};
-  std::vector<Variable> owners;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    Variable m("m", Tensor::zeros(parameters_[i].shape()), kept),
-        v("v", Tensor::zeros(parameters_[i].shape()), kept);
-    owners.insert(owners.end(), {parameters_[i], m, v});
-    for (const Value& value :
-         {graph_.variable(parameters_[i]), found[i], graph_.variable(m), graph_.variable(v)})
-      operands.push_back(value);
-  }
-  Values updated = apply("adam_update", operands,
-                         {{"beta_1", 0.9},
-                          {"beta_2", 0.999},
-                          {"epsilon", 1e-8},
-                          {"amsgrad", false},
-                          {"weight_decay", 0.0},
-                          {"clipvalue", 0.0},
-                          {"scaled", false}});
-  for (size_t i = 0; i < owners.size(); ++i) graph_.assign(owners[i], updated[i]);
-  graph_.assign(iterations, t + 1.0);
-}
-
 void GpuModel::finish(const Value& logits) {
   Value loss = ops::mean(ops::sparse_softmax_cross_entropy(logits, labels_));
   graph_.output(loss, "loss");
   graph_.guard(loss);
   Graph::Scope backward(graph_, Phase::backward);
-  adam(loss);
+  Adam({.epsilon = 1e-8}).apply(gradients(loss, parameters_), parameters_);
 }
 
 std::unique_ptr<GpuModel> GpuModel::cnn(int64_t batch, const GpuModelOptions& options) {

@@ -37,7 +37,6 @@ class GpuModel {
   Value computed(const Value& value);
   Value dense(const Value& x, int64_t units);
   void finish(const Value& logits);
-  void adam(const Value& loss);
   Variable parameter(const std::string& name, const Shape& shape, double fan_in);
 
   Graph graph_;

@@ -46,36 +46,6 @@ Value mean_loss(Network& network, const Value& logits, const Value& labels) {
   return loss;
 }
 
-void adam(Network& network, Builder& builder, const Value& loss,
-          const std::vector<Variable>& parameters) {
-  Graph& graph = network.graph;
-  Values found = gradients(loss, parameters);
-  std::vector<Variable> m = builder.like(parameters, "m/"), v = builder.like(parameters, "v/");
-  Variable iterations = builder.filled("iterations", {DType::int64, {}}, 0);
-  Graph::Scope scope(graph, "optimizer"), phase(graph, Phase::update);
-  Value t = graph.variable(iterations);
-  Values operands = {graph.constant(Tensor(0.01F)), t};
-  for (size_t i = 0; i < parameters.size(); ++i)
-    for (const Value& value :
-         {graph.variable(parameters[i]), found[i], graph.variable(m[i]), graph.variable(v[i])})
-      operands.push_back(value);
-  // A large epsilon: with the usual one a gradient near zero would turn rounding into a full step.
-  Values updated = apply("adam_update", operands,
-                         {{"beta_1", 0.9},
-                          {"beta_2", 0.999},
-                          {"epsilon", 1e-3},
-                          {"amsgrad", false},
-                          {"weight_decay", 0.004},
-                          {"clipvalue", 0.0},
-                          {"scaled", false}});
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    graph.assign(parameters[i], updated[3 * i]);
-    graph.assign(m[i], updated[3 * i + 1]);
-    graph.assign(v[i], updated[3 * i + 2]);
-  }
-  graph.assign(iterations, t + 1.0);
-}
-
 void clipped_sgd(Network& network, Builder& builder, const Value& loss,
                  const std::vector<Variable>& parameters) {
   Graph& graph = network.graph;
@@ -100,6 +70,36 @@ void clipped_sgd(Network& network, Builder& builder, const Value& loss,
 }
 
 }  // namespace
+
+std::vector<Variable> add_adam(Graph& graph, const std::vector<Variable>& parameters,
+                               const Values& gradients, const AdamStep& step) {
+  constexpr Variable::Options kState{.trainable = false, .category = MemoryCategory::optimizer};
+  Graph::Scope scope(graph, "optimizer"), phase(graph, Phase::update);
+  std::vector<Variable> added = {{"iterations", Tensor::zeros({}, DType::int64), kState}};
+  Value iterations = graph.variable(added[0]);
+  Values operands = {graph.constant(Tensor(step.learning_rate)), iterations};
+  std::vector<Variable> updates;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Variable& p = parameters[i];
+    Variable m("m/" + p.name(), Tensor::zeros(p.shape()), kState),
+        v("v/" + p.name(), Tensor::zeros(p.shape()), kState);
+    added.insert(added.end(), {m, v});
+    updates.insert(updates.end(), {p, m, v});
+    operands.insert(operands.end(),
+                    {graph.variable(p), gradients[i], graph.variable(m), graph.variable(v)});
+  }
+  Values updated = apply("adam_update", operands,
+                         {{"beta_1", 0.9},
+                          {"beta_2", 0.999},
+                          {"epsilon", step.epsilon},
+                          {"amsgrad", false},
+                          {"weight_decay", step.weight_decay},
+                          {"clipvalue", step.clipvalue},
+                          {"scaled", false}});
+  for (size_t i = 0; i < updates.size(); ++i) graph.assign(updates[i], updated[i]);
+  graph.assign(added[0], iterations + 1.0);
+  return added;
+}
 
 std::vector<Tensor> Network::batch(int step) const {
   Rng rng(kSeed, uint64_t(step));
@@ -129,7 +129,11 @@ std::unique_ptr<Network> small_cnn() {
   parameters.push_back(builder.weights("dense/kernel", {x.shape()[1], 10}, 0.1));
   parameters.push_back(builder.weights("dense/bias", {10}, 0.1));
   Value logits = ops::matmul(x, parameters[parameters.size() - 2]) + Value(parameters.back());
-  adam(*network, builder, mean_loss(*network, logits, labels), parameters);
+  Values found = gradients(mean_loss(*network, logits, labels), parameters);
+  // A large epsilon: with the usual one a gradient near zero would turn rounding into a full step.
+  for (const Variable& variable :
+       add_adam(graph, parameters, found, {.epsilon = 1e-3, .weight_decay = 0.004}))
+    builder.add(variable);
   return network;
 }
 

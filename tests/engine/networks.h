@@ -26,4 +26,12 @@ std::unique_ptr<Network> small_cnn();
 // global norm; sgd with Nesterov momentum; moving averages of the statistics; the loss is a guard.
 std::unique_ptr<Network> residual_network();
 
+struct AdamStep {
+  float learning_rate = 0.01F;
+  double epsilon = 1e-8, weight_decay = 0, clipvalue = 0;
+};
+// One adam_update of all parameters. Returns the variables that it adds: iterations and moments.
+std::vector<Variable> add_adam(Graph& graph, const std::vector<Variable>& parameters,
+                               const Values& gradients, const AdamStep& step);
+
 }  // namespace stoker::test

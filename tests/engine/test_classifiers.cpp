@@ -10,6 +10,7 @@
 #include <stoker/ops.h>
 
 #include "engine/device_test.h"
+#include "engine/networks.h"
 #include "engine/reference/reference_backend.h"
 #include "engine/run_graph.h"
 #include "graph/passes/passes.h"
@@ -58,7 +59,8 @@ class Net {
     Values found = gradients(loss * 64.0, parameters_);
     if (ends != Ends::step)
       for (size_t i = 0; i < found.size(); ++i) graph_.output(found[i], parameters_[i].name());
-    if (ends != Ends::gradients) take_step(found);
+    if (ends != Ends::gradients)
+      add_adam(graph_, parameters_, found, {.weight_decay = 0.01, .clipvalue = 0.5});
   }
 
   std::vector<Tensor> run(Backend& engine) const { return run_graph(graph_, inputs_, engine); }
@@ -84,32 +86,6 @@ class Net {
     double range = 2 / std::sqrt(9.0 * double(channels));
     Value w = parameter({3, 3, channels, filters}, range), b = parameter({filters}, 0.2);
     return ops::max_pool2d(ops::relu(ops::conv2d(x, w) + b));
-  }
-
-  void take_step(const Values& found) {
-    Graph::Scope update(graph_, Phase::update);
-    Variable iterations("iterations", Tensor::zeros({}, DType::int64));
-    Value t = graph_.variable(iterations);
-    Values operands = {graph_.constant(Tensor(1e-2F)), t};
-    std::vector<Variable> owners;
-    for (size_t i = 0; i < found.size(); ++i) {
-      const Shape& shape = parameters_[i].shape();
-      Variable m("m", Tensor::zeros(shape)), v("v", Tensor::zeros(shape));
-      owners.insert(owners.end(), {parameters_[i], m, v});
-      for (const Value& value :
-           {graph_.variable(parameters_[i]), found[i], graph_.variable(m), graph_.variable(v)})
-        operands.push_back(value);
-    }
-    Values updated = apply("adam_update", operands,
-                           {{"beta_1", 0.9},
-                            {"beta_2", 0.999},
-                            {"epsilon", 1e-8},
-                            {"amsgrad", false},
-                            {"weight_decay", 0.01},
-                            {"clipvalue", 0.5},
-                            {"scaled", false}});
-    for (size_t i = 0; i < owners.size(); ++i) graph_.assign(owners[i], updated[i]);
-    graph_.assign(iterations, t + 1.0);
   }
 
   Rng rng_;
