@@ -77,6 +77,10 @@ Value ResidualTower::block(const Value& x, int64_t stride) {
   Value y = relu(norm(convolution(x, channels, 3, stride)));
   y = norm(convolution(y, channels, 1, 1));
   Value shortcut = stride > 1 ? norm(convolution(x, channels, 1, stride)) : x;
+  if (stride > 1 && options_.shortcut_slope != 1) {
+    Value zero = shortcut - ops::stop_gradient(shortcut);
+    shortcut = shortcut + zero * (options_.shortcut_slope - 1);
+  }
   return relu(shaken(y + shortcut));
 }
 

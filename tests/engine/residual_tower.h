@@ -24,6 +24,8 @@ struct TowerOptions {
   // seed. Engines that round at other points than the reference may differ by as much as one does.
   double shake = 0;
   uint64_t shake_seed = 0;
+  // What an engine gets wrong: the gradient through the projected shortcut is taken so many times.
+  double shortcut_slope = 1;
   std::string text() const;
 };
 
