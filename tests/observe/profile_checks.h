@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include <stoker/profiler.h>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -24,6 +25,16 @@ inline void expect_time_of(const std::string& layer, const std::string& summary)
       return;
     }
   ADD_FAILURE() << "no row of " << layer << " in\n" << summary;
+}
+
+// Ops and layers each take all of the time in ops, which is measured inside of the step.
+inline void expect_sums(const StepProfile& step) {
+  double ops = 0, layers = 0;
+  for (const LayerReport& op : step.ops) ops += op.seconds;
+  for (const LayerProfile& layer : step.layers) layers += layer.seconds();
+  EXPECT_NEAR(ops, step.op_seconds, 1e-9);
+  EXPECT_NEAR(layers, step.op_seconds, 1e-9);
+  EXPECT_LE(step.op_seconds, step.seconds);
 }
 
 // TensorBoard's plugin opens what was written there, and shows what is expected besides the forward

@@ -14,6 +14,15 @@ class GpuObserver : public GpuTraining {
  protected:
   static constexpr double kMostUnexplained = 0.03;
 
+  // What a fit of 150 batches from arrays sees of itself.
+  static Diagnosis diagnosis_of_fit(const Sequential& model, FitArgs args = {}) {
+    Data data = pictures(150 * kBatch, 1);
+    args.batch_size = kBatch;
+    args.verbose = 0;
+    model.fit(data.x, data.y, args);
+    return last_diagnosis(model).value();
+  }
+
   static void expect_closed(const Diagnosis& diagnosis) {
     double sum = 0;
     for (double share : diagnosis.shares.share) {
@@ -36,10 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, GpuObserver, testing::Values("float32", "mixe
 TEST_P(GpuObserver, AccountsForEveryMomentOfAFitFromArrays) {
   for (bool captured : {true, false}) {
     Context gpu = context({.capture = captured});
-    Sequential model = picture_model(gpu);
-    Data data = pictures(150 * kBatch, 1);
-    model.fit(data.x, data.y, {.batch_size = kBatch, .verbose = 0});
-    Diagnosis diagnosis = last_diagnosis(model).value();
+    Diagnosis diagnosis = diagnosis_of_fit(picture_model(gpu));
     EXPECT_GE(diagnosis.steps, 130);
     expect_closed(diagnosis);
   }
@@ -60,10 +66,8 @@ TEST_P(GpuObserver, AccountsForEpochsWithSmallerBatchesAndValidation) {
 
 TEST_P(GpuObserver, AccountsForAccumulatedGradients) {
   Context gpu = context();
-  Sequential model = picture_model(gpu, Adam({.gradient_accumulation_steps = 3}));
-  Data data = pictures(150 * kBatch, 1);
-  model.fit(data.x, data.y, {.batch_size = kBatch, .verbose = 0});
-  Diagnosis diagnosis = last_diagnosis(model).value();
+  Diagnosis diagnosis =
+      diagnosis_of_fit(picture_model(gpu, Adam({.gradient_accumulation_steps = 3})));
   EXPECT_GE(diagnosis.steps, 120);
   expect_closed(diagnosis);
 }
@@ -71,10 +75,7 @@ TEST_P(GpuObserver, AccountsForAccumulatedGradients) {
 // In line with the kernels nothing hides a copy.
 TEST_P(GpuObserver, SeesACopyThatTheDeviceWaitsFor) {
   Context gpu = context({.pin = false});
-  Sequential model = picture_model(gpu);
-  Data data = pictures(150 * kBatch, 1);
-  model.fit(data.x, data.y, {.batch_size = kBatch, .verbose = 0});
-  Diagnosis diagnosis = last_diagnosis(model).value();
+  Diagnosis diagnosis = diagnosis_of_fit(picture_model(gpu));
   EXPECT_GT(diagnosis.shares[Owner::copy], 0);
   expect_closed(diagnosis);
 }
@@ -85,10 +86,7 @@ TEST_P(GpuObserver, SeesThatTheDeviceWaitsForACallback) {
     double sum = 0;
   } reader;
   Context gpu = context();
-  Sequential model = picture_model(gpu);
-  Data data = pictures(150 * kBatch, 1);
-  model.fit(data.x, data.y, {.batch_size = kBatch, .verbose = 0, .callbacks = {reader}});
-  Diagnosis diagnosis = last_diagnosis(model).value();
+  Diagnosis diagnosis = diagnosis_of_fit(picture_model(gpu), {.callbacks = {reader}});
   EXPECT_GT(diagnosis.shares[Owner::sync] + diagnosis.shares[Owner::launch], 0);
   expect_closed(diagnosis);
 }

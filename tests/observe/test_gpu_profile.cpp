@@ -37,15 +37,6 @@ class GpuProfile : public GpuTraining {
     }
   }
 
-  static void expect_sums(const StepProfile& step) {
-    double ops = 0, layers = 0;
-    for (const LayerReport& op : step.ops) ops += op.seconds;
-    for (const LayerProfile& layer : step.layers) layers += layer.seconds();
-    EXPECT_NEAR(ops, step.op_seconds, 1e-9);
-    EXPECT_NEAR(layers, step.op_seconds, 1e-9);
-    EXPECT_LE(step.op_seconds, step.seconds);  // one is measured inside of the other
-  }
-
   static void expect_sane_shares(const Profile& profile) {
     EXPECT_GT(profile.peak_flops, 0);
     EXPECT_GT(profile.peak_bandwidth, 0);
