@@ -202,7 +202,7 @@ int Builder::zeroed(size_t bytes) {
 // Bytes of these buffers, each once.
 double Builder::touched(std::vector<int> buffers) const {
   std::ranges::sort(buffers);
-  buffers.erase(std::ranges::unique(buffers).begin(), buffers.end());
+  buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
   double bytes = 0;
   for (int buffer : buffers) bytes += double(parts_.buffers[size_t(buffer)].bytes);
   return bytes;
