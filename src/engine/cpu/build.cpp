@@ -1,7 +1,6 @@
-// The walk over the graph: in which order nodes are built, what outlives the step, and how
+// The walk over the graph: nodes are built one after another, outputs are kept, and
 // variables are written.
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -10,64 +9,19 @@
 
 namespace stoker::cpu {
 
-namespace {
-
-// These overwrite variables in place, so they must wait until the guard is known.
-bool writes_variables(const Node& node) {
-  constexpr std::array kOps = {"sgd_update", "adam_update", "rmsprop_update", "moving_average"};
-  return std::ranges::find(kOps, node.op->name) != kOps.end();
-}
-
-bool shares_bytes(const Node& node) {
-  return node.op->name == "reshape" || node.op->name == "identity";
-}
-
-}  // namespace
-
 void Builder::analyse() {
   size_t values = graph().values().size();
   users_.resize(values);
-  last_use_.assign(values, -1);
-  assigned_to_.assign(values, -1);
   copies_.resize(values);
   alias_.assign(values, -1);
   parts_.homes.resize(graph().variables().size());
-
-  std::vector<bool> read(values);  // by a node, an output, the guard or the gate
-  for (const Node& node : graph().nodes())
-    for (int value : node.inputs) read[size_t(value)] = true;
-  for (const GraphOutput& output : graph().outputs()) read[size_t(output.value)] = true;
-  for (int value : {graph().guard(), graph().gate()})
-    if (value >= 0) read[size_t(value)] = true;
-
-  // Updates whose results are only assigned go last; nothing depends on them.
-  std::vector<int> updates;
-  for (int i = 0; i < int(graph().nodes().size()); ++i) {
-    const Node& node = graph().nodes()[size_t(i)];
-    bool last = writes_variables(node) && std::ranges::none_of(node.outputs, [&](int value) {
-                  return bool(read[size_t(value)]);
-                });
-    (last ? updates : order_).push_back(i);
-  }
-  first_update_ = order_.size();
-  order_.insert(order_.end(), updates.begin(), updates.end());
-
-  for (const GraphOutput& output : graph().outputs()) last_use_[size_t(output.value)] = kForEver;
-  for (int value : {graph().guard(), graph().gate()})
-    if (value >= 0) last_use_[size_t(value)] = kForEver;
-  for (const Assignment& assignment : graph().assignments()) {
-    assigned_to_[size_t(assignment.value)] = assignment.variable;
-    last_use_[size_t(assignment.value)] = kForEver;
-  }
-  for (int position = int(order_.size()); position-- > 0;) {
-    const Node& node = graph().nodes()[size_t(order_[size_t(position)])];
+  for (int position = int(schedule_.order.size()); position-- > 0;) {
+    const Node& node = graph().nodes()[size_t(schedule_.order[size_t(position)])];
     for (int value : node.inputs) {
       users_[size_t(value)].push_back(position);
-      last_use_[size_t(value)] = std::max(last_use_[size_t(value)], position);
+      schedule_.use(value, position);
       // Bytes are in use as long as any of their names is.
-      if (shares_bytes(node))
-        last_use_[size_t(value)] =
-            std::max(last_use_[size_t(value)], last_use_[size_t(node.outputs[0])]);
+      if (shares_bytes(node)) schedule_.use(value, schedule_.last_use[size_t(node.outputs[0])]);
     }
   }
 }
@@ -140,14 +94,14 @@ void Builder::finish_assignments() {
 }
 
 ProgramParts Builder::build() {
-  for (position_ = 0; position_ < int(order_.size()); ++position_) {
-    if (size_t(position_) == first_update_) {
+  for (position_ = 0; position_ < int(schedule_.order.size()); ++position_) {
+    if (size_t(position_) == schedule_.first_update) {
       finish_outputs();
       parts_.first_update = parts_.instructions.size();
     }
-    build_node(order_[size_t(position_)]);
+    build_node(schedule_.order[size_t(position_)]);
   }
-  if (first_update_ == order_.size()) {
+  if (schedule_.first_update == schedule_.order.size()) {
     finish_outputs();
     parts_.first_update = parts_.instructions.size();
   }

@@ -10,7 +10,8 @@ namespace stoker::cpu {
 
 std::string own_kernel() { return std::string("own:") + kernels().name; }
 
-Builder::Builder(std::unique_ptr<Graph> graph, VariableHomes& homes) : homes_(homes) {
+Builder::Builder(std::unique_ptr<Graph> graph, VariableHomes& homes)
+    : homes_(homes), schedule_(*graph) {
   parts_.graph = std::move(graph);
   parts_.stream = dnnl::stream(cpu_engine());
   analyse();
@@ -20,9 +21,9 @@ Builder::Builder(std::unique_ptr<Graph> graph, VariableHomes& homes) : homes_(ho
 
 std::vector<const Node*> Builder::users(int value) const {
   std::vector<const Node*> nodes;
-  if (last_use_[size_t(value)] == kForEver) return nodes;
+  if (schedule_.last_use[size_t(value)] == Schedule::kForEver) return nodes;
   for (int position : users_[size_t(value)])
-    nodes.push_back(&graph().nodes()[size_t(order_[size_t(position)])]);
+    nodes.push_back(&graph().nodes()[size_t(schedule_.order[size_t(position)])]);
   return nodes;
 }
 
@@ -40,7 +41,8 @@ int Builder::new_buffer(BufferInfo info) {
 void Builder::attach(int value, const Layout& layout, int buffer) {
   copies_[size_t(value)].push_back({layout, buffer});
   buffer_value_[size_t(buffer)] = value;
-  buffer_last_[size_t(buffer)] = std::max(buffer_last_[size_t(buffer)], last_use_[size_t(value)]);
+  buffer_last_[size_t(buffer)] =
+      std::max(buffer_last_[size_t(buffer)], schedule_.last_use[size_t(value)]);
 }
 
 MemoryCategory Builder::category_of(int value) const {
@@ -48,7 +50,7 @@ MemoryCategory Builder::category_of(int value) const {
   if (producer == nullptr || producer->phase == Phase::forward) return MemoryCategory::activations;
   if (producer->phase == Phase::update) return MemoryCategory::workspace;
   bool feeds_update = std::ranges::any_of(users_[size_t(value)], [&](int position) {
-    return graph().nodes()[size_t(order_[size_t(position)])].phase == Phase::update;
+    return graph().nodes()[size_t(schedule_.order[size_t(position)])].phase == Phase::update;
   });
   return feeds_update ? MemoryCategory::gradients : MemoryCategory::activations;
 }
@@ -146,11 +148,12 @@ int Builder::reordered(int value, const Copy& from, const Layout& wanted) {
 }
 
 int Builder::define_update(int output, int input_value, const Layout& layout) {
-  bool direct = size_t(position_) >= first_update_ &&
-                graph().values()[size_t(input_value)].kind == ValueKind::variable &&
-                graph().values()[size_t(input_value)].source == assigned_to_[size_t(output)] &&
-                last_use_[size_t(input_value)] <= position_ &&
-                this->layout(input_value, layout) == layout;
+  bool direct =
+      size_t(position_) >= schedule_.first_update &&
+      graph().values()[size_t(input_value)].kind == ValueKind::variable &&
+      graph().values()[size_t(input_value)].source == schedule_.assigned_to[size_t(output)] &&
+      schedule_.last_use[size_t(input_value)] <= position_ &&
+      this->layout(input_value, layout) == layout;
   if (direct) {
     int buffer = input(input_value, layout);
     attach(output, layout, buffer);

@@ -12,6 +12,7 @@
 #include "engine/cpu/layout.h"
 #include "engine/cpu/residence.h"
 #include "engine/cpu/runtime.h"
+#include "engine/schedule.h"
 
 namespace stoker::cpu {
 
@@ -105,8 +106,6 @@ class Builder {
   ProgramParts build();
 
  private:
-  static constexpr int kForEver = 1 << 30;
-
   struct Copy {
     Layout layout;
     int buffer;
@@ -132,13 +131,10 @@ class Builder {
 
   ProgramParts parts_;
   VariableHomes& homes_;
-  int node_ = -1;                        // the node being built
-  int position_ = -1;                    // its place in order_
-  std::vector<int> order_;               // nodes: those that write variables last
-  size_t first_update_ = 0;              // in order_
-  std::vector<std::vector<int>> users_;  // by value: positions in order_
-  std::vector<int> last_use_;  // by value: position in order_; kForEver for outputs and assignments
-  std::vector<int> assigned_to_;           // by value: variable, or -1
+  int node_ = -1;      // the node being built
+  int position_ = -1;  // its place in the schedule
+  Schedule schedule_;
+  std::vector<std::vector<int>> users_;    // by value: positions in the schedule
   std::vector<std::vector<Copy>> copies_;  // by value; the first is as produced
   std::vector<int> alias_;        // by value: the value whose row-major bytes it shares, or -1
   std::vector<int> buffer_last_;  // by buffer: the last use of any value in it

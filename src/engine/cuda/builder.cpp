@@ -1,7 +1,6 @@
 #include "engine/cuda/builder.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -12,16 +11,6 @@ namespace stoker::cuda {
 
 namespace {
 
-// These overwrite variables in place, so they must wait until the guard is known.
-bool writes_variables(const Node& node) {
-  constexpr std::array kOps = {"sgd_update", "adam_update", "rmsprop_update", "moving_average"};
-  return std::ranges::find(kOps, node.op->name) != kOps.end();
-}
-
-bool shares_bytes(const Node& node) {
-  return node.op->name == "reshape" || node.op->name == "identity";
-}
-
 std::string describe(const Graph& graph, const Node& node) {
   std::string text = fmt::format("{} \"{}\" of", node.op->name, node.scope);
   for (int value : node.inputs) text += " " + to_string(graph.spec(value));
@@ -31,7 +20,7 @@ std::string describe(const Graph& graph, const Node& node) {
 }  // namespace
 
 Builder::Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOptions& options)
-    : shared_(shared), options_(options) {
+    : shared_(shared), options_(options), schedule_(*graph) {
   parts_.graph = std::move(graph);
   fusion_ = options.keep_order ? no_fusion(this->graph()) : find_fusion(this->graph());
   analyse();
@@ -40,61 +29,32 @@ Builder::Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOpti
 // --- before anything is built ---
 
 void Builder::analyse() {
-  size_t values = graph().values().size();
-  last_use_.assign(values, -1);
-  assigned_to_.assign(values, -1);
-  buffer_of_.assign(values, -1);
-  read_.assign(values, false);
+  buffer_of_.assign(graph().values().size(), -1);
   parts_.homes.resize(graph().variables().size());
-  for (const Node& node : graph().nodes())
-    for (int value : node.inputs) read_[size_t(value)] = true;
-  for (const GraphOutput& output : graph().outputs()) read_[size_t(output.value)] = true;
-  for (int value : {graph().guard(), graph().gate()})
-    if (value >= 0) read_[size_t(value)] = true;
+  const std::vector<int>& order = schedule_.order;
+  std::vector<int> position(order.size());
+  for (size_t i = 0; i < order.size(); ++i) position[size_t(order[i])] = int(i);
 
-  // Updates whose results are only assigned go last; nothing depends on them.
-  std::vector<int> updates;
-  for (int i = 0; i < int(graph().nodes().size()); ++i) {
-    const Node& node = graph().nodes()[size_t(i)];
-    bool last = writes_variables(node) && std::ranges::none_of(node.outputs, [&](int value) {
-                  return bool(read_[size_t(value)]);
-                });
-    (last ? updates : order_).push_back(i);
-  }
-  first_update_ = order_.size();
-  order_.insert(order_.end(), updates.begin(), updates.end());
-  std::vector<int> position(order_.size());
-  for (size_t i = 0; i < order_.size(); ++i) position[size_t(order_[i])] = int(i);
-
-  for (const GraphOutput& output : graph().outputs()) last_use_[size_t(output.value)] = kForEver;
-  for (int value : {graph().guard(), graph().gate()})
-    if (value >= 0) last_use_[size_t(value)] = kForEver;
-  for (const Assignment& assignment : graph().assignments()) {
-    assigned_to_[size_t(assignment.value)] = assignment.variable;
-    last_use_[size_t(assignment.value)] = kForEver;
-  }
   // A node that another one's kernel includes reads its operands when that kernel runs.
-  auto use = [&](int value, int at) {
-    last_use_[size_t(value)] = std::max(last_use_[size_t(value)], at);
-  };
   for (int i = 0; i < int(graph().nodes().size()); ++i) {
     int runs = position[size_t(fusion_.is_inlined(i) ? fusion_.into[size_t(i)] : i)];
-    for (int value : graph().nodes()[size_t(i)].inputs) use(value, runs);
+    for (int value : graph().nodes()[size_t(i)].inputs) schedule_.use(value, runs);
     if (const Node* pool = pooled_gradient(graph(), graph().nodes()[size_t(i)]))
-      for (int value : pool->inputs) use(value, runs);
+      for (int value : pool->inputs) schedule_.use(value, runs);
     const auto& tail = fusion_.tails[size_t(i)];
     for (int which : {tail ? tail->norm : -1, tail ? tail->residual_norm : -1}) {
       if (which < 0) continue;
       const Node& norm = graph().nodes()[size_t(which)];
-      for (int value : norm.inputs) use(value, runs);
-      use(norm.outputs[1], runs);
-      use(norm.outputs[2], runs);
+      for (int value : norm.inputs) schedule_.use(value, runs);
+      schedule_.use(norm.outputs[1], runs);
+      schedule_.use(norm.outputs[2], runs);
     }
   }
   // Bytes are in use as long as any of their names is.
   for (int i = int(graph().nodes().size()); i-- > 0;) {
     const Node& node = graph().nodes()[size_t(i)];
-    if (shares_bytes(node)) use(node.inputs[0], last_use_[size_t(node.outputs[0])]);
+    if (shares_bytes(node))
+      schedule_.use(node.inputs[0], schedule_.last_use[size_t(node.outputs[0])]);
   }
 }
 
@@ -109,7 +69,8 @@ int Builder::new_buffer(BufferInfo info) {
 
 void Builder::attach(int value, int buffer) {
   buffer_of_[size_t(value)] = buffer;
-  buffer_last_[size_t(buffer)] = std::max(buffer_last_[size_t(buffer)], last_use_[size_t(value)]);
+  buffer_last_[size_t(buffer)] =
+      std::max(buffer_last_[size_t(buffer)], schedule_.last_use[size_t(value)]);
   buffer_value_[size_t(buffer)] = value;
 }
 
@@ -177,8 +138,8 @@ void Builder::define_alias(int value, int source) { attach(value, input(source))
 int Builder::define_update(int output, int input_value) {
   const ValueInfo& info = graph().values()[size_t(input_value)];
   bool direct = in_updates_ && info.kind == ValueKind::variable &&
-                info.source == assigned_to_[size_t(output)] &&
-                last_use_[size_t(input_value)] <= position_;
+                info.source == schedule_.assigned_to[size_t(output)] &&
+                schedule_.last_use[size_t(input_value)] <= position_;
   if (!direct) return define(output);
   int buffer = input(input_value);
   attach(output, buffer);
@@ -272,7 +233,7 @@ void Builder::build_node(int index) {
   if (std::ranges::all_of(node().outputs, [&](int value) { return is_defined(value); })) return;
   if (node().outputs.size() == 1 && is_cast_of_variable(node().outputs[0]) &&
       spec(node().inputs[0]).dtype == DType::float32 && !options_.keep_order &&
-      assigned_to_[size_t(node().outputs[0])] < 0)
+      schedule_.assigned_to[size_t(node().outputs[0])] < 0)
     return;  // made when it is asked for
   const OpBuilder* builder = find_op_builder(node().op->name);
   if (builder == nullptr)
@@ -355,11 +316,11 @@ void Builder::finish_assignments() {
 }
 
 ProgramParts Builder::build() {
-  for (position_ = 0; position_ < int(order_.size()); ++position_) {
-    if (size_t(position_) == first_update_) finish_outputs();
-    build_node(order_[size_t(position_)]);
+  for (position_ = 0; position_ < int(schedule_.order.size()); ++position_) {
+    if (size_t(position_) == schedule_.first_update) finish_outputs();
+    build_node(schedule_.order[size_t(position_)]);
   }
-  if (first_update_ == order_.size()) finish_outputs();
+  if (schedule_.first_update == schedule_.order.size()) finish_outputs();
   finish_assignments();
   // A variable that is not used at all still needs its place.
   for (const GraphVariable& variable : graph().variables())

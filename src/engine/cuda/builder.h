@@ -15,6 +15,7 @@
 #include "engine/cuda/instruction.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/matmul_plan.h"
+#include "engine/schedule.h"
 
 namespace stoker::cuda {
 
@@ -133,7 +134,6 @@ class Builder {
 
  private:
   double touched(std::vector<int> buffers) const;
-  static constexpr int kForEver = 1 << 30;
 
   void analyse();
   void build_node(int node);
@@ -160,11 +160,7 @@ class Builder {
   int node_ = -1;
   int position_ = -1;
   bool in_updates_ = false;
-  std::vector<int> order_;
-  size_t first_update_ = 0;
-  std::vector<int> last_use_;     // by value: position in order_
-  std::vector<int> assigned_to_;  // by value: variable, or -1
-  std::vector<bool> read_;        // by value: by a node, an output, the guard or the gate
+  Schedule schedule_;
   std::vector<int> buffer_of_;    // by value, or -1
   std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
   std::vector<int> buffer_value_;

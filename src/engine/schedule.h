@@ -1,0 +1,29 @@
+// In which order an engine runs a graph's nodes, and what a run leaves behind: the same for every
+// engine that plans its memory.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace stoker {
+
+struct Schedule {
+  static constexpr int kForEver = 1 << 30;
+
+  // Knows of outputs, guard, gate and assignments. When nodes read their operands is for the engine
+  // to say: one that another one's kernel includes reads them when that one runs.
+  explicit Schedule(const Graph& graph);
+
+  void use(int value, int position);
+
+  std::vector<int> order;        // nodes: updates whose results are only assigned come last
+  size_t first_update = 0;       // in `order`
+  std::vector<int> last_use;     // by value: position in `order`, kForEver, or -1
+  std::vector<int> assigned_to;  // by value: variable, or -1
+};
+
+// Whether a node's output is its operand under another name.
+bool shares_bytes(const Node& node);
+
+}  // namespace stoker
