@@ -14,6 +14,27 @@ Part taps_inside(int64_t begin, int64_t end, int64_t extent, int64_t stride, int
   return {std::max(begin, first), std::min(end, last)};
 }
 
+WeightGradShape::WeightGradShape(const Attrs& attrs, const Shape& x, const Shape& dy)
+    : batch(x[0]),
+      height(x[1]),
+      width(x[2]),
+      channels(x[3]),
+      out_height(dy[1]),
+      out_width(dy[2]),
+      filters(dy[3]) {
+  const Ints &kernel = attrs.get<Ints>("kernel"), &strides = attrs.get<Ints>("strides"),
+             &pads = attrs.get<Ints>("pads");
+  Ints dilation = attrs.get_or<Ints>("dilation", {1, 1});
+  kernel_h = kernel[0], kernel_w = kernel[1], stride_h = strides[0], stride_w = strides[1];
+  top = pads[0], left = pads[2], dilation_h = dilation[0], dilation_w = dilation[1];
+}
+
+int64_t WeightGradShape::band_of(int64_t most) const {
+  most = std::max<int64_t>(1, most);
+  int64_t bands = (out_height + most - 1) / most;
+  return (out_height + bands - 1) / bands;
+}
+
 namespace {
 
 // Bytes of packed dy that are worked on at a time, to stay in the first-level cache beside x.
@@ -21,42 +42,21 @@ constexpr int64_t kBandBytes = 32 << 10;
 // Sums above this size are divided among the workers; smaller ones each of them has for itself.
 constexpr int64_t kSharedSums = 512 << 10;
 
-struct TiledWeightGrad {
-  int64_t batch, height, width, channels;  // x
-  int64_t out_height, out_width, filters;  // dy
-  int64_t kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w;
-  int64_t tile_c, tile_f, channel_tiles, filter_tiles, band;
+struct TiledWeightGrad : WeightGradShape {
+  int64_t tile_c = kernels().tile_channels, tile_f = kernels().tile_filters;
+  int64_t channel_tiles, filter_tiles, band;
 
   TiledWeightGrad(const Attrs& attrs, const Shape& x, const Shape& dy)
-      : batch(x[0]),
-        height(x[1]),
-        width(x[2]),
-        channels(x[3]),
-        out_height(dy[1]),
-        out_width(dy[2]),
-        filters(dy[3]) {
-    const Ints &kernel = attrs.get<Ints>("kernel"), &strides = attrs.get<Ints>("strides"),
-               &pads = attrs.get<Ints>("pads");
-    Ints dilation = attrs.get_or<Ints>("dilation", {1, 1});
-    kernel_h = kernel[0], kernel_w = kernel[1], stride_h = strides[0], stride_w = strides[1];
-    top = pads[0], left = pads[2], dilation_h = dilation[0], dilation_w = dilation[1];
-    tile_c = kernels().tile_channels;
-    tile_f = kernels().tile_filters;
-    channel_tiles = (channels + tile_c - 1) / tile_c;
-    filter_tiles = (filters + tile_f - 1) / tile_f;
-    // Rows of a band: as many as fit, in bands of about one size.
-    int64_t most = std::max<int64_t>(1, kBandBytes / int64_t(sizeof(float)) / (out_width * tile_f));
-    int64_t bands = (out_height + most - 1) / most;
-    band = (out_height + bands - 1) / bands;
-  }
+      : WeightGradShape(attrs, x, dy),
+        channel_tiles((channels + tile_c - 1) / tile_c),
+        filter_tiles((filters + tile_f - 1) / tile_f),
+        band(band_of(kBandBytes / int64_t(sizeof(float)) / (out_width * tile_f))) {}
 
-  int64_t taps() const { return kernel_h * kernel_w; }
   int64_t tile_sums() const { return tile_c * tile_f; }
   int64_t sums_of_filter_tile() const { return channel_tiles * taps() * tile_sums(); }
   int64_t sums() const { return filter_tiles * sums_of_filter_tile(); }
   int64_t packed_x() const { return channel_tiles * tile_c * height * width; }
   int64_t packed_dy() const { return band * out_width * tile_f; }
-  int64_t work() const { return batch * out_height * out_width * filters * taps() * channels / 16; }
 };
 
 // x of one image: [H, W, C] → [tiles][H, W][tile_c], with zeros behind the last channel

@@ -17,6 +17,20 @@ bool build_tiled_weight_grad(Builder& builder, const Node& node);
 // 143; 3×3 64→128 at 13×13 184 and 128; 32→64 with stride 2 176 and 150.
 bool build_blocked_weight_grad(Builder& builder, const Node& node);
 
+// x: [B, H, W, C], dy: [B, H', W', filters]
+struct WeightGradShape {
+  int64_t batch, height, width, channels;
+  int64_t out_height, out_width, filters;
+  int64_t kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w;
+
+  WeightGradShape(const Attrs& attrs, const Shape& x, const Shape& dy);
+
+  int64_t taps() const { return kernel_h * kernel_w; }
+  int64_t work() const { return batch * out_height * out_width * filters * taps() * channels / 16; }
+  // How many rows of dy are worked on at a time: `most` or fewer, in bands of about one size.
+  int64_t band_of(int64_t most) const;
+};
+
 // The output positions in [begin, end) whose tap, `offset` away, lies in the image.
 Part taps_inside(int64_t begin, int64_t end, int64_t extent, int64_t stride, int64_t offset);
 

@@ -13,37 +13,18 @@ constexpr int64_t kBlock = 8, kHalf = 4, kMostBlocks = 3;
 // Pixels that are worked on at a time: their dy stays in the first-level cache.
 constexpr int64_t kBandPixels = 160;
 
-struct BlockedWeightGrad {
-  int64_t batch, height, width, channels;  // x
-  int64_t out_height, out_width, filters;  // dy
-  int64_t kernel_h, kernel_w, stride_h, stride_w, top, left, dilation_h, dilation_w, band;
+struct BlockedWeightGrad : WeightGradShape {
+  int64_t band;
 
   BlockedWeightGrad(const Attrs& attrs, const Shape& x, const Shape& dy)
-      : batch(x[0]),
-        height(x[1]),
-        width(x[2]),
-        channels(x[3]),
-        out_height(dy[1]),
-        out_width(dy[2]),
-        filters(dy[3]) {
-    const Ints &kernel = attrs.get<Ints>("kernel"), &strides = attrs.get<Ints>("strides"),
-               &pads = attrs.get<Ints>("pads");
-    Ints dilation = attrs.get_or<Ints>("dilation", {1, 1});
-    kernel_h = kernel[0], kernel_w = kernel[1], stride_h = strides[0], stride_w = strides[1];
-    top = pads[0], left = pads[2], dilation_h = dilation[0], dilation_w = dilation[1];
-    int64_t most = std::max<int64_t>(1, kBandPixels / out_width);
-    int64_t bands = (out_height + most - 1) / most;
-    band = (out_height + bands - 1) / bands;
-  }
+      : WeightGradShape(attrs, x, dy), band(band_of(kBandPixels / out_width)) {}
 
-  int64_t taps() const { return kernel_h * kernel_w; }
   int64_t channel_blocks() const { return channels / kBlock; }
   int64_t filter_blocks() const { return filters / kBlock; }
   int64_t x_block() const { return height * width * kBlock; }
   int64_t dy_block() const { return out_height * out_width * kBlock; }
   int64_t sum_block() const { return channels * taps() * kBlock; }  // of one block of filters
   int64_t sums() const { return filter_blocks() * sum_block(); }
-  int64_t work() const { return batch * out_height * out_width * filters * taps() * channels / 16; }
   WeightGradBlocks strides() const {
     return {stride_h * width * kBlock, stride_w * kBlock, out_width * kBlock, dy_block(),
             sum_block()};
