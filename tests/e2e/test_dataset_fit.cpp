@@ -1,18 +1,13 @@
 // Training, evaluating and predicting from a Dataset, from the source to the weights.
 #include "../examples/digits.h"
 #include "support/temp_dir.h"
+#include "support/tsan.h"
 #include "train/helpers.h"
 
 namespace stoker {
 namespace {
 
 using test::OnDevice;
-
-#ifdef STOKER_TSAN
-#define SKIP_ON_TSAN() GTEST_SKIP() << "ThreadSanitizer misreads the CPU engine's OpenMP team"
-#else
-#define SKIP_ON_TSAN() (void)0
-#endif
 
 Sequential small_cnn(int64_t channels = 1) {
   Sequential model({
@@ -58,7 +53,7 @@ struct PipelineThreads {
 };
 
 TEST(DatasetFit, LearnsAsWellAsFromArrays) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 3);
   Digits train = draw_digits(1000, 1), test = draw_digits(300, 2);
   Sequential from_arrays = small_cnn(), from_dataset = small_cnn();
@@ -71,7 +66,7 @@ TEST(DatasetFit, LearnsAsWellAsFromArrays) {
 }
 
 TEST(DatasetFit, GivesTheWeightsOfArraysInTheSameOrder) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   Digits train = draw_digits(200, 1);
   auto weights = [&](auto fit) {
     OnDevice device("cpu", 5);
@@ -88,7 +83,7 @@ TEST(DatasetFit, GivesTheWeightsOfArraysInTheSameOrder) {
 }
 
 TEST(DatasetFit, IsTheSameAtAnyNumberOfPipelineThreads) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   Digits train = draw_digits(200, 1);
   auto weights = [&](int threads) {
     OnDevice device("cpu", 5);
@@ -101,7 +96,7 @@ TEST(DatasetFit, IsTheSameAtAnyNumberOfPipelineThreads) {
 }
 
 TEST(DatasetFit, ValidatesEvaluatesAndPredictsWithDatasets) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 5);
   Digits train = draw_digits(300, 1), test = draw_digits(120, 2);
   Sequential model = small_cnn();
@@ -123,7 +118,7 @@ TEST(DatasetFit, ValidatesEvaluatesAndPredictsWithDatasets) {
 }
 
 TEST(DatasetFit, TakesSoManyStepsOfADatasetWithoutEnd) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 5);
   Digits train = draw_digits(100, 1);
   auto endless = bytes_of(train).shuffle().repeat().map(image::convert(DType::float32)).batch(32);
@@ -158,7 +153,7 @@ TEST(DatasetFit, RefusesADatasetWithoutEndWhenNobodySaysHowMuchIsAnEpoch) {
 }
 
 TEST(DatasetFit, StopsAtABadElementWithItsAddressAndKeepsWhatWasTrained) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 5);
   Digits train = draw_digits(128, 1);
   auto picky = [](int64_t number, Tensor x, int32_t y) {
@@ -196,7 +191,7 @@ void write_folder(const test::TempDir& dir, const std::string& part, const Digit
 }
 
 TEST(DatasetFit, LearnsFromAFolderOfJpegFilesWithOneThatIsBroken) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 3);
   test::TempDir dir;
   write_folder(dir, "train", draw_digits(600, 1));

@@ -1,18 +1,13 @@
 // Whole trainings on the CPU: they learn, repeat to the last bit, and go on where they stopped.
 #include "../examples/digits.h"
 #include "support/temp_dir.h"
+#include "support/tsan.h"
 #include "train/helpers.h"
 
 namespace stoker {
 namespace {
 
 using test::OnDevice;
-
-#ifdef STOKER_TSAN
-#define SKIP_ON_TSAN() GTEST_SKIP() << "ThreadSanitizer misreads the CPU engine's OpenMP team"
-#else
-#define SKIP_ON_TSAN() (void)0
-#endif
 
 Sequential digit_cnn() {
   Sequential model({
@@ -34,7 +29,7 @@ Sequential digit_cnn() {
 }
 
 TEST(Training, ACnnLearnsDrawnDigits) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 3);
   Digits train = draw_digits(1500, 1), test = draw_digits(300, 2);
   Sequential model = digit_cnn();
@@ -44,7 +39,7 @@ TEST(Training, ACnnLearnsDrawnDigits) {
 }
 
 TEST(Training, OfOneSeedIsTheSameToTheLastBit) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   Digits train = draw_digits(200, 1);
   auto weights = [&](uint64_t seed) {
     OnDevice device("cpu", seed);
@@ -57,7 +52,7 @@ TEST(Training, OfOneSeedIsTheSameToTheLastBit) {
 }
 
 TEST(Training, ThatWasSavedAndLoadedGoesOnAsIfItHadNotStopped) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   Digits train = draw_digits(200, 1);
   test::TempDir dir;
   std::vector<Tensor> whole;
@@ -80,7 +75,7 @@ TEST(Training, ThatWasSavedAndLoadedGoesOnAsIfItHadNotStopped) {
 }
 
 TEST(Training, FollowsTheReferenceBackend) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   Digits train = draw_digits(24, 1);
   auto losses = [&](const char* name) {
     OnDevice device(name, 5);
@@ -96,7 +91,7 @@ TEST(Training, FollowsTheReferenceBackend) {
 }
 
 TEST(Training, OfAFrozenBaseMovesOnlyTheHead) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 5);
   Digits train = draw_digits(300, 1);
   Sequential base({Input({28, 28, 1}), Conv2D(8, 3, {.activation = "relu"}), MaxPooling2D(4),
@@ -115,7 +110,7 @@ TEST(Training, OfAFrozenBaseMovesOnlyTheHead) {
 }
 
 TEST(Training, OfAResidualNetworkWithSharedLayersAndTwoOutputs) {
-  SKIP_ON_TSAN();
+  STOKER_SKIP_UNDER_TSAN();
   OnDevice device("cpu", 5);
   Digits train = draw_digits(600, 1);
   Tensor odd(DType::float32, {600, 1});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/backend.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -20,10 +21,7 @@ inline std::vector<std::string> device_names() {
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-#ifdef STOKER_TSAN
-    if (GetParam() == "cpu")
-      GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+    if (GetParam() == "cpu") STOKER_SKIP_UNDER_TSAN();
   }
   Backend& device() { return backend(GetParam()); }
   std::unique_ptr<Program> compile(const Graph& graph) { return device().compile(graph, {}); }

@@ -15,6 +15,7 @@
 #include "engine/run_graph.h"
 #include "graph/passes/passes.h"
 #include "support/draw.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -134,9 +135,7 @@ TEST_P(Classifiers, AreTheSameOnTheGpu) {
 }
 
 TEST_P(Classifiers, AreTheSameOnTheCpu) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   Net net(GetParam(), DType::float32, 5);
   std::vector<Tensor> expected = net.run(reference_backend()), got = net.run(backend("cpu"));
   for (size_t i = 0; i < expected.size(); ++i)

@@ -9,6 +9,7 @@
 #include "engine/device_test.h"
 #include "support/op_checks.h"
 #include "support/run_op.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -170,11 +171,7 @@ std::vector<Case> cpu_cases() {
 
 class CpuKernel : public ::testing::TestWithParam<Case> {
  protected:
-  void SetUp() override {
-#ifdef STOKER_TSAN
-    GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
-  }
+  void SetUp() override { STOKER_SKIP_UNDER_TSAN(); }
 };
 
 TEST_P(CpuKernel, MatchesTheReference) {

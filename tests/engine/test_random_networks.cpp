@@ -9,6 +9,7 @@
 #include "engine/run_graph.h"
 #include "graph/passes/passes.h"
 #include "support/draw.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -65,9 +66,7 @@ TEST(RandomNetworks, AreTheSameBeforeAndAfterPaddingIsFolded) {
 }
 
 TEST(RandomNetworks, AreTheSameOnTheCpu) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   for (uint64_t i = 0; i < kNetworks; ++i) {
     RandomNetwork network(first_seed() + i);
     SCOPED_TRACE(std::to_string(first_seed() + i) + ": " + network.story);

@@ -35,6 +35,7 @@
 #include "engine/residual_tower.h"
 #include "engine/run_graph.h"
 #include "support/draw.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -101,9 +102,7 @@ std::vector<TowerOptions> sizes() {
 }
 
 TEST(ResidualTower, IsTheSameOnTheCpu) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   for (const TowerOptions& options : sizes())
     expect_right(options, 3, [](const TowerOptions& tower, uint64_t seed) {
       return run(ResidualTower(tower, seed), backend("cpu"), 2);

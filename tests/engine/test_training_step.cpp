@@ -8,6 +8,7 @@
 #include "engine/reference/reference_backend.h"
 #include "graph/passes/passes.h"
 #include "support/draw.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -86,17 +87,13 @@ TEST_P(TrainingStep, MergingDuplicatesChangesNothing) {
 }
 
 TEST_P(TrainingStep, IsTheSameOnTheCpu) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   auto mine = GetParam().make(), reference = GetParam().make();
   expect_same(train(*mine, backend("cpu")), train(*reference, reference_backend()), *reference);
 }
 
 TEST_P(TrainingStep, IsTheSameOnTheCpuWithoutFusion) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   auto mine = GetParam().make(), reference = GetParam().make();
   CompileOptions options;
   options.keep_order = true;
@@ -119,9 +116,7 @@ TEST_P(TrainingStep, IsTheSameOnTheGpu) {
 }
 
 TEST_P(TrainingStep, IsTheSameForEverySizeOfTheTeam) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   auto reference = GetParam().make();
   Result expected = train(*reference, reference_backend());
   for (int threads : {1, 2, 3, 5}) {
@@ -147,9 +142,7 @@ TEST_P(TrainingStep, IsBitIdenticalWhenRepeated) {
 
 // A step in which the variables wander: each on another backend than the one before.
 TEST_P(TrainingStep, CanChangeBackendsBetweenSteps) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   auto wandering = GetParam().make(), reference = GetParam().make();
   Result expected = train(*reference, reference_backend()), got;
   auto here = reference_backend().compile(wandering->graph, {});

@@ -177,20 +177,24 @@ TEST(Fusion, TakesTheBiasGradientFromTheWeightGradient) {
   EXPECT_EQ(count(graph, "reduce"), 1);  // the loss
 }
 
+// Of a plain 3×3 convolution.
+Value weight_gradient(const Value& x, const Value& dy) {
+  return apply1("conv2d_weight_grad", {x, dy},
+                {{"strides", Ints{1, 1}},
+                 {"pads", Ints{0, 0, 0, 0}},
+                 {"dilation", Ints{1, 1}},
+                 {"groups", int64_t(1)},
+                 {"kernel", Ints{3, 3}},
+                 {"bias", false}});
+}
+
 TEST(Fusion, ReordersWhatReadsABiasGradientBeforeTheWeightGradient) {
   Graph graph;
   Variable w = noisy("w", {3, 3, 2, 4});
   Value x = f32(graph, {2, 6, 6, 2}), dy = f32(graph, {2, 4, 4, 4});
   Value db = ops::sum(dy, {.axes = {0, 1, 2}});
   graph.output(ops::exp(db), "early reader");
-  graph.output(apply1("conv2d_weight_grad", {x, dy},
-                      {{"strides", Ints{1, 1}},
-                       {"pads", Ints{0, 0, 0, 0}},
-                       {"dilation", Ints{1, 1}},
-                       {"groups", int64_t(1)},
-                       {"kernel", Ints{3, 3}},
-                       {"bias", false}}),
-               "dw");
+  graph.output(weight_gradient(x, dy), "dw");
   EXPECT_EQ(fuse_and_compare(graph).bias_gradient, 1);
   EXPECT_EQ(ops_of(graph), "conv2d_weight_grad, unary");
 }
@@ -199,14 +203,7 @@ TEST(Fusion, LeavesASumThatTheWeightGradientDependsOn) {
   Graph graph;
   Value x = f32(graph, {2, 6, 6, 4}), dy = f32(graph, {2, 4, 4, 4});
   Value scaled = x * ops::sum(dy, {.axes = {0, 1, 2}});
-  graph.output(apply1("conv2d_weight_grad", {scaled, dy},
-                      {{"strides", Ints{1, 1}},
-                       {"pads", Ints{0, 0, 0, 0}},
-                       {"dilation", Ints{1, 1}},
-                       {"groups", int64_t(1)},
-                       {"kernel", Ints{3, 3}},
-                       {"bias", false}}),
-               "dw");
+  graph.output(weight_gradient(scaled, dy), "dw");
   EXPECT_EQ(fuse_and_compare(graph).bias_gradient, 0);
 }
 

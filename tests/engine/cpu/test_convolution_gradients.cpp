@@ -5,6 +5,7 @@
 
 #include "support/op_checks.h"
 #include "support/run_op.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -28,11 +29,7 @@ Attrs attrs_of(const Geometry& at) {
 
 class ConvolutionGradients : public ::testing::TestWithParam<Geometry> {
  protected:
-  void SetUp() override {
-#ifdef STOKER_TSAN
-    GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
-  }
+  void SetUp() override { STOKER_SKIP_UNDER_TSAN(); }
   std::string compare(const std::string& op, const OpCase& op_case) {
     return compare_with_reference(backend("cpu"), op, op_case, DType::float32, fresh_seed());
   }

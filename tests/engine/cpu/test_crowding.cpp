@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cpu/crowding.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -81,9 +82,7 @@ int64_t processor_time() {
 
 // Processor time, not time on the wall: others on this machine do not count.
 TEST(IdleTeam, LetsWaitingThreadsSleep) {
-#ifdef STOKER_TSAN
-  GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
+  STOKER_SKIP_UNDER_TSAN();
   int cores = omp_get_num_procs();
   cpu::IdleTeam idle(2);  // one thread more than the team below, which fills the cores
   std::atomic<int> ran = 0;

@@ -3,6 +3,7 @@
 
 #include "support/op_checks.h"
 #include "support/run_op.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -16,11 +17,7 @@ void PrintTo(const Size& at, std::ostream* out) { *out << at.m << " x " << at.n 
 
 class TransposedProducts : public ::testing::TestWithParam<Size> {
  protected:
-  void SetUp() override {
-#ifdef STOKER_TSAN
-    GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
-  }
+  void SetUp() override { STOKER_SKIP_UNDER_TSAN(); }
 };
 
 TEST_P(TransposedProducts, MatchTheReference) {

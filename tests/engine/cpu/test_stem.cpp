@@ -8,6 +8,7 @@
 
 #include "engine/backend.h"
 #include "support/draw.h"
+#include "support/tsan.h"
 
 namespace stoker::test {
 
@@ -74,11 +75,7 @@ void expect_close(const Tensor& actual, const Tensor& expected, double products)
 
 class Stem : public ::testing::TestWithParam<StemCase> {
  protected:
-  void SetUp() override {
-#ifdef STOKER_TSAN
-    GTEST_SKIP() << "ThreadSanitizer does not see libgomp's synchronisation";
-#endif
-  }
+  void SetUp() override { STOKER_SKIP_UNDER_TSAN(); }
 };
 
 TEST_P(Stem, TrainsAsItsOpsDo) {
