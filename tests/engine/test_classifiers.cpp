@@ -10,6 +10,7 @@
 #include <stoker/ops.h>
 
 #include "engine/device_test.h"
+#include "engine/kernel_work.h"
 #include "engine/networks.h"
 #include "engine/reference/reference_backend.h"
 #include "engine/run_graph.h"
@@ -140,6 +141,17 @@ TEST_P(Classifiers, AreTheSameOnTheCpu) {
   std::vector<Tensor> expected = net.run(reference_backend()), got = net.run(backend("cpu"));
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_LE(distance(got[i], expected[i]), 1e-4) << net.output(i);
+}
+
+TEST_P(Classifiers, CountTheWorkOfEveryOpOnce) {
+  for (const std::string& device : device_names())
+    for (Ends ends : {Ends::gradients, Ends::step}) {
+      Net net(GetParam(), DType::float32, 5, ends);
+      expect_all_work(net.graph(), backend(device), device);
+    }
+  if (!has_cuda()) return;
+  Net net(GetParam(), DType::bfloat16, 5, Ends::step);
+  expect_all_work(net.graph(), backend("cuda"), "bfloat16");
 }
 
 // Where nobody else reads a stem's gradient, its kernel takes the optimiser's step too, and others'

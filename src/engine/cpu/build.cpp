@@ -14,6 +14,7 @@ void Builder::analyse() {
   users_.resize(values);
   copies_.resize(values);
   alias_.assign(values, -1);
+  into_.assign(graph().nodes().size(), -1);
   parts_.homes.resize(graph().variables().size());
   for (int position = int(schedule_.order.size()); position-- > 0;) {
     const Node& node = graph().nodes()[size_t(schedule_.order[size_t(position)])];
@@ -28,6 +29,7 @@ void Builder::analyse() {
 
 void Builder::build_node(int index) {
   node_ = index;
+  if (into_[size_t(index)] >= 0) return;
   if (auto claimed = claims_.find(index); claimed != claims_.end()) return claimed->second(*this);
   if (std::ranges::all_of(node().outputs, [&](int value) { return is_defined(value); })) return;
   const OpBuilder* builder = find_op_builder(node().op->name);
@@ -109,6 +111,7 @@ ProgramParts Builder::build() {
   // A variable that is only written, or not used at all, still needs its place.
   for (const GraphVariable& variable : graph().variables())
     if (copies_[size_t(variable.value)].empty()) place_variable(variable.value, {});
+  count_costs();
   return std::move(parts_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/team.h"
@@ -28,7 +29,11 @@ std::vector<const Node*> Builder::users(int value) const {
 }
 
 void Builder::claim(const Node& node, std::function<void(Builder&)> build) {
-  claims_[int(&node - graph().nodes().data())] = std::move(build);
+  claims_[index_of(node)] = std::move(build);
+}
+
+void Builder::take_into(const Node& node, const Node& other) {
+  into_[size_t(index_of(node))] = index_of(other);
 }
 
 int Builder::new_buffer(BufferInfo info) {
@@ -174,16 +179,27 @@ void Builder::append(std::unique_ptr<const Kernel> kernel, Call call) {
   for (int buffer : call.writes)
     instruction.operands.push_back({buffer, true, buffer_value_[size_t(buffer)]});
   instruction.info.kernel = std::move(call.kernel);
+  KernelWork work{.node = node_, .is_node = node_ >= 0 && call.op.empty()};
   if (node_ >= 0) {
     instruction.info.scope = node().scope;
     instruction.info.phase = node().phase;
-    if (call.op.empty()) {
-      instruction.info.op = node().op->name;
-      instruction.info.cost = graph().cost(node());
-    }
+    if (work.is_node) instruction.info.op = node().op->name;
   }
   if (!call.op.empty()) instruction.info.op = std::move(call.op);
+  std::set<int> buffers;
+  for (const Operand& operand : instruction.operands) {
+    if (operand.write && operand.value >= 0) work.results.push_back(operand.value);
+    // What the engine adds for itself, as reorders, is not told: peaks are measured so, too.
+    if (work.is_node && buffers.insert(operand.buffer).second)
+      work.bytes += double(parts_.buffers[size_t(operand.buffer)].bytes);
+  }
+  work_.push_back(std::move(work));
   parts_.instructions.push_back(std::move(instruction));
+}
+
+void Builder::count_costs() {
+  std::vector<Cost> costs = costs_of(graph(), into_, work_);
+  for (size_t i = 0; i < costs.size(); ++i) parts_.instructions[i].info.cost = costs[i];
 }
 
 dnnl_memory_t Builder::memory_on(int buffer, const Desc& desc) {

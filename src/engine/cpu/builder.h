@@ -12,6 +12,7 @@
 #include "engine/cpu/layout.h"
 #include "engine/cpu/residence.h"
 #include "engine/cpu/runtime.h"
+#include "engine/kernel_costs.h"
 #include "engine/schedule.h"
 
 namespace stoker::cpu {
@@ -67,6 +68,8 @@ class Builder {
   std::vector<const Node*> users(int value) const;
   // A builder that does another node's work too says what is to happen when that node's turn comes.
   void claim(const Node& node, std::function<void(Builder&)> build);
+  // The work of a node that is still to come is done by the kernel of `other`.
+  void take_into(const Node& node, const Node& other);
 
   // --- operands ---
   // The layout a value has now; a variable that nobody has asked for yet is placed as `otherwise`.
@@ -128,6 +131,8 @@ class Builder {
   void finish_assignments();
   void assign(const Assignment& assignment);
   int keep(int value);
+  int index_of(const Node& node) const { return int(&node - graph().nodes().data()); }
+  void count_costs();
 
   ProgramParts parts_;
   VariableHomes& homes_;
@@ -139,7 +144,9 @@ class Builder {
   std::vector<int> alias_;        // by value: the value whose row-major bytes it shares, or -1
   std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
   std::map<int, std::function<void(Builder&)>> claims_;  // by node
-  std::vector<int> buffer_value_;                        // by buffer: the value last put there
+  std::vector<int> into_;          // by node: the one whose kernel does its work, or -1
+  std::vector<KernelWork> work_;   // by instruction
+  std::vector<int> buffer_value_;  // by buffer: the value last put there
   std::vector<int> staged_;  // by assignment: a copy of a source that an update might overwrite
 };
 

@@ -197,7 +197,7 @@ bool build_stem(Builder& b, const Node& conv) {
   int winner = b.scratch(size_t(stem.batch * stem.winners()));
   emit_forward(b, stem, nodes, winner);
   if (nodes.pool_grad == nullptr) return true;
-  b.claim(*nodes.pool_grad, [](Builder&) {});
+  b.take_into(*nodes.pool_grad, *nodes.weight_grad);
   b.claim(*nodes.weight_grad, [=](Builder& later) { emit_backward(later, stem, nodes, winner); });
   return true;
 }

@@ -196,20 +196,28 @@ void Builder::emit(Call call, Kernel kernel) {
       kind = BufferKind::output;  // only a part of it is fixed: what reads it is not
   }
   instruction.info.kernel = std::move(call.kernel);
-  if (int of = call.node >= 0 ? call.node : node_; of >= 0) {
-    const Node& worked = graph().nodes()[size_t(of)];
+  KernelWork work{.node = call.node >= 0 ? call.node : node_,
+                  .bytes = touched(instruction.operands)};
+  work.is_node = work.node >= 0 && call.op.empty();
+  for (const auto& [value, buffer] : instruction.results) work.results.push_back(value);
+  if (work.node >= 0) {
+    const Node& worked = graph().nodes()[size_t(work.node)];
     instruction.info.scope = worked.scope;
     instruction.info.phase = worked.phase;
-    if (call.op.empty()) {
-      instruction.info.op = worked.op->name;
-      instruction.info.cost = graph().cost(worked);
-    }
+    if (work.is_node) instruction.info.op = worked.op->name;
   }
-  if (!call.op.empty()) {
-    instruction.info.op = std::move(call.op);
-    instruction.info.cost = {.flops = call.flops, .bytes = touched(instruction.operands)};
-  }
+  if (!call.op.empty()) instruction.info.op = std::move(call.op);
+  work_.push_back(std::move(work));
   parts_.instructions.push_back(std::move(instruction));
+}
+
+void Builder::count_costs() {
+  std::vector<int> into = fusion_.into;
+  // The kernel of a stem's gradient does this, also where the optimiser's is asked to run it.
+  for (size_t i = 0; i < into.size(); ++i)
+    if (int stem = fusion_.stems[i]; stem >= 0) into[size_t(stem)] = int(i);
+  std::vector<Cost> costs = costs_of(graph(), into, work_);
+  for (size_t i = 0; i < costs.size(); ++i) parts_.instructions[i].info.cost = costs[i];
 }
 
 void Builder::emit_on_host(Call call, Kernel kernel) {
@@ -325,6 +333,7 @@ ProgramParts Builder::build() {
   // A variable that is not used at all still needs its place.
   for (const GraphVariable& variable : graph().variables())
     if (buffer_of_[size_t(variable.value)] < 0) place_variable(variable.value);
+  count_costs();
   return std::move(parts_);
 }
 

@@ -15,6 +15,7 @@
 #include "engine/cuda/instruction.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/matmul_plan.h"
+#include "engine/kernel_costs.h"
 #include "engine/schedule.h"
 
 namespace stoker::cuda {
@@ -68,7 +69,6 @@ struct Call {
   std::vector<int> reads;
   std::vector<int> writes;
   std::string op = {};  // default: the node's
-  double flops = 0;     // of an op of its own; what it moves is known from its buffers
   int node = -1;        // whose work it is; default: the one that is built
 };
 
@@ -134,6 +134,7 @@ class Builder {
 
  private:
   double touched(std::vector<int> buffers) const;
+  void count_costs();
 
   void analyse();
   void build_node(int node);
@@ -154,6 +155,7 @@ class Builder {
   int keep(int value);
 
   ProgramParts parts_;
+  std::vector<KernelWork> work_;  // by instruction
   Shared& shared_;
   CompileOptions options_;
   Fusion fusion_;

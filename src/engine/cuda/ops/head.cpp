@@ -50,10 +50,7 @@ void emit_head(Builder& b, const Head& head) {
     writes.push_back(b.define(unpool.outputs[0]));
   }
   size_t out = reads.size();
-  double flops = 0;
-  for (int node : {head.pool, head.matmul, head.loss, head.loss_grad, head.input_grad, head.unpool})
-    if (node >= 0) flops += b.graph().cost(nodes[size_t(node)]).flops;
-  Call emitted{"own:head", std::move(reads), std::move(writes), "head", flops};
+  Call emitted{"own:head", std::move(reads), std::move(writes), "head"};
   b.emit(std::move(emitted), [call, out](const Launch& at) {
     HeadCall bound = call;
     bound.image = at.get(0);
