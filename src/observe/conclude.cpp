@@ -60,6 +60,7 @@ std::string trust_of(const Evidence& evidence, const Diagnosis& diagnosis) {
   text += diagnosis.counterfactuals.empty()
               ? "; no experiment was made"
               : fmt::format("; {} experiments", diagnosis.counterfactuals.size());
+  text += above_peak(diagnosis.layers);
   if (evidence.health.other_cores >= 0.2)
     text +=
         fmt::format("; other programs used {:.1f} cores meanwhile", evidence.health.other_cores);
@@ -102,11 +103,14 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
 }
 
 const CachedProgram* step_for(const ModelBase& model, int64_t samples) {
-  const ProgramCache& programs = model.trainer->programs;
-  for (const auto& cached : programs.entries())
-    if (StepKind(cached->kind) == StepKind::train && cached->specs[0].shape[0] == samples)
-      return cached.get();
-  return programs.latest(int(StepKind::train));
+  const CachedProgram* largest = nullptr;
+  for (const auto& cached : model.trainer->programs.entries()) {
+    if (StepKind(cached->kind) != StepKind::train) continue;
+    int64_t batch = cached->specs[0].shape[0];
+    if (batch == samples) return cached.get();
+    if (largest == nullptr || batch > largest->specs[0].shape[0]) largest = cached.get();
+  }
+  return largest;
 }
 
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {

@@ -199,7 +199,7 @@ KnownPeaks& known() {
 }  // namespace
 
 double MachinePeaks::compute_share(double done, double seconds) const {
-  return seconds > 0 && flops > 0 ? std::min(1.0, done / seconds / flops) : 0;
+  return seconds > 0 && flops > 0 ? done / seconds / flops : 0;
 }
 
 double MemoryRates::of(const Moved& moved) const {
@@ -218,7 +218,6 @@ double MachinePeaks::bandwidth_share(std::span<const Moved> ops, double seconds,
     if (memory.of(moved) > 0) of_memory += moved.bytes / memory.of(moved);
     if (cache.of(moved) > 0) of_cache += moved.bytes / cache.of(moved);
   }
-  of_cache = std::min(of_cache, seconds);
   if (held <= cache_size) return of_cache / seconds;
   return std::max(of_cache / seconds, std::min(of_memory / seconds, seconds / of_memory));
 }

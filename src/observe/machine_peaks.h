@@ -37,7 +37,7 @@ struct MachinePeaks {
   double cache_size = 0;    // bytes
   double link_bytes = 0;    // a second, from page-locked memory to a device; 0: there is none
 
-  // The share of the peak that `seconds` of work reach, at most 1.
+  // The share of the peak that `seconds` of work reach. More than 1: the peak or the count is off.
   double compute_share(double done, double seconds) const;
   // The same for what some ops move. `held` is what the step touches again and again: what stays in
   // the cache is compared with the cache. Ops that are faster than the memory have found a part of

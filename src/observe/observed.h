@@ -15,8 +15,8 @@ struct Observed : Diagnosis {
 
 // Fills in everything that follows from the evidence: verdict, shares, tables, prescriptions.
 void conclude(Diagnosis& diagnosis, const Evidence& evidence);
-// The training program for batches of this size, or the latest: the last batch of an epoch may have
-// had one of its own. Null: the model has not trained yet.
+// The training program for batches of this size, or else the one for the largest: the last batch of
+// an epoch may have had one of its own. Null: the model has not trained yet.
 const CachedProgram* step_for(const ModelBase& model, int64_t samples);
 // What the program of these steps costs against what the machine reaches; nothing for null: the
 // model has not trained yet. Measures the machine's peaks if nobody has.

@@ -143,9 +143,7 @@ class Observer final : public StepObserver {
     if (recording_.steps() < kWarmUp && profile == nullptr) return;
     DeviceStep device;
     for (const auto& cached : view_.model.trainer->programs.entries()) {
-      if (StepKind(cached->kind) != StepKind::train &&
-          StepKind(cached->kind) != StepKind::accumulate)
-        continue;
+      if (!is_training(*cached)) continue;
       while (cached->program->take_device_step(device)) {
         recording_.add(device);
         if (profile) profile->add(device);
@@ -241,9 +239,9 @@ class Observer final : public StepObserver {
     std::optional<PipelineStatistics> pipeline;
     PipelineStatistics statistics;
     if (stream != nullptr && stream->measure(statistics)) pipeline = std::move(statistics);
-    Program* program = step_program();
-    std::optional<DeviceKnobs> device = program ? program->device_knobs() : std::nullopt;
     Evidence evidence = recording_.evidence(size_t(kPatience));
+    const CachedProgram* step = step_of(evidence);
+    std::optional<DeviceKnobs> device = step ? step->program->device_knobs() : std::nullopt;
     bool waits = evidence.total().shares()[Owner::input] >= kWorthTuning;
     std::vector<Remedy> remedies = remedies_for(pipeline, device, waits, evidence.batch_size);
     if (remedies.empty()) {
@@ -256,7 +254,9 @@ class Observer final : public StepObserver {
   }
 
   void apply(const TuneSettings& settings) {
-    if (Program* program = step_program()) program->set_device_knobs(settings.device);
+    // All of them: the latest may be that of an epoch's last batch.
+    for (const auto& cached : view_.model.trainer->programs.entries())
+      if (is_training(*cached)) cached->program->set_device_knobs(settings.device);
     BatchStream* stream = view_.training.stream();
     if (stream == nullptr || settings.pipeline == pipeline_knobs_) return;
     stream->retune(settings.pipeline);
@@ -266,9 +266,9 @@ class Observer final : public StepObserver {
   const CachedProgram* step_of(const Evidence& evidence) const {
     return step_for(view_.model, evidence.batch_size);
   }
-  Program* step_program() const {
-    const CachedProgram* step = view_.model.trainer->programs.latest(int(StepKind::train));
-    return step != nullptr ? step->program.get() : nullptr;
+  static bool is_training(const CachedProgram& cached) {
+    StepKind kind = StepKind(cached.kind);
+    return kind == StepKind::train || kind == StepKind::accumulate;
   }
 
   FitView view_;

@@ -1,5 +1,6 @@
 #include "observe/words.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -163,6 +164,16 @@ std::string what_of(const Verdict& verdict, const Evidence& evidence) {
 }
 
 }  // namespace
+
+std::string above_peak(std::span<const LayerReport> ops) {
+  constexpr double kAll = 1.005;  // what is shown as more than 100 %
+  auto count = std::ranges::count_if(ops, [](const LayerReport& op) {
+    return op.compute_share > kAll || op.bandwidth_share > kAll;
+  });
+  if (count == 0) return "";
+  return fmt::format("; {} {} above the measured peak: the peak or the count is off", count,
+                     count == 1 ? "op is" : "ops are");
+}
 
 std::string sentence_of(const Verdict& verdict, const Evidence& evidence) {
   std::string text = what_of(verdict, evidence);

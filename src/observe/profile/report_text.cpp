@@ -89,7 +89,7 @@ std::string text_of(const StepProfile& step) {
   if (fullest != step.ops.end() && fullest->live > emptiest->live)
     text += fmt::format(", most of it in {}/{} ({})", layer_name(fullest->layer), fullest->op,
                         fullest->phase);
-  text += "\n";
+  text += above_peak(step.ops) + "\n";
   return text + layers_of_step(step) + ops_of_step(step);
 }
 
