@@ -3,7 +3,6 @@
 // turned: converted many at a time.
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -104,9 +103,6 @@ class Builder {
   // Those, by the value they go with.
   std::map<int, int>& attachments() { return attachments_; }
 
-  // Images folded for a convolution (kernels/fold.h), by value and geometry.
-  std::map<std::array<int, 7>, int>& folded_images() { return folded_images_; }
-
   // --- weights in another order ---
   // [filters, kh, kw, padded channels] of a value [kh, kw, channels, filters].
   int kernel_for_cudnn(int value, int64_t padded);
@@ -169,7 +165,6 @@ class Builder {
   std::map<std::pair<int, int64_t>, int> cudnn_kernels_;  // (value, padded) → buffer
   std::map<int, FromCudnn> untaken_;                      // gradients still in cuDNN's order
   std::map<int, int> attachments_;
-  std::map<std::array<int, 7>, int> folded_images_;
   std::vector<int> staged_;
 };
 

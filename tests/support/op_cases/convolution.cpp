@@ -60,6 +60,28 @@ const std::vector<Geometry>& geometries() {
   return all;
 }
 
+// First layers for photographs: three channels, stride 2. Tiles of a GPU's kernels end within some.
+const std::vector<Geometry>& photo_stems() {
+  static const std::vector<Geometry> all = {
+      {"stem_7", {3, 38, 70, 3}, 7, 7, 64, {2, 2}, {3, 3, 3, 3}},
+      {"stem_7_odd_same", {1, 21, 35, 3}, 7, 7, 64, {2, 2}, {3, 3, 3, 3}},
+      {"stem_7_even_same", {1, 22, 36, 3}, 7, 7, 8, {2, 2}, {2, 3, 2, 3}},
+      {"stem_7_valid_leaves_a_rest", {2, 24, 40, 3}, 7, 7, 72, {2, 2}},
+      {"stem_7_as_large_as_image", {3, 7, 7, 3}, 7, 7, 16, {2, 2}},
+      {"stem_7_30_filters", {1, 17, 20, 3}, 7, 7, 30, {2, 2}, {3, 3, 3, 3}},
+      {"stem_5_even_same", {3, 20, 34, 3}, 5, 5, 64, {2, 2}, {1, 2, 1, 2}},
+      {"stem_5_odd_same", {1, 19, 33, 3}, 5, 5, 24, {2, 2}, {2, 2, 2, 2}},
+      {"stem_4_same", {2, 18, 34, 3}, 4, 4, 40, {2, 2}, {1, 1, 1, 1}},
+      {"stem_3_even_same", {3, 36, 66, 3}, 3, 3, 32, {2, 2}, {0, 1, 0, 1}},
+      {"stem_3_odd_same", {1, 33, 17, 3}, 3, 3, 64, {2, 2}, {1, 1, 1, 1}},
+      {"stem_3_wide_pads", {1, 5, 6, 3}, 3, 3, 8, {2, 2}, {0, 4, 5, 0}},
+      {"stem_6", {1, 22, 36, 3}, 6, 6, 16, {2, 2}, {2, 2, 2, 2}},
+      {"stem_2", {1, 10, 37, 3}, 2, 2, 48, {2, 2}},
+      {"stem_7_by_5", {1, 15, 16, 3}, 7, 5, 8, {2, 2}, {3, 3, 2, 2}},
+  };
+  return all;
+}
+
 Attrs forward_attrs(const Geometry& at, std::string activation = "", double alpha = 0) {
   Attrs attrs = at.attrs();
   attrs.set("activation", std::move(activation));
@@ -135,6 +157,13 @@ void add_convolution_cases(OpCaseTable& table) {
     dx.good.push_back(input_gradient(at));
     for (bool bias : {false, true}) dw.good.push_back(weight_gradient(at, bias));
   }
+  for (const Geometry& at : photo_stems()) {
+    conv.good.push_back(forward(at));
+    conv.good.back().gradient = false;  // by differences: a minute for all of them
+    for (bool bias : {false, true}) dw.good.push_back(weight_gradient(at, bias));
+  }
+  for (std::string activation : {"", "relu", "tanh"})
+    conv.good.push_back(fused(photo_stems()[1], true, activation));
   const Geometry &plain = geometries()[1], &depthwise = geometries()[19],
                  &one_channel = geometries()[0];
   for (const Geometry* at : {&plain, &depthwise, &one_channel}) {

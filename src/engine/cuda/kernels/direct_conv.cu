@@ -1,6 +1,7 @@
 #include "engine/cuda/kernels/direct_conv.h"
 
 #include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/rgb_stem.h"
 #include "engine/cuda/kernels/stem.h"
 
 namespace stoker::cuda {
@@ -118,12 +119,23 @@ __global__ void __launch_bounds__(kBlock) conv_weight_grad(const __grid_constant
   c.partials[blockIdx.z * weights + int64_t(place) * s.filters + filter] = total;
 }
 
+// 32 numbers by 8 parts of the splits, which are added in their order.
 template <class T>
-__global__ void add_partials(const float* partials, int64_t count, int splits, T* out) {
-  int64_t at = int64_t(blockIdx.x) * kBlock + threadIdx.x;
-  if (at >= count) return;
+__global__ void __launch_bounds__(kBlock)
+    add_partials(const float* partials, int64_t count, int splits, T* out) {
+  __shared__ float parts[kBlock / 32][32];
+  const int lane = int(threadIdx.x) % 32, part = int(threadIdx.x) / 32;
+  const int64_t at = int64_t(blockIdx.x) * 32 + lane;
+  float sum = 0;
+  if (at < count)
+#pragma unroll 8
+    for (int split = part; split < splits; split += kBlock / 32)
+      sum += partials[split * count + at];
+  parts[part][lane] = sum;
+  __syncthreads();
+  if (part != 0 || at >= count) return;
   float total = 0;
-  for (int split = 0; split < splits; ++split) total += partials[split * count + at];
+  for (int other = 0; other < kBlock / 32; ++other) total += parts[other][lane];
   out[at] = from_float<T>(total);
 }
 
@@ -134,6 +146,7 @@ void run_direct_conv(const DirectConv& call, cudaStream_t stream) {
   int64_t total = int64_t(s.batch) * s.out_height * s.out_width * s.filters;
   if (total == 0) return;
   if (is_stem(s, call.dtype)) return run_stem(call, stream);
+  if (is_rgb_stem(s, call.dtype)) return run_rgb_stem(call, stream);
   visit_float(call.dtype, [&]<class T>(T) {
     conv<T><<<blocks_for(total, kBlock, 1 << 20), kBlock, 0, stream>>>(call);
   });
@@ -152,7 +165,8 @@ void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream) {
 
 namespace {
 
-int direct_conv_splits(const ConvShape& s) {
+int direct_conv_splits(const ConvShape& s, DType dtype) {
+  if (is_rgb_stem(s, dtype)) return rgb_stem_splits(s);
   int64_t blocks =
       int64_t(s.kernel_y) * s.kernel_x * (s.channels / s.groups) * ((s.filters + 31) / 32);
   int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
@@ -165,19 +179,23 @@ size_t direct_conv_partial_bytes(const ConvShape& s, DType dtype) {
   if (is_stem(s, dtype)) return stem_partial_bytes(s);
   size_t weights =
       size_t(s.kernel_y) * size_t(s.kernel_x) * size_t(s.channels / s.groups) * size_t(s.filters);
-  return size_t(direct_conv_splits(s)) * weights * sizeof(float);
+  return size_t(direct_conv_splits(s, dtype)) * weights * sizeof(float);
 }
 
 void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
   if (is_stem(s, call.dtype)) return run_stem_weight_grad(call, {}, stream);
-  int places = s.kernel_y * s.kernel_x * (s.channels / s.groups), splits = direct_conv_splits(s);
+  int places = s.kernel_y * s.kernel_x * (s.channels / s.groups);
+  int splits = direct_conv_splits(s, call.dtype);
   dim3 grid(unsigned(places), blocks_for(s.filters, 32), unsigned(splits));
   int64_t weights = int64_t(places) * s.filters;
   visit_float(call.dtype, [&]<class T>(T) {
-    conv_weight_grad<T><<<grid, kBlock, 0, stream>>>(call);
-    add_partials<<<blocks_for(weights, kBlock), kBlock, 0, stream>>>(call.partials, weights, splits,
-                                                                     static_cast<T*>(call.out));
+    if (is_rgb_stem(s, call.dtype))
+      run_rgb_stem_partials(call, stream);
+    else
+      conv_weight_grad<T><<<grid, kBlock, 0, stream>>>(call);
+    add_partials<<<blocks_for(weights, 32), kBlock, 0, stream>>>(call.partials, weights, splits,
+                                                                 static_cast<T*>(call.out));
   });
   check_launch("direct conv2d_weight_grad");
 }

@@ -1,6 +1,6 @@
 #include "engine/cuda/ops/conv_frames.h"
 
-#include <array>
+#include "engine/cuda/kernels/rgb_stem.h"
 
 namespace stoker::cuda {
 
@@ -94,34 +94,15 @@ int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& frame
   return to;
 }
 
-int folded_image(Builder& b, int value, const ConvShape& own, DType dtype) {
-  ConvShape folded = folded_shape(own);
-  std::array<int, 7> key = {value,    own.kernel_y,   own.kernel_x, own.top,
-                            own.left, own.out_height, own.out_width};
-  auto [known, is_new] = b.folded_images().try_emplace(key, -1);
-  if (!is_new) return known->second;
-  int x = b.input(value), to = b.scratch(image_bytes(folded, dtype));
-  known->second = to;
-  b.emit({"own:fold", {x}, {to}, "fold"}, [own, dtype](const Launch& at) {
-    run_fold_image(own, dtype, at.get(0), at.get(1), at.stream);
-  });
-  return to;
-}
-
-size_t kernel_bytes(const ConvShape& s, DType dtype) {
-  return size_t(s.filters) * size_t(s.kernel_y) * size_t(s.kernel_x) *
-         size_t(s.channels / s.groups) * size_of(dtype);
-}
-
 std::shared_ptr<const ConvPlan> find_conv_plan(Builder& b, ConvKey key) {
   key.tf32 = b.options().tf32;
   key.deterministic = b.options().deterministic;
   return b.shared().conv_plans.find(key, b.shared().pool);
 }
 
-bool prefers_direct_conv(const ConvShape& s, ConvKind kind) {
-  return s.groups == 1 && s.channels == 1 && kind != ConvKind::input_grad &&
-         s.kernel_y * s.kernel_x <= 25;
+bool prefers_direct_conv(const ConvShape& s, DType dtype) {
+  bool grey = s.groups == 1 && s.channels == 1 && s.kernel_y * s.kernel_x <= 25;
+  return grey || is_rgb_stem(s, dtype);
 }
 
 }  // namespace stoker::cuda

@@ -64,26 +64,18 @@ void build_conv_weight_grad(Builder& b, const Node& node) {
   DType dtype = b.spec(node.inputs[0]).dtype;
   const Shape& y_shape = b.shape(node.inputs[1]);
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]), y_shape);
-  bool folds = can_fold(own, dtype);
-  ConvShape framed = folds ? folded_shape(own) : shape_for_cudnn(own, dtype);
+  ConvShape framed = shape_for_cudnn(own, dtype);
   int dy = b.input(node.inputs[1]);
   std::shared_ptr<const ConvPlan> plan;
-  if (!prefers_direct_conv(own, ConvKind::weight_grad))
+  if (!prefers_direct_conv(own, dtype))
     plan = find_conv_plan(b, {.kind = ConvKind::weight_grad, .shape = framed, .dtype = dtype});
   if (plan == nullptr) return emit_direct_weight_grad(b, node, own, b.input(node.inputs[0]), dy);
   if (node.outputs.size() > 1) emit_bias_grad(b, node);
-  int x = folds ? folded_image(b, node.inputs[0], own, dtype)
-                : framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
-  int dw = folds ? b.scratch(kernel_bytes(framed, dtype))
-                 : b.define_from_cudnn(node.outputs[0], framed.channels / framed.groups);
+  int x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
+  int dw = b.define_from_cudnn(node.outputs[0], framed.channels / framed.groups);
   int workspace = b.scratch(plan->workspace());
   b.emit({plan->name(), {x, dy}, {dw, workspace}}, [plan](const Launch& at) {
     plan->run(at.device, at.get(0), at.get(2), at.get(1), nullptr, at.get(3));
-  });
-  if (!folds) return;
-  int plain = b.define(node.outputs[0]);
-  b.emit({"own:fold", {dw}, {plain}, "fold"}, [own, dtype](const Launch& at) {
-    run_unfold_kernel(own, dtype, at.get(0), at.get(1), at.stream);
   });
 }
 

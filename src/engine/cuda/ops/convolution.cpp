@@ -62,24 +62,13 @@ void build_conv2d(Builder& b, const Node& node) {
                                 b.shape(node.outputs[0]));
   int y = b.define(node.outputs[0]);
   if (b.shape(node.outputs[0]).elements() == 0) return;
-  bool folds = can_fold(own, dtype);
-  ConvShape framed = folds ? folded_shape(own) : shape_for_cudnn(own, dtype);
+  ConvShape framed = shape_for_cudnn(own, dtype);
   ForwardPlan found;
-  if (!prefers_direct_conv(own, ConvKind::forward)) found = find_forward(b, node, framed);
+  if (!prefers_direct_conv(own, dtype)) found = find_forward(b, node, framed);
   if (found.plan == nullptr) return emit_direct(b, node, own, y);
-  int x = -1, w = -1;
-  if (folds) {
-    x = folded_image(b, node.inputs[0], own, dtype);
-    int plain = b.input(node.inputs[1]);
-    w = b.scratch(kernel_bytes(framed, dtype));
-    b.emit({"own:fold", {plain}, {w}, "fold"}, [own, dtype](const Launch& at) {
-      run_fold_kernel(own, dtype, at.get(0), at.get(1), at.stream);
-    });
-  } else {
-    x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
-    w = b.kernel_for_cudnn(node.inputs[1],
-                           conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
-  }
+  int x = framed_image(b, b.input(node.inputs[0]), own, framed, dtype);
+  int w = b.kernel_for_cudnn(node.inputs[1],
+                             conv_padding(dtype, b.shape(node.inputs[1])[2], own.groups));
   int bias = node.inputs.size() > 2 ? b.input(node.inputs[2]) : -1;
   int workspace = b.scratch(found.plan->workspace());
   int out = found.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
