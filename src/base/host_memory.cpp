@@ -32,6 +32,10 @@ std::atomic<HostMemory*>& registered() {
 
 }  // namespace
 
+std::shared_ptr<void> take_shared(HostMemory& memory, size_t bytes) {
+  return {memory.allocate(bytes), [&memory, bytes](void* data) { memory.release(data, bytes); }};
+}
+
 void advise_huge_pages(void* memory, size_t bytes) {
   constexpr uintptr_t kHuge = uintptr_t(1) << 21;
   auto begin = (reinterpret_cast<uintptr_t>(memory) + kHuge - 1) / kHuge * kHuge;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace stoker {
 
@@ -13,6 +14,9 @@ class HostMemory {
   virtual void release(void* memory, size_t bytes) noexcept = 0;
   virtual bool page_locked() const = 0;
 };
+
+// A block that goes back when its last owner does. `memory` must live as long.
+std::shared_ptr<void> take_shared(HostMemory& memory, size_t bytes);
 
 // Asks for huge pages where they can hold all of it but the ends: rows taken at random from a large
 // array then miss the translation buffer 512 times less often. Never fails.

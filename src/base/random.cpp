@@ -7,24 +7,9 @@
 #include <stoker/error.h>
 
 #include "base/philox.h"
+#include "base/random_below.h"
 
 namespace stoker {
-
-namespace {
-
-__extension__ using Uint128 = unsigned __int128;
-
-// [0, range) for range > 0: multiply and shift, redrawing the few values that would be drawn more
-// often than the others (Lemire, "Fast random integer generation in an interval", 2019).
-uint64_t below(Rng& rng, uint64_t range) {
-  uint64_t uneven = -range % range;  // 2^64 mod range
-  while (true) {
-    Uint128 product = Uint128(rng.next64()) * range;
-    if (uint64_t(product) >= uneven) return uint64_t(product >> 64);
-  }
-}
-
-}  // namespace
 
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
   return philox_block(counter, key);
@@ -55,7 +40,8 @@ float Rng::truncated_normal() {
 int64_t Rng::integer(int64_t low, int64_t high) {
   if (low >= high)
     throw ValueError(fmt::format("Rng::integer: the range [{}, {}) is empty", low, high));
-  return int64_t(uint64_t(low) + below(*this, uint64_t(high) - uint64_t(low)));
+  uint64_t range = uint64_t(high) - uint64_t(low);
+  return int64_t(uint64_t(low) + random_below([this] { return next64(); }, range));
 }
 
 }  // namespace stoker

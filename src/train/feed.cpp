@@ -8,7 +8,9 @@
 namespace stoker {
 
 Feed::Feed(std::vector<Tensor> columns, int64_t batch_size, const FeedOptions& options)
-    : options_(options), arrays_(std::make_unique<ArrayBatches>(std::move(columns), batch_size)) {}
+    : options_(options),
+      arrays_(
+          std::make_unique<ArrayBatches>(std::move(columns), batch_size, options.threads_ahead)) {}
 
 Feed::Feed(const Batches& batches, const FeedOptions& options)
     : options_(options), batches_(batches) {
@@ -39,7 +41,8 @@ void Feed::begin_walk() {
   // same order.
   int64_t number = walk_number();
   if (arrays_ && options_.shuffle)
-    arrays_->begin_shuffled(options_.seed, uint64_t(number));
+    arrays_->begin_shuffled(options_.seed, uint64_t(number),
+                            options_.restart && number + 1 < options_.epochs);
   else if (arrays_)
     arrays_->begin_in_order();
   else if (walks_ > 0 && !batches_.repeatable())

@@ -14,9 +14,11 @@ struct FeedOptions {
   std::optional<int64_t> steps = {};  // in an epoch
   bool restart = true;  // every epoch from the beginning; else it goes on where the last one ended
   bool more_follow = false;  // epochs follow each other: their batches may be made ahead
+  int64_t epochs = 0;        // the number behind the last epoch's, where that is known
   bool shuffle = false;
   uint64_t seed = 0;
   const Context* context = nullptr;  // of the model, for pipelines
+  int threads_ahead = 0;             // at most, for arrays: see ArrayBatches
 };
 
 // Where a feed stands, behind the batch that next() returned last. Data only.

@@ -1,4 +1,6 @@
 // Model: compile, fit, evaluate, predict and single steps.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <stoker/model.h>
 #include <stoker/version.h>
@@ -47,6 +49,15 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tens
 // Before a pipeline takes its memory: a GPU's engine hands out page-locked memory from then on.
 void wake_engine(ModelBase& model) { engine_of(*trainer_of(model).context); }
 
+// That may put batches of arrays together while a device works beside the host; a CPU needs its
+// cores for the steps themselves.
+int threads_ahead(ModelBase& model) {
+  constexpr int kMost = 4;
+  const Context& context = *trainer_of(model).context;
+  if (!context.pin || engine_of(context).name() != "cuda") return 0;
+  return context.threads.pipeline > 0 ? std::min(context.threads.pipeline, kMost) : kMost;
+}
+
 // Compiles the program of a full batch and looks at all class ids with what it knows, so that an
 // error has the element's index in the array, and comes before the first step.
 void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
@@ -59,7 +70,8 @@ void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& col
 Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
   FeedOptions options{.action = "fit: validation",
                       .steps = args.validation_steps,
-                      .context = trainer_of(model).context};
+                      .context = trainer_of(model).context,
+                      .threads_ahead = threads_ahead(model)};
   const ValidationData& data = args.validation_data;
   if (data.batches.defined()) return {data.batches, options};
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
@@ -113,7 +125,9 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
   if (args.validation_split > 0) {
     auto [first, last] = split(columns, args.validation_split);
     validation.emplace(std::move(last), validation_batch,
-                       FeedOptions{.action = "fit: validation", .steps = args.validation_steps});
+                       FeedOptions{.action = "fit: validation",
+                                   .steps = args.validation_steps,
+                                   .threads_ahead = threads_ahead(model)});
     columns = std::move(first);
   } else if (args.validation_data.defined()) {
     validation.emplace(validation_feed(model, args, validation_batch));
@@ -126,8 +140,10 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
                 {.action = "fit",
                  .steps = args.steps_per_epoch,
                  .restart = !args.steps_per_epoch,
+                 .epochs = args.epochs,
                  .shuffle = args.shuffle,
-                 .seed = derived_seed(model.trainer->seed, kShufflePurpose)});
+                 .seed = derived_seed(model.trainer->seed, kShufflePurpose),
+                 .threads_ahead = threads_ahead(model)});
   return run_fit(*this, training, validation ? &*validation : nullptr, args);
 }
 
@@ -162,7 +178,8 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
   std::vector<Tensor> columns =
       make_columns(model, StepKind::test, x, y, args.sample_weight, {}, "evaluate");
   check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
-  Feed feed(std::move(columns), batch_size, {.action = "evaluate", .steps = args.steps});
+  Feed feed(std::move(columns), batch_size,
+            {.action = "evaluate", .steps = args.steps, .threads_ahead = threads_ahead(model)});
   return evaluated(*this, feed, args);
 }
 
@@ -179,7 +196,7 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
   ModelBase& model = impl();
   std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, {}, "predict");
   Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
-            {.action = "predict", .steps = args.steps});
+            {.action = "predict", .steps = args.steps, .threads_ahead = threads_ahead(model)});
   return predicted(*this, feed, args);
 }
 

@@ -1,4 +1,5 @@
 #include <list>
+#include <numeric>
 #include <ranges>
 
 #include "train/array_batches.h"
@@ -114,6 +115,17 @@ TEST(Permutation, IsAFunctionOfSeedAndEpoch) {
   EXPECT_NE(permutation(100, 1, 2), permutation(100, 2, 2));
   EXPECT_TRUE(permutation(0, 1, 1).empty());
   EXPECT_EQ(permutation(1, 1, 1), std::vector<int64_t>{0});
+}
+
+TEST(Permutation, IsTheShuffleThatAGeneratorDraws) {
+  for (int64_t count : {2, 3, 255, 256, 257, 5000}) {
+    std::vector<int64_t> expected(static_cast<size_t>(count));
+    std::iota(expected.begin(), expected.end(), int64_t(0));
+    Rng rng(9, 4);
+    for (int64_t last = count - 1; last > 0; --last)
+      std::swap(expected[size_t(last)], expected[size_t(rng.integer(0, last + 1))]);
+    EXPECT_EQ(permutation(count, 9, 4), expected) << count;
+  }
 }
 
 TEST(Feed, GoesOnWhereTheLastEpochEndedWhenStepsAreGiven) {

@@ -103,6 +103,18 @@ TEST_P(GpuFeeding, CaptureAndPageLockedMemoryChangeNothing) {
   expect_same(train(fast, fit), train(plain, fit));
 }
 
+TEST_P(GpuFeeding, ArraysMadeAheadTrainAsPlainOnesDo) {
+  Data data = pictures(kPictures, 1), validation = pictures(50, 2);
+  Context ahead = context(), plain = context(true);
+  auto fit = [&](Model& model) {
+    return model.fit(data.x, data.y,
+                     {.epochs = 3,
+                      .batch_size = kBatch,
+                      .validation_data = ValidationData{validation.x, validation.y}});
+  };
+  expect_same(train(ahead, fit), train(plain, fit));
+}
+
 TEST_P(GpuFeeding, ShuffledAndAugmentedRunsAreBitIdentical) {
   Data data = pictures(kPictures, 1), validation = pictures(50, 2);
   auto fit = [&](Model& model) {
