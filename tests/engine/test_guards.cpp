@@ -40,6 +40,52 @@ TEST_P(GuardTest, AGuardThatIsNotFiniteSkipsUpdatesAndAssignments) {
   EXPECT_EQ(step.steps.read().item(), 1);
 }
 
+// loss = sum(sqrt(x * w)), guarded with its gradient as a model's step is: where x is 0 the loss is
+// finite and its slope is not.
+struct GradientGuardedStep {
+  Graph graph;
+  Variable w{"w", vector(1, 2, 3)};
+  Variable steps{"steps", Tensor::zeros({}, DType::int64)};
+
+  GradientGuardedStep() {
+    Value loss = ops::sum(ops::sqrt(graph.input("x", kVector) * Value(w)));
+    graph.output(loss, "loss");
+    Values gradient = gradients(loss, std::vector{w});
+    Value norm =
+        apply("clip_scales", gradient, {{"mode", std::string("global")}, {"max_norm", 1e30}})[1];
+    graph.guard(loss + norm * 0.0);
+    graph.assign(steps, Value(steps) + graph.constant(Tensor::full({}, 1, DType::int64)));
+    Graph::Scope update(graph, Phase::update);
+    Value lr = graph.constant(Tensor(0.01F));
+    graph.assign(w, apply1("sgd_update", {lr, graph.variable(w), gradient[0]}, plain_sgd()));
+  }
+};
+
+TEST_P(GuardTest, AGuardOverGradientsKeepsTheBadOnesFromTheWeights) {
+  for (int lag : {0, 2}) {
+    GradientGuardedStep step;
+    CompileOptions options;
+    options.status_lag = lag;
+    auto program = device().compile(step.graph, options);
+    std::vector good{vector(1, 1, 2)}, bad{vector(1, 0, 2)};
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(program->run(good), RunStatus::ok);
+    ASSERT_EQ(program->status(), RunStatus::ok);
+    Tensor before = step.w.read();
+    RunStatus status = program->run(bad);
+    for (int later = 0; later < lag && status == RunStatus::ok; ++later)
+      status = program->run(good);
+    if (status == RunStatus::ok) status = program->status();
+    EXPECT_EQ(status, RunStatus::skipped_non_finite);
+    EXPECT_TRUE(program->find_non_finite(bad));
+    EXPECT_EQ(step.w.read(), before);
+    EXPECT_EQ(step.steps.read().item(), 4);
+    EXPECT_EQ(program->run(good), RunStatus::ok) << "it goes on";
+    ASSERT_EQ(program->status(), RunStatus::ok);
+    EXPECT_NE(step.w.read(), before);
+    EXPECT_EQ(step.steps.read().item(), 5);
+  }
+}
+
 // As GuardedStep, but gated: steps <- steps + 1 always, updates <- updates + 1 where it is applied.
 struct GatedStep {
   Graph graph;

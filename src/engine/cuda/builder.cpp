@@ -225,6 +225,11 @@ void Builder::emit_on_host(Call call, Kernel kernel) {
   parts_.instructions.back().on_host = true;
 }
 
+void Builder::emit_guard(Call call, Kernel kernel) {
+  emit(std::move(call), std::move(kernel));
+  parts_.guards = parts_.instructions.size() - 1;
+}
+
 void Builder::emit_copy(int from, int to, size_t bytes) {
   emit({"copy", {from}, {to}, "copy"}, [bytes](const Launch& at) {
     if (bytes == 0) return;

@@ -124,6 +124,8 @@ class Builder {
   // --- instructions ---
   void emit(Call call, Kernel kernel);
   void emit_on_host(Call call, Kernel kernel);
+  // One that makes the graph's guard and does with it what Launch::guard says.
+  void emit_guard(Call call, Kernel kernel);
   void emit_copy(int from, int to, size_t bytes);
 
   ProgramParts build();

@@ -8,6 +8,7 @@
 #include "engine/cuda/fusion_norm.h"
 #include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/kernels/pointwise.h"
+#include "engine/cuda/kernels/update.h"
 #include "engine/cuda/update_layout.h"
 
 namespace stoker::cuda {
@@ -68,6 +69,7 @@ class Finder {
     find_stem_updates();
     add_heads();
     find_bias_sums();
+    find_guard();
     // From the last node back: a chain is grown from its end.
     for (int i = int(graph_.nodes().size()); i-- > 0;) {
       const Node& node = graph_.nodes()[size_t(i)];
@@ -229,6 +231,39 @@ class Finder {
         break;
       }
     }
+  }
+
+  // --- the guard over few gradients ---
+
+  const Node* only_binary(int value, std::string_view fn) const {
+    const Node* node = graph_.producer(value);
+    bool fits = node != nullptr && node->op->name == "binary" &&
+                node->attrs.get<std::string>("fn") == fn && uses_[size_t(value)] == 1;
+    return fits ? node : nullptr;
+  }
+
+  bool is_zero(int value) const {
+    return std::ranges::any_of(graph_.constants(), [&](const GraphConstant& constant) {
+      return constant.value == value && constant.tensor.elements() == 1 &&
+             constant.tensor.at(0) == 0;
+    });
+  }
+
+  // loss + norm · 0, as training steps have it: the kernel of the norm makes it and closes the
+  // gate.
+  void find_guard() {
+    if (graph_.guard() < 0 || graph_.gate() >= 0) return;
+    const Node* sum = only_binary(graph_.guard(), "add");
+    const Node* product = sum != nullptr ? only_binary(sum->inputs[1], "mul") : nullptr;
+    if (product == nullptr || !is_zero(product->inputs[1])) return;
+    int norm = product->inputs[0], loss = sum->inputs[0];
+    const Node *norms = graph_.producer(norm), *losses = graph_.producer(loss);
+    if (norms == nullptr || norms->op->name != "clip_scales" || norm != norms->outputs[1] ||
+        norms->inputs.size() > NormsCall::kMost)
+      return;
+    bool is_there = losses == nullptr || index_of(losses) < index_of(norms);
+    if (!is_there || graph_.spec(loss) != TensorSpec{DType::float32, {}}) return;
+    found_.into[size_t(index_of(sum))] = found_.into[size_t(index_of(product))] = index_of(norms);
   }
 
   // --- heads of classifiers ---

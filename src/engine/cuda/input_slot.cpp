@@ -22,7 +22,7 @@ bool InputSlot::upload(std::span<const Tensor> inputs, StepTimer& timer) {
   if (waits) copied_.wait();
   kept_.clear();
   if (in_use_ && !inputs.empty())
-    check(cudaStreamWaitEvent(device_.copies(), used_.get()), "waiting for a slot of inputs");
+    check(cudaStreamWaitEvent(device_.copies(), ended_), "waiting for a slot of inputs");
   timer.begin_copies(device_.copies());
   for (size_t i = 0; i < inputs.size(); ++i) {
     size_t bytes = inputs[i].bytes();
@@ -57,8 +57,9 @@ void InputSlot::upload_in_line(std::span<const Tensor> inputs, StepTimer& timer)
   copied_.record(device_.stream());
 }
 
-void InputSlot::mark_used() {
-  if (!device_inputs_.empty()) used_.record(device_.stream());
+void InputSlot::mark_used(cudaEvent_t ended) {
+  ended_ = ended != nullptr ? ended : used_.get();
+  if (ended == nullptr && !device_inputs_.empty()) used_.record(device_.stream());
   in_use_ = true;
 }
 

@@ -23,8 +23,9 @@ class InputSlot {
   bool upload(std::span<const Tensor> inputs, StepTimer& timer);
   // As a plain program would: out of any memory, in line with the kernels.
   void upload_in_line(std::span<const Tensor> inputs, StepTimer& timer);
-  // The run that reads this slot has been issued.
-  void mark_used();
+  // The run that reads this slot has been issued. `ended`: an event behind it that stays until the
+  // slot is used again; null: it needs one of its own, which costs the device a microsecond.
+  void mark_used(cudaEvent_t ended);
   // Lets go of tensors that have been read. Never waits.
   void release();
   // The same when the device is known to be idle.
@@ -42,6 +43,7 @@ class InputSlot {
   std::vector<PinnedBlock> staging_;
   std::vector<Tensor> kept_;
   Event copied_, used_;
+  cudaEvent_t ended_ = nullptr;  // of the run that used it last
   bool in_use_ = false;
 };
 

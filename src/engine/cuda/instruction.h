@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "engine/cuda/residence.h"
 
 namespace stoker::cuda {
+
+struct GuardCall;  // kernels/update.h
 
 enum class BufferKind : uint8_t {
   arena,     // planned, shared with other buffers that live at other times
@@ -38,6 +41,8 @@ struct Launch {
   // On the device: whether updates happen, and whether those happen that a closed gate of the graph
   // does not keep; null: both do.
   const int* enabled;
+  // Of the instruction that makes the guard itself: what it then does; null: nobody is to be told.
+  const GuardCall* guard = nullptr;
 
   template <class T = void>
   T* get(size_t operand) const {
@@ -64,6 +69,7 @@ struct ProgramParts {
   std::vector<std::shared_ptr<CudaResidence>> homes;  // by variable
   std::vector<int> output_buffers;                    // by output
   int guard_buffer = -1, gate_buffer = -1;
+  std::optional<size_t> guards;  // the instruction that closes the gate itself
 };
 
 }  // namespace stoker::cuda

@@ -112,22 +112,7 @@ CudaProgram::Slot& CudaProgram::prepare(std::span<const Tensor> inputs) {
 
 // --- running ---
 
-void CudaProgram::issue_one(const Slot& slot, size_t index, cudaStream_t stream) {
-  const Instruction& instruction = parts_.instructions[index];
-  std::vector<void*> addresses;
-  addresses.reserve(instruction.operands.size());
-  for (int buffer : instruction.operands) addresses.push_back(slot.addresses[size_t(buffer)]);
-  try {
-    instruction.run(
-        {device_, stream, addresses, gates_updates() ? arena_->gate().enabled() : nullptr});
-  } catch (const CudaError& error) {
-    throw CudaError(
-        fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope, error.what()));
-  }
-}
-
-void CudaProgram::issue_guard(const Slot& slot, cudaStream_t stream) {
-  if (!gates_updates()) return;
+GuardCall CudaProgram::guard_of(const Slot& slot) const {
   Gate& gate = arena_->gate();
   auto scalar = [&](int buffer) {
     return buffer < 0 ? nullptr : static_cast<const float*>(slot.addresses[size_t(buffer)]);
@@ -141,7 +126,28 @@ void CudaProgram::issue_guard(const Slot& slot, cudaStream_t stream) {
   call.program = id_;
   call.bad_program = gate.program();
   call.bad_run = gate.run();
-  run_guard(call, stream);
+  return call;
+}
+
+void CudaProgram::issue_one(const Slot& slot, size_t index, cudaStream_t stream, Guards guards) {
+  const Instruction& instruction = parts_.instructions[index];
+  std::optional<GuardCall> guard;
+  if (parts_.guards == index && guards == Guards::on) guard = guard_of(slot);
+  std::vector<void*> addresses;
+  addresses.reserve(instruction.operands.size());
+  for (int buffer : instruction.operands) addresses.push_back(slot.addresses[size_t(buffer)]);
+  try {
+    instruction.run({device_, stream, addresses,
+                     gates_updates() ? arena_->gate().enabled() : nullptr,
+                     guard ? &*guard : nullptr});
+  } catch (const CudaError& error) {
+    throw CudaError(
+        fmt::format("{} \"{}\": {}", instruction.info.op, instruction.info.scope, error.what()));
+  }
+}
+
+void CudaProgram::issue_guard(const Slot& slot, cudaStream_t stream) {
+  if (gates_updates() && !parts_.guards) run_guard(guard_of(slot), stream);
 }
 
 void CudaProgram::issue(const Slot& slot, size_t begin, size_t end, KernelTimer* timer) {
@@ -182,8 +188,7 @@ void CudaProgram::replay(Slot& slot, KernelTimer* timer) {
 }
 
 void CudaProgram::end_run(Slot& slot) {
-  timer_.end_kernels();
-  slot.inputs.mark_used();
+  slot.inputs.mark_used(timer_.end_kernels());
   arena_->set_last_run(id_);
   ++runs_;
 }
@@ -260,7 +265,7 @@ std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> in
   gate.open(device_.stream());
   DeviceBlock flag(pool_, sizeof(int), "flags");
   for (size_t i = 0; i < parts_.first_update; ++i) {
-    issue_one(slot, i, device_.stream());
+    issue_one(slot, i, device_.stream(), Guards::off);
     for (auto [value, buffer] : parts_.instructions[i].results) {
       if (value < 0 || !is_floating(parts_.graph->spec(value).dtype)) continue;
       const TensorSpec& spec = parts_.graph->spec(value);

@@ -58,7 +58,10 @@ class CudaProgram final : public Program {
   void reserve_arena();
   std::string advice(size_t available) const;
   void issue(const Slot& slot, size_t begin, size_t end, KernelTimer* timer);
-  void issue_one(const Slot& slot, size_t index, cudaStream_t stream);
+  GuardCall guard_of(const Slot& slot) const;
+  // Whether an instruction that makes the guard closes the gate.
+  enum class Guards : uint8_t { on, off };
+  void issue_one(const Slot& slot, size_t index, cudaStream_t stream, Guards guards = Guards::on);
   void issue_branches(const Slot& slot);
   static constexpr size_t kGuard = ~size_t(0);  // among the items of a branched step
   double work_of(size_t item) const;

@@ -11,8 +11,9 @@ Accesses CudaProgram::accesses_of(const Slot& slot, size_t index) const {
     found.push_back({slot.addresses[buffer], parts_.buffers[buffer].bytes, i >= instruction.reads});
   }
   // Updates look at the gate that the guard closes.
-  if (gates_updates() && index >= parts_.first_update)
-    found.push_back({arena_->gate().enabled(), 2 * sizeof(int), false});
+  bool guards = parts_.guards == index;
+  if (gates_updates() && (guards || index >= parts_.first_update))
+    found.push_back({arena_->gate().enabled(), 2 * sizeof(int), guards});
   return found;
 }
 
@@ -49,7 +50,7 @@ void CudaProgram::issue_branches(const Slot& slot) {
   std::vector<size_t> items;
   std::vector<Accesses> accesses;
   auto add_guard = [&] {
-    if (!gates_updates()) return;
+    if (!gates_updates() || parts_.guards) return;
     items.push_back(kGuard);
     accesses.push_back({{arena_->gate().enabled(), 2 * sizeof(int), true}});
     for (int buffer : {parts_.guard_buffer, parts_.gate_buffer})

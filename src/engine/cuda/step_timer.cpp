@@ -48,10 +48,11 @@ void StepTimer::kernels_issued() {
   if (current_ >= 0) at(current_).issued = steady_clock().now();
 }
 
-void StepTimer::end_kernels() {
-  if (current_ < 0) return;
+cudaEvent_t StepTimer::end_kernels() {
+  if (current_ < 0) return nullptr;
   at(current_).end.record(device_.stream());
   at(current_).complete = true;
+  return at(current_).end.get();
 }
 
 DeviceStep StepTimer::read(Marks& marks) {

@@ -21,7 +21,8 @@ class StepTimer {
   void end_copies(cudaStream_t copies);
   void begin_kernels();
   void kernels_issued();  // the first of them, where they are launched as one
-  void end_kernels();
+  // Null: it is off. Else what it recorded behind them, which stays for the next runs.
+  cudaEvent_t end_kernels();
 
   void turn_on();
   // The oldest run that is over and was not taken; turns measuring on.

@@ -109,6 +109,46 @@ TEST(CudaFusion, TakesTheGradientOfTheMaximaFromTheSmallImage) {
   EXPECT_EQ(pooled, 1);
 }
 
+// loss + norm · factor over the gradients of some weights, as the guard.
+struct Guarded {
+  Graph graph;
+  std::vector<Variable> weights;
+  Value norm;
+
+  explicit Guarded(int count, double factor = 0) {
+    Value loss = graph.input("x", {DType::float32, {}});
+    for (int i = 0; i < count; ++i) {
+      weights.emplace_back("w", Tensor(float(i)));
+      loss = loss * Value(weights.back());
+    }
+    graph.output(loss, "loss");
+    norm = apply("clip_scales", gradients(loss, weights),
+                 {{"mode", std::string("global")}, {"max_norm", 1e30}})[1];
+    graph.guard(loss + norm * factor);
+  }
+  bool is_made_by_norms() const {
+    const Node *sum = graph.producer(graph.guard()), *norms = graph.producer(norm.traced()->id);
+    int into = cuda::find_fusion(graph).into[size_t(sum - graph.nodes().data())];
+    return into == int(norms - graph.nodes().data());
+  }
+};
+
+TEST(CudaFusion, LetsTheNormOfFewGradientsMakeTheGuard) {
+  EXPECT_TRUE(Guarded(1).is_made_by_norms());
+  EXPECT_TRUE(Guarded(16).is_made_by_norms());
+}
+
+TEST(CudaFusion, LeavesAGuardAloneThatIsMoreThanThat) {
+  EXPECT_FALSE(Guarded(17).is_made_by_norms());
+  EXPECT_FALSE(Guarded(2, 1).is_made_by_norms());
+  Guarded gated(2);
+  gated.graph.gate(gated.norm);
+  EXPECT_FALSE(gated.is_made_by_norms());
+  Guarded read(2);
+  read.graph.output(read.graph.value(read.graph.guard()), "guard");
+  EXPECT_FALSE(read.is_made_by_norms());
+}
+
 TEST(CudaFusion, HasNothingToDoWhereNodesKeepTheirOrder) {
   ResidualTower tower({}, 1);
   Fusion fusion = cuda::no_fusion(tower.graph);

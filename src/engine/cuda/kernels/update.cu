@@ -1,5 +1,6 @@
 #include "engine/cuda/kernels/update.h"
 
+#include "engine/cuda/kernels/last_block.cuh"
 #include "engine/cuda/kernels/update_math.cuh"
 
 namespace stoker::cuda {
@@ -57,8 +58,9 @@ __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ List c)
   }
 }
 
+// Of this block's gradients, in its first thread.
 template <class List>
-__global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ List c) {
+__device__ double sum_of_squares(const List& c) {
   int which = find_item(c, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
   int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
@@ -79,14 +81,20 @@ __global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ List c
       add(one);
     }
   }
-  sum = block_reduce(sum, 0.0, Plus());
+  return block_reduce(sum, 0.0, Plus());
+}
+
+template <class List>
+__global__ void __launch_bounds__(kBlock) squares(const __grid_constant__ List c) {
+  double sum = sum_of_squares(c);
   if (threadIdx.x == 0) c.sums[blockIdx.x] = sum;
 }
 
-__global__ void clip_scales(const __grid_constant__ ClipCall c) {
+// By one block.
+__device__ void make_scales(const ClipTerms& c, const double* sums, const int* first_block) {
   __shared__ double norm;
   double all = 0;
-  for (int i = int(threadIdx.x); i < c.first_block[c.count]; i += int(blockDim.x)) all += c.sums[i];
+  for (int i = int(threadIdx.x); i < first_block[c.count]; i += int(blockDim.x)) all += sums[i];
   all = block_reduce(all, 0.0, Plus());
   double factor = c.loss_scale != nullptr ? 1 / double(*c.loss_scale) : 1;
   if (threadIdx.x == 0) {
@@ -97,10 +105,43 @@ __global__ void clip_scales(const __grid_constant__ ClipCall c) {
   for (int which = int(threadIdx.x); which < c.count; which += int(blockDim.x)) {
     double own = 0;
     if (!c.global)
-      for (int i = c.first_block[which]; i < c.first_block[which + 1]; ++i) own += c.sums[i];
+      for (int i = first_block[which]; i < first_block[which + 1]; ++i) own += sums[i];
     c.scales[which] =
         float(factor * c.max_norm / fmax(factor * (c.global ? norm : sqrt(own)), c.max_norm));
   }
+}
+
+__global__ void __launch_bounds__(kBlock) clip_scales(const __grid_constant__ ClipCall c) {
+  make_scales(c, c.sums, c.first_block);
+}
+
+// By one thread.
+__device__ void close_gate(const GuardCall& c) {
+  if (c.guard != nullptr && !isfinite(*c.guard) && *c.latch == 0) {
+    *c.latch = 1;
+    *c.bad_program = c.program;
+    __threadfence_system();
+    *c.bad_run = *c.run;
+  }
+  bool open = *c.latch == 0;
+  c.enabled[0] = open && (c.gate == nullptr || isfinite(*c.gate));
+  c.enabled[1] = open;
+  ++*c.run;
+}
+
+__global__ void guard(const GuardCall c) { close_gate(c); }
+
+using FewGradients = UpdateListOf<NormsCall::kMost>;
+
+__global__ void __launch_bounds__(kBlock)
+    norms(const __grid_constant__ FewGradients gradients, const __grid_constant__ NormsCall c) {
+  double sum = sum_of_squares(gradients);
+  if (threadIdx.x == 0) gradients.sums[blockIdx.x] = sum;
+  if (!is_last_block(c.counter, gridDim.x)) return;
+  make_scales(c, gradients.sums, gradients.first_block);
+  if (threadIdx.x != 0 || c.loss == nullptr) return;
+  *c.guard_value = *c.loss + *c.norm * 0.0F;
+  if (c.guard.enabled != nullptr) close_gate(c.guard);
 }
 
 __global__ void loss_scale(const LossScaleCall c) {
@@ -119,19 +160,6 @@ __global__ void loss_scale(const LossScaleCall c) {
   *c.next_good = good;
   *c.next_skipped = skipped;
   *c.alarm = alarm;
-}
-
-__global__ void guard(const GuardCall c) {
-  if (c.guard != nullptr && !isfinite(*c.guard) && *c.latch == 0) {
-    *c.latch = 1;
-    *c.bad_program = c.program;
-    __threadfence_system();
-    *c.bad_run = *c.run;
-  }
-  bool open = *c.latch == 0;
-  c.enabled[0] = open && (c.gate == nullptr || isfinite(*c.gate));
-  c.enabled[1] = open;
-  ++*c.run;
 }
 
 constexpr int64_t kCopyBytes = 16384;  // of a block
@@ -197,6 +225,7 @@ void UpdateList::add(const UpdateItem& one) {
 namespace {
 
 using ShortList = UpdateListOf<16>;
+static_assert(std::is_same_v<ShortList, FewGradients>, "norms() takes a short list");
 
 ShortList shortened(const UpdateList& list) {
   ShortList made;
@@ -229,6 +258,12 @@ void run_update(const UpdateList& list, cudaStream_t stream) {
 void run_clip_scales(const ClipCall& call, cudaStream_t stream) {
   clip_scales<<<1, kBlock, 0, stream>>>(call);
   check_launch("clip_scales");
+}
+
+void run_norms(const UpdateList& gradients, const NormsCall& call, cudaStream_t stream) {
+  norms<<<unsigned(gradients.first_block[gradients.count]), kBlock, 0, stream>>>(
+      shortened(gradients), call);
+  check_launch("norms");
 }
 
 void run_loss_scale(const LossScaleCall& call, cudaStream_t stream) {

@@ -57,19 +57,44 @@ using FewUpdates = UpdateListOf<2>;
 
 void run_update(const UpdateList& list, cudaStream_t stream);
 
-// Sums of squares, block by block → scale of each gradient and the norm over all. `first_block[i]`
-// is where gradient i's partials begin.
-struct ClipCall {
-  static constexpr int kMost = 2000;
+// Closes the gate (engine/cuda/memory.h) if the guard is not finite, and says who did it. A `gate`
+// that is not finite keeps the updates of this run, and only those.
+struct GuardCall {
+  const float *guard = nullptr, *gate = nullptr;  // each may be null
+  int *latch = nullptr, *enabled = nullptr;       // enabled: two, see Launch
+  int64_t* run = nullptr;                         // counts the runs of this program
+  int64_t program = 0;
+  volatile int64_t *bad_program = nullptr, *bad_run = nullptr;
+};
+void run_guard(const GuardCall& call, cudaStream_t stream);
+
+// Sums of squares → scale of each gradient and the norm over all.
+struct ClipTerms {
   int count = 0;
   bool global = true;
   double max_norm = 0;
-  const double* sums = nullptr;
   const float* loss_scale = nullptr;  // if not null: gradients are this times too large
   float *scales = nullptr, *norm = nullptr;
+};
+
+// From sums of blocks. `first_block[i]` is where gradient i's partials begin.
+struct ClipCall : ClipTerms {
+  static constexpr int kMost = 2000;
+  const double* sums = nullptr;
   int first_block[kMost + 1];
 };
 void run_clip_scales(const ClipCall& call, cudaStream_t stream);
+
+// The same for few gradients, with their squares, in one launch; and a guard that is a loss plus 0
+// times the norm, where there is one.
+struct NormsCall : ClipTerms {
+  static constexpr int kMost = 16;
+  unsigned* counter = nullptr;  // zero before and after
+  const float* loss = nullptr;  // null: no guard
+  float* guard_value = nullptr;
+  GuardCall guard;  // enabled is null: nobody is to be told
+};
+void run_norms(const UpdateList& gradients, const NormsCall& call, cudaStream_t stream);
 
 // The next loss scale; graph/ops/optimizer.cpp says of what.
 struct LossScaleCall {
@@ -81,17 +106,6 @@ struct LossScaleCall {
   float min_scale = 0, max_scale = 0;
 };
 void run_loss_scale(const LossScaleCall& call, cudaStream_t stream);
-
-// Closes the gate (engine/cuda/memory.h) if the guard is not finite, and says who did it. A `gate`
-// that is not finite keeps the updates of this run, and only those.
-struct GuardCall {
-  const float *guard = nullptr, *gate = nullptr;  // each may be null
-  int *latch = nullptr, *enabled = nullptr;       // enabled: two, see Launch
-  int64_t* run = nullptr;                         // counts the runs of this program
-  int64_t program = 0;
-  volatile int64_t *bad_program = nullptr, *bad_run = nullptr;
-};
-void run_guard(const GuardCall& call, cudaStream_t stream);
 
 // Many copies in one launch: bytes as they are, or floats into a shorter or longer dtype.
 struct CopyList {

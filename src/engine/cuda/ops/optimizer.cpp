@@ -85,6 +85,48 @@ void build_moving_average(Builder& b, const Node& node) {
   });
 }
 
+// Where the guard of the graph is the loss plus 0 times these norms, and nothing else: that loss.
+int guarded_loss(const Builder& b) {
+  const Node* sum = b.graph().guard() < 0 ? nullptr : b.graph().producer(b.graph().guard());
+  bool made_here = sum != nullptr && b.fusion().into[b.index_of(*sum)] == b.node_index();
+  return made_here ? sum->inputs[0] : -1;
+}
+
+// Few gradients: one launch for all, the guard included.
+void emit_norms(Builder& b, const Node& node, const std::vector<UpdateItem>& gradients,
+                const ClipTerms& terms, std::vector<int> reads) {
+  UpdateList list;
+  list.rule = UpdateRule::squares;
+  for (const UpdateItem& gradient : gradients) list.add(gradient);
+  bool scaled = reads.size() > gradients.size();
+  int loss = guarded_loss(b);
+  if (loss >= 0) reads.push_back(b.input(loss));
+  size_t count = gradients.size(), out = reads.size();
+  int sums = b.scratch(size_t(list.first_block[list.count]) * sizeof(double));
+  std::vector<int> writes = {b.define(node.outputs[0]), b.define(node.outputs[1]), sums,
+                             b.zeroed(sizeof(unsigned))};
+  if (loss >= 0) writes.push_back(b.define(b.graph().guard()));
+  auto kernel = [=](const Launch& at) {
+    auto bound = std::make_unique<UpdateList>(list);
+    for (size_t i = 0; i < count; ++i) bound->item[i].g = at.get(i);
+    bound->sums = at.get<double>(out + 2);
+    NormsCall call;
+    static_cast<ClipTerms&>(call) = terms;
+    if (scaled) call.loss_scale = at.get<const float>(count);
+    call.scales = at.get<float>(out);
+    call.norm = at.get<float>(out + 1);
+    call.counter = at.get<unsigned>(out + 3);
+    if (loss >= 0) {
+      call.loss = at.get<const float>(out - 1);
+      call.guard_value = at.get<float>(out + 4);
+      if (at.guard != nullptr) call.guard = *at.guard;
+    }
+    run_norms(*bound, call, at.stream);
+  };
+  Call call{"own:norms", std::move(reads), std::move(writes)};
+  loss >= 0 ? b.emit_guard(std::move(call), kernel) : b.emit(std::move(call), kernel);
+}
+
 void build_clip_scales(Builder& b, const Node& node) {
   auto call = std::make_shared<ClipCall>();
   bool scaled = node.attrs.get_or("scaled", false);
@@ -104,6 +146,8 @@ void build_clip_scales(Builder& b, const Node& node) {
   }
   size_t count = reads.size();
   if (scaled) reads.push_back(b.input(node.inputs.back()));
+  if (count > 0 && count <= NormsCall::kMost)
+    return emit_norms(b, node, gradients, *call, std::move(reads));
   size_t results = reads.size();
   // Lists of at most kMost gradients, each with its own range of partial sums.
   auto lists = [gradients](auto visit) {
