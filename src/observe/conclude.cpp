@@ -52,6 +52,14 @@ PipelineReport report_of(const Evidence& evidence) {
   return report;
 }
 
+std::string read_machine_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      return fmt::format("{}, {} cores", line.substr(line.find(':') + 2), available_cores());
+  return fmt::format("{} cores", available_cores());
+}
+
 std::string trust_of(const Evidence& evidence, const Diagnosis& diagnosis) {
   std::string text = fmt::format(
       "{} steps in three windows; the device's part makes a step vary by {}; {} unexplained",
@@ -70,11 +78,8 @@ std::string trust_of(const Evidence& evidence, const Diagnosis& diagnosis) {
 }  // namespace
 
 std::string machine_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name"))
-      return fmt::format("{}, {} cores", line.substr(line.find(':') + 2), available_cores());
-  return fmt::format("{} cores", available_cores());
+  static const std::string name = read_machine_name();  // every fit asks
+  return name;
 }
 
 void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
@@ -153,13 +158,14 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
   Backend& engine = engine_of(context);
   diagnosis.machine = machine_name();
   diagnosis.measured_memory = peak_memory_of_process();
-  diagnosis.device_name = fmt::format("CPU, {} threads", compile_options(context).threads);
   auto samples = int64_t(std::lround(diagnosis.samples_per_second * diagnosis.step_seconds));
   const CachedProgram* step = step_for(model, samples);
   if (engine.name() == "cuda") {
-    GpuState gpu = device_monitor().state(monitored_gpu(context.device));
-    diagnosis.device_name = gpu.name.empty() ? "GPU" : gpu.name;
+    std::string name = device_monitor().name(monitored_gpu(context.device));
+    diagnosis.device_name = name.empty() ? "GPU" : name;
     if (step != nullptr) diagnosis.measured_memory = int64_t(step->program->device_counts().bytes);
+  } else {
+    diagnosis.device_name = fmt::format("CPU, {} threads", compile_options(context).threads);
   }
   if (step == nullptr) return;
   diagnosis.predicted_memory = memory_use(step->program->memory());

@@ -182,14 +182,20 @@ std::string DeviceMonitor::driver_version() const {
   return known ? text.data() : "";
 }
 
+std::string DeviceMonitor::name(int index) const {
+  Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
+  if (device == nullptr) return {};
+  std::array<char, 96> text{};
+  auto get_name = nvml_->find<int(Device, char*, unsigned)>("nvmlDeviceGetName");
+  bool known = get_name != nullptr && get_name(device, text.data(), unsigned(text.size())) == 0;
+  return known ? text.data() : std::string();
+}
+
 GpuState DeviceMonitor::state(int index) const {
   GpuState state;
   Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
   if (device == nullptr) return state;
-  std::array<char, 96> text{};
-  auto name = nvml_->find<int(Device, char*, unsigned)>("nvmlDeviceGetName");
-  if (name != nullptr && name(device, text.data(), unsigned(text.size())) == 0)
-    state.name = text.data();
+  state.name = name(index);
   constexpr unsigned kUnknown = ~0U;
   auto use = nvml_->get<Utilization>("nvmlDeviceGetUtilizationRates", device, {kUnknown, kUnknown});
   if (use.gpu != kUnknown) state.use = use.gpu * 0.01, state.memory_use = use.memory * 0.01;

@@ -42,7 +42,8 @@ class DeviceMonitor {
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
   int count() const;
-  GpuState state(int index) const;
+  std::string name(int index) const;  // empty: unknown
+  GpuState state(int index) const;    // takes the driver milliseconds
   // Since the last call for this GPU; nothing at the first.
   GpuActivity activity(int index);
   std::string driver_version() const;

@@ -27,6 +27,7 @@ namespace {
 
 constexpr int64_t kReadingNs = 1'000'000'000;
 constexpr int64_t kWarmUp = 10;
+constexpr int64_t kCountersAfterNs = 100'000'000;   // reading them takes tenths of a millisecond
 constexpr int64_t kFirstLook = 60;                  // steps before the first word
 constexpr int64_t kPeaksAfterNs = 100'000'000'000;  // measuring them takes up to a second
 constexpr size_t kWordWindow = 300;                 // steps that the word is made of
@@ -63,7 +64,8 @@ class Observer final : public StepObserver {
     take_device_steps();
     last_ = times;
     bool first = recording_.steps() == kWarmUp;
-    if (first || times.end - last_reading_ >= kReadingNs) read(times.end);
+    bool counts_late = !cpu_ && recording_.steps() > kWarmUp && counts(times.end);
+    if (first || counts_late || times.end - last_reading_ >= kReadingNs) read(times.end);
     if (view_.args.tune == Tune::automatic) tune(times);
   }
 
@@ -154,8 +156,6 @@ class Observer final : public StepObserver {
   // Everything that is too dear for every step.
   void read(int64_t now) {
     last_reading_ = now;
-    CpuCounters counters = read_cpu_counters();
-    recording_.add(counters);
     PipelineStatistics pipeline;
     BatchStream* stream = view_.training.stream();
     if (stream != nullptr && stream->measure(pipeline)) recording_.add(pipeline);
@@ -164,16 +164,28 @@ class Observer final : public StepObserver {
     for (size_t i = 0; i < calls.list().size(); ++i)
       callbacks.push_back({class_name(*calls.list()[i]), double(calls.nanoseconds()[i])});
     recording_.set_callbacks(std::move(callbacks));
-    sample_device(now, std::move(counters));
+    sample_device(now);
     if (recording_.steps() >= kFirstLook) look();
   }
 
-  void sample_device(int64_t now, CpuCounters counters) {
-    DeviceSample sample{.time = double(now - begin_) * 1e-9};
+  // A short fit over arrays does without the operating system's counters: some of them tick every
+  // 10 ms, and there is no pipeline whose workers they could explain.
+  bool counts(int64_t now) const {
+    return view_.training.arrays() == nullptr || now - begin_ >= kCountersAfterNs;
+  }
+
+  void sample_cores(DeviceSample& sample) {
+    CpuCounters counters = read_cpu_counters();
+    recording_.add(counters);
     HealthFacts health;
     if (cpu_) add_to(health, *cpu_, counters);
     if (cpu_) sample.process_cores = health.process_cores, sample.other_cores = health.other_cores;
     cpu_ = std::move(counters);
+  }
+
+  void sample_device(int64_t now) {
+    DeviceSample sample{.time = double(now - begin_) * 1e-9};
+    if (counts(now)) sample_cores(sample);
     // The driver needs milliseconds for its answer: a short fit does without.
     if (view_.context.device.starts_with("cuda") && now - begin_ >= kReadingNs) {
       gpu_ = device_monitor().state(monitored_gpu(view_.context.device));
