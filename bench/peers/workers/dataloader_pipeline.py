@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 from make_data import read_idx
-from protocol import Block, Loaded, serve, threads
+from protocol import Block, Loaded, consume, serve, threads
 
 ENDLESS = 1 << 30  # samples that one sampler hands out: blocks go on in the same epoch
-
-
-def consume(loader: DataLoader) -> Block:
-    iterator: Iterator[Any] = iter(loader)
-
-    def run(n: int) -> dict[str, Any]:
-        shape: Any = None
-        for _ in range(n):
-            shape = next(iterator)[0].shape
-        return {"shape": list(shape)}
-
-    return run
 
 
 class Digits(Dataset):

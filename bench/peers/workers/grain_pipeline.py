@@ -12,21 +12,9 @@ import numpy as np
 from PIL import Image
 
 from make_data import example_frame, read_idx
-from protocol import Block, Loaded, serve, threads
+from protocol import Block, Loaded, consume, serve, threads
 
 warnings.filterwarnings("ignore")
-
-
-def consume(data: grain.IterDataset) -> Block:
-    iterator = iter(data)
-
-    def run(n: int) -> dict[str, Any]:
-        shape: Any = None
-        for _ in range(n):
-            shape = next(iterator)[0].shape
-        return {"shape": list(shape)}
-
-    return run
 
 
 def as_iterator(data: grain.MapDataset, workers: int) -> grain.IterDataset:

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Protocol
+from typing import Any, Callable, Iterable, Mapping, Protocol
 
 
 class Block(Protocol):
@@ -31,6 +31,19 @@ class Loaded:
 
     variants: dict[str, Callable[[], Block]]
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+def consume(data: Iterable[Any]) -> Block:
+    """Pulls batches from one iterator that goes on from block to block."""
+    iterator = iter(data)
+
+    def run(n: int) -> dict[str, Any]:
+        shape: Any = None
+        for _ in range(n):
+            shape = next(iterator)[0].shape
+        return {"shape": list(shape)}
+
+    return run
 
 
 def cpu_seconds() -> float:

@@ -11,22 +11,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf  # noqa: E402
 
 from make_data import read_idx  # noqa: E402
-from protocol import Block, Loaded, serve, threads  # noqa: E402
+from protocol import Block, Loaded, consume, serve, threads  # noqa: E402
 
 AUTOTUNE = tf.data.AUTOTUNE
-
-
-def consume(data: tf.data.Dataset) -> Block:
-    """Pulls batches from one iterator that goes on from block to block."""
-    iterator = iter(data)
-
-    def run(n: int) -> dict[str, Any]:
-        shape: Any = None
-        for _ in range(n):
-            shape = next(iterator)[0].shape
-        return {"shape": list(shape)}
-
-    return run
 
 
 def memory(workload: dict[str, Any]) -> dict[str, Callable[[], Block]]:
