@@ -118,6 +118,16 @@ const CachedProgram* step_for(const ModelBase& model, int64_t samples) {
   return largest;
 }
 
+bool is_training(const CachedProgram& cached) {
+  auto kind = StepKind(cached.kind);
+  return kind == StepKind::train || kind == StepKind::accumulate;
+}
+
+void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs) {
+  for (const auto& cached : model.trainer->programs.entries())
+    if (is_training(*cached)) cached->program->set_device_knobs(knobs);
+}
+
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
   if (step == nullptr) return;
   DeviceFacts& device = evidence.device;

@@ -58,7 +58,7 @@ class Experiments {
     StateSnapshot state(base_);
     std::optional<DeviceKnobs> knobs = step_program().device_knobs();
     auto put_knobs_back = [&] {
-      if (knobs) step_program().set_device_knobs(*knobs);
+      if (knobs) set_device_knobs(base_, *knobs);
     };
     try {
       Observed observed = examine(state);

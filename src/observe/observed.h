@@ -18,6 +18,9 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence);
 // The training program for batches of this size, or else the one for the largest: the last batch of
 // an epoch may have had one of its own. Null: the model has not trained yet.
 const CachedProgram* step_for(const ModelBase& model, int64_t samples);
+// Programs that train, for batches of any size.
+bool is_training(const CachedProgram& cached);
+void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs);  // of all of them
 // What the program of these steps costs against what the machine reaches; nothing for null: the
 // model has not trained yet. Measures the machine's peaks if nobody has.
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);

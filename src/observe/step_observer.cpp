@@ -266,9 +266,8 @@ class Observer final : public StepObserver {
   }
 
   void apply(const TuneSettings& settings) {
-    // All of them: the latest may be that of an epoch's last batch.
-    for (const auto& cached : view_.model.trainer->programs.entries())
-      if (is_training(*cached)) cached->program->set_device_knobs(settings.device);
+    // Of all programs: the latest may be that of an epoch's last batch.
+    set_device_knobs(view_.model, settings.device);
     BatchStream* stream = view_.training.stream();
     if (stream == nullptr || settings.pipeline == pipeline_knobs_) return;
     stream->retune(settings.pipeline);
@@ -277,10 +276,6 @@ class Observer final : public StepObserver {
 
   const CachedProgram* step_of(const Evidence& evidence) const {
     return step_for(view_.model, evidence.batch_size);
-  }
-  static bool is_training(const CachedProgram& cached) {
-    StepKind kind = StepKind(cached.kind);
-    return kind == StepKind::train || kind == StepKind::accumulate;
   }
 
   FitView view_;
