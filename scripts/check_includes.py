@@ -35,7 +35,7 @@ PUBLIC = {
     "formats": "safetensors",
     "graph": "attrs ops value variable",
     "engine": "devices",
-    "nn": "initializers layer layers losses metrics regularizers",
+    "nn": "initializers layer layer_options layers losses metrics regularizers",
     "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",

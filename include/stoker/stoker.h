@@ -22,6 +22,7 @@
 #include <stoker/image.h>
 #include <stoker/initializers.h>
 #include <stoker/layer.h>
+#include <stoker/layer_options.h>
 #include <stoker/layers.h>
 #include <stoker/losses.h>
 #include <stoker/metrics.h>

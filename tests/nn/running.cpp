@@ -4,19 +4,7 @@
 
 #include <stoker/random.h>
 
-#include "engine/backend.h"
-
 namespace stoker::test {
-
-std::vector<std::string> devices() {
-#ifdef STOKER_TSAN
-  return {"reference"};
-#else
-  std::vector<std::string> names = {"reference", "cpu"};
-  if (has_cuda()) names.emplace_back("cuda");
-  return names;
-#endif
-}
 
 std::vector<Tensor> run(const std::vector<Tensor>& inputs, const Function& function,
                         const RunOptions& options) {

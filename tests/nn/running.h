@@ -8,12 +8,9 @@
 #include <gtest/gtest.h>
 #include <stoker/layers.h>
 
-#include "engine/backend.h"
+#include "support/devices.h"
 
 namespace stoker::test {
-
-// The backends of this build: "reference", and "cpu" where it can run.
-std::vector<std::string> devices();
 
 struct RunOptions {
   bool training = false;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend.h"
+#include "support/devices.h"
 
 namespace stoker::test {
 
@@ -33,17 +33,6 @@ class OnDevice {
   std::string device_;
   std::ostream* out_;
 };
-
-// ThreadSanitizer misreads the CPU engine's OpenMP team.
-inline std::vector<std::string> devices() {
-#ifdef STOKER_TSAN
-  return {"reference"};
-#else
-  std::vector<std::string> names = {"reference", "cpu"};
-  if (has_cuda()) names.emplace_back("cuda");
-  return names;
-#endif
-}
 
 // A test that runs once on every device: TEST_P(Fit, …) with INSTANTIATE_ON_DEVICES(Fit).
 class DeviceTest : public testing::TestWithParam<std::string> {

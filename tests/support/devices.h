@@ -1,0 +1,22 @@
+// The devices of this build that tests of whole models run on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+
+namespace stoker::test {
+
+// Not the CPU engine under ThreadSanitizer (support/tsan.h).
+inline std::vector<std::string> devices() {
+#ifdef STOKER_TSAN
+  return {"reference"};
+#else
+  std::vector<std::string> names = {"reference", "cpu"};
+  if (has_cuda()) names.emplace_back("cuda");
+  return names;
+#endif
+}
+
+}  // namespace stoker::test
