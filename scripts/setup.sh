@@ -3,7 +3,7 @@
 #   scripts/setup.sh [build] [format] [bench] [fuzz] [browser]      (default: build)
 set -euo pipefail
 
-build=(build-essential cmake ninja-build ccache libdnnl-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libcli11-dev libtomlplusplus-dev libgtest-dev python3)
+build=(build-essential cmake ninja-build ccache libdnnl-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libcli11-dev libtomlplusplus-dev libgtest-dev libgmock-dev python3)
 format=(clang-format clang-tidy)
 bench=(libtorch-dev)
 browser=(chromium)
