@@ -1,5 +1,5 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
-#   make demo | test | build | bench | peers | cuda-check | fuzz | format | check | install PREFIX=/usr/local | clean
+#   make demo | test | build | bench | peers | cuda-check | fuzz | campaign | format | check | install PREFIX=/usr/local | clean
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
 PRESET ?= release
@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
-.PHONY: setup configure build test demo bench peers cuda-check fuzz format check install clean
+.PHONY: setup configure build test demo bench peers cuda-check fuzz campaign format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -32,17 +32,21 @@ bench: setup
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target benches
 	@scripts/bench.sh $(BUILD)
 
-# The GPU engine compiled and linked, for one GPU, where there need not be one; then that it says why it cannot run.
+# The GPU engine compiled and linked, for one GPU, where there need not be one; then that it says why it cannot run, and
+# that a project outside can find and link what was installed.
 # CUDA_BUILD: a build tree of preset ci, all of which but the engine's own files is then used again.
 CUDA_BUILD ?= build/cuda-check
 cuda-check: setup
 	@mkdir -p build
 	@cmake --preset ci -B $(CUDA_BUILD) -DSTOKER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90a-real \
 	  > build/cuda-check.log 2>&1 || { cat build/cuda-check.log; exit 1; }
-	@cmake --build $(CUDA_BUILD) --parallel $(JOBS) --target bench_gpu test_engine test_extend
+	@cmake --build $(CUDA_BUILD) --parallel $(JOBS) --target bench_gpu test_engine test_extend stoker_app
 	@$(CUDA_BUILD)/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*'
 	@$(CUDA_BUILD)/bin/test_extend --gtest_brief=1
 	@$(CUDA_BUILD)/bin/bench_gpu --check || [ $$? = 77 ]
+	@cmake -DSTOKER_BUILD=$(CUDA_BUILD) -DWORK=$(abspath $(CUDA_BUILD))/consumer -DGENERATOR=Ninja -DCOMPILER=$(or $(CXX),c++) \
+	  -DCONFIG=Release -P tests/install/run.cmake > build/cuda-consumer.log 2>&1 || { cat build/cuda-consumer.log; exit 1; }
+	@echo "a project outside finds, links and runs the installed GPU build"
 
 # The same work in Keras, tf.data, PyTorch, libtorch and Grain. QUICK=1: some minutes instead of half an hour.
 # PEERS: options of bench/peers/peers.py, for example PEERS="--only b,d --mnist DIR --photos DIR".
@@ -56,6 +60,13 @@ peers: setup
 fuzz: setup
 	@scripts/setup.sh fuzz
 	@JOBS=$(JOBS) scripts/fuzz.sh
+
+# Random kills with resume and every fuzzer, ten minutes each; totals accumulate in bench/results/campaign.json.
+# CAMPAIGN: options of scripts/campaign.py, for example CAMPAIGN="--seconds 60 --only kills,idx".
+campaign: setup
+	@scripts/setup.sh fuzz
+	@$(MAKE) --no-print-directory configure
+	@scripts/campaign.py --build $(BUILD) $(CAMPAIGN)
 
 format:
 	@scripts/setup.sh format

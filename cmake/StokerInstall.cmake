@@ -19,4 +19,5 @@ install(FILES
   "${PROJECT_BINARY_DIR}/stokerConfig.cmake"
   "${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/StokerFindDnnl.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/StokerFindCudnn.cmake"
   DESTINATION "${package_dir}")

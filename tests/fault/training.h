@@ -8,26 +8,53 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
+#include "fault/data.h"
 #include "support/killing_files.h"
 #include "support/temp_dir.h"
 #include "train/weights_hash.h"
 
 namespace stoker::test {
 
+// Where a training kills itself; a kill from outside comes after a time (run()).
+struct Kill {
+  enum class At : uint8_t { nowhere, file_operation, validation_batch, cached_element };
+  At at = At::nowhere;
+  int count = 0;  // so many of them pass before
+};
+inline constexpr std::array<const char*, 4> kKillNames = {"any moment", "writing a checkpoint",
+                                                          "validation", "writing a cache"};
+
 struct Job {
-  std::string directory;  // checkpoints, log and result
+  std::string directory = {};  // checkpoints, cache, log and result
+  std::string files = {};      // what write_files() made
+  Source source = Source::slices;
   int pipeline_threads = 1;
-  int kill_at_operation = -1;  // on files; negative: none
+  Kill kill = {};
+};
+
+// Counts down at every pass of a place, and kills the process when it reaches zero.
+class Fuse {
+ public:
+  Fuse(const Kill& kill, Kill::At at) : left_(kill.at == at ? kill.count : -1) {}
+  void pass() const {
+    if (left_.load() >= 0 && left_.fetch_sub(1) == 0) raise(SIGKILL);
+  }
+
+ private:
+  mutable std::atomic<int> left_;
 };
 
 // Remembers more than the epoch: a training that forgot it would take other turns.
@@ -58,16 +85,53 @@ class Moody : public Callback {
   Tensor best_;
 };
 
-inline data::Dataset images(int64_t count, uint64_t seed) {
-  Tensor x(DType::float32, {count, 8, 8, 1}), y(DType::int32, {count});
-  for (int64_t row = 0; row < count; ++row) {
-    Rng rng(seed, uint64_t(row));
-    auto label = int32_t(rng.integer(0, 3));
-    y.data_mut<int32_t>()[row] = label;
-    for (int64_t pixel = 0; pixel < 64; ++pixel)
-      x.data_mut<float>()[row * 64 + pixel] = rng.normal() + (pixel / 8 == 2 * label ? 1.5F : 0.0F);
+// Elements (float32 [8, 8, 1], int32) of every source but arrays.
+inline data::Dataset elements(const Job& job, const std::shared_ptr<const Fuse>& caching) {
+  Arrays all = arrays(120, 1);
+  if (job.source == Source::tfrecord)
+    return data::tfrecord({job.files + "/images.tfrecord"})
+        .map(data::parse_example(
+            {{"image", {DType::float32, {8, 8, 1}}}, {"label", {DType::int64, {}}}}))
+        .map([](const Tensor& image, int64_t label) { return std::tuple(image, int32_t(label)); });
+  if (job.source == Source::slices) return data::from_slices({all.x, all.y});
+  auto counted = [caching](const Tensor& image, int64_t label) {
+    caching->pass();
+    return std::tuple(image, int32_t(label));
+  };
+  return data::image_folder(job.files + "/pictures")
+      .map(image::decode_jpeg({.channels = 1}) | image::rescale(1 / 64.0, -2))
+      .map(counted, {.spec = data::ElementSpec{{DType::float32, {8, 8, 1}}, {DType::int32, {}}}})
+      .cache(job.directory + "/cache");
+}
+
+inline data::Dataset training_data(const Job& job, const std::shared_ptr<const Fuse>& caching) {
+  auto noisy = [](const Tensor& image, int32_t label, Rng& rng) {
+    Tensor out = image.clone();
+    for (float& value : std::span(out.data_mut<float>(), 64)) value += 0.1F * rng.normal();
+    return std::tuple(out, label);
+  };
+  data::Dataset all = elements(job, caching);
+  return (job.source == Source::tfrecord ? all.shuffle(40) : all.shuffle()).map(noisy).batch(8);
+}
+
+inline Sequential network() {
+  Sequential model({Input({8, 8, 1}), Conv2D(6, 3, {.activation = "relu"}), BatchNormalization(),
+                    Flatten(), Dropout(0.3), Dense(3, {.activation = "softmax"})});
+  model.compile({.optimizer = Adam({.learning_rate = 0.01, .clipnorm = 1.0}),
+                 .loss = "sparse_categorical_crossentropy",
+                 .metrics = {"accuracy"}});
+  return model;
+}
+
+inline void write_result(const Job& job, const Model& model, const History& history) {
+  std::ostringstream result;
+  result << weights_sha256(model) << "\n" << std::hexfloat;
+  for (const std::string& name : history.names()) {
+    result << name;
+    for (double value : history[name]) result << " " << value;
+    result << "\n";
   }
-  return data::from_slices({x, y});
+  write_file_atomically(job.directory + "/result", result.str());
 }
 
 inline void train(const Job& job) {
@@ -78,39 +142,33 @@ inline void train(const Job& job) {
 #endif
   set_seed(11);
   set_threads({.pipeline = job.pipeline_threads, .compute = 1});
-  auto noisy = [](const Tensor& image, int32_t label, Rng& rng) {
-    Tensor out = image.clone();
-    for (float& value : std::span(out.data_mut<float>(), 64)) value += 0.1F * rng.normal();
-    return std::tuple(out, label);
-  };
-  data::Dataset training = images(120, 1).shuffle().map(noisy).batch(8);
-  data::Dataset validation = images(40, 2).batch(16);
-  Sequential model({Input({8, 8, 1}), Conv2D(6, 3, {.activation = "relu"}), BatchNormalization(),
-                    Flatten(), Dropout(0.3), Dense(3, {.activation = "softmax"})});
-  model.compile({.optimizer = Adam({.learning_rate = 0.01, .clipnorm = 1.0}),
-                 .loss = "sparse_categorical_crossentropy",
-                 .metrics = {"accuracy"}});
-  KillingFiles files(job.kill_at_operation);
+  Sequential model = network();
+  KillingFiles files(job.kill.at == Kill::At::file_operation ? job.kill.count : -1);
   BackupAndRestore backup(job.directory + "/checkpoints",
                           {.save_freq = 4, .keep = 2, .monitor = "val_loss"});
   backup.use_files(&files);
-  LambdaCallback log({.on_epoch_begin = [&](int64_t epoch) {
-    std::ofstream(job.directory + "/log", std::ios::app)
-        << epoch << " " << backup.resumed_from() << "\n";
-  }});
-  History history = model.fit(
-      training, {.epochs = 5,
-                 .validation_data = validation,
-                 .callbacks = {backup, Moody(), log, ReduceLROnPlateau({.patience = 1}),
-                               EarlyStopping({.patience = 3, .restore_best_weights = true})}});
-  std::ostringstream result;
-  result << weights_sha256(model) << "\n" << std::hexfloat;
-  for (const std::string& name : history.names()) {
-    result << name;
-    for (double value : history[name]) result << " " << value;
-    result << "\n";
+  Fuse validating(job.kill, Kill::At::validation_batch);
+  auto caching = std::make_shared<const Fuse>(job.kill, Kill::At::cached_element);
+  LambdaCallback watch({.on_epoch_begin =
+                            [&](int64_t epoch) {
+                              std::ofstream(job.directory + "/log", std::ios::app)
+                                  << epoch << " " << backup.resumed_from() << "\n";
+                            },
+                        .on_test_batch_begin = [&](int64_t) { validating.pass(); }});
+  Arrays held_out = arrays(40, 2);
+  FitArgs args{.epochs = 5,
+               .validation_data = data::from_slices({held_out.x, held_out.y}).batch(16),
+               .callbacks = {backup, Moody(), watch, ReduceLROnPlateau({.patience = 1}),
+                             EarlyStopping({.patience = 3, .restore_best_weights = true})}};
+  History history;
+  if (job.source == Source::arrays) {
+    Arrays all = arrays(120, 1);
+    args.batch_size = 8;
+    history = model.fit(all.x, all.y, args);
+  } else {
+    history = model.fit(training_data(job, caching), args);
   }
-  write_file_atomically(job.directory + "/result", result.str());
+  write_result(job, model, history);
 }
 
 struct Ended {
@@ -147,43 +205,63 @@ inline std::string result_of(const Job& job) {
   return local_files().exists(path) ? read_text(path) : "";
 }
 
-// Kills trainings at random moments, every other time inside the writing of a checkpoint, until
-// `kills` have hit; every training goes on to its end and must come out as one that was never
-// stopped.
-inline void expect_kills_change_nothing(int kills, uint64_t seed) {
-  TempDir undisturbed;
-  Job job{.directory = undisturbed.path().string()};
+// Where kills hit, and how often trainings went on from a checkpoint.
+struct KillCount {
+  std::array<int, 4> hits = {};  // by Kill::At; nowhere: from outside
+  int trainings = 0, resumed = 0;
+  int total() const { return hits[0] + hits[1] + hits[2] + hits[3]; }
+};
+
+// The next training's kill: from outside half of the time, else at one of the places it has.
+inline Kill draw_kill(Source source, Rng& rng) {
+  if (rng.integer(0, 2) == 0) return {};
+  auto at = Kill::At(rng.integer(1, source == Source::pictures ? 4 : 3));
+  int64_t most = at == Kill::At::validation_batch ? 15 : 120;  // as many as a training has
+  return {at, int(rng.integer(0, most))};
+}
+
+inline int count_resumed(const Job& job) {
+  std::istringstream log(read_text(job.directory + "/log"));
+  int resumed = 0;
+  for (std::string line; std::getline(log, line);) resumed += line.find("ckpt-") != line.npos;
+  return resumed;
+}
+
+// Trains on one source again and again, kills every training at random moments and places until
+// `enough` says so, and lets it go on; each must come out as one that was never stopped.
+template <class Enough>
+KillCount expect_kills_change_nothing(Source source, uint64_t seed, Enough enough) {
+  KillCount count;
+  TempDir undisturbed, files;
+  write_files(files.path().string());
+  Job job{
+      .directory = undisturbed.path().string(), .files = files.path().string(), .source = source};
   double seconds = run(job).seconds;
   std::string expected = result_of(job);
-  ASSERT_NE(expected, "");
+  EXPECT_NE(expected, "");
   Rng rng(seed);
-  int hits = 0, inside = 0, trainings = 0, resumed = 0;
-  for (; hits < kills; ++trainings) {
+  while (!enough(count) && !testing::Test::HasFailure()) {
     TempDir dir;
     job.directory = dir.path().string();
     bool over = false;
-    while (!over) {
+    while (!over && !testing::Test::HasFailure()) {
       job.pipeline_threads = int(rng.integer(1, 5));
-      bool in_write = hits < kills && rng.integer(0, 2) == 0;
-      job.kill_at_operation = in_write ? int(rng.integer(0, 120)) : -1;
-      std::optional<double> after;
-      if (hits < kills && !in_write) after = double(rng.uniform()) * seconds;
-      Ended ended = run(job, after);
-      hits += ended.killed ? 1 : 0;
-      inside += ended.killed && in_write ? 1 : 0;
+      bool spare = enough(count);
+      job.kill = spare ? Kill{} : draw_kill(source, rng);
+      bool outside = !spare && job.kill.at == Kill::At::nowhere;
+      Ended ended =
+          run(job, outside ? std::optional(double(rng.uniform()) * seconds) : std::nullopt);
+      if (ended.killed) ++count.hits[size_t(job.kill.at)];
       over = !ended.killed;
-      if (testing::Test::HasFailure()) return;
     }
-    ASSERT_EQ(result_of(job), expected) << "training " << trainings << ", seed " << seed;
-    std::istringstream log(read_text(job.directory + "/log"));
-    for (std::string line; std::getline(log, line);) resumed += line.find("ckpt-") != line.npos;
+    if (testing::Test::HasFailure()) break;
+    EXPECT_EQ(result_of(job), expected)
+        << kSourceNames[size_t(source)] << ", training " << count.trainings << ", seed " << seed;
+    count.resumed += count_resumed(job);
+    ++count.trainings;
   }
-  std::printf(
-      "%d kills, %d of them while files were written, in %d trainings; an undisturbed one "
-      "takes %.2f s\n",
-      hits, inside, trainings, seconds);
-  EXPECT_GT(inside, 0);
-  EXPECT_GT(resumed, 0);
+  EXPECT_GT(count.resumed, 0);
+  return count;
 }
 
 }  // namespace stoker::test
