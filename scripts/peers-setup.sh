@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Makes the environment of the peers, outside the tree, with what can be had; a peer that cannot is reported by `make peers`
 # as missing, with the reason. Does nothing when all are there.
+#   scripts/peers-setup.sh [tests]     tests: only what the tests need (ONNX Runtime, TensorBoard, safetensors, TensorFlow),
+#                                      exit status 1 where that cannot be had
 #   STOKER_PEERS_VENV   where it is (default: ~/.cache/stoker/peers)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,9 +62,8 @@ torch() {
 if [ ! -x "$python" ]; then
   say "making $venv"
   python3 -m venv "$venv" >>"$log" 2>&1 || { debian python3-venv && python3 -m venv "$venv"; } ||
-    { say "no virtual environment can be made: see $log"; exit 0; }
+    { say "no virtual environment can be made: see $log"; [ "${1:-}" != tests ]; exit; }
 fi
-package pillow
 if ! imports keras; then
   if has_gpu; then package tensorflow 'tensorflow[and-cuda]'; else package tensorflow-cpu; fi
 fi
@@ -71,6 +72,14 @@ package xprof xprof==2.24.2 tensorboard-plugin-profile==2.24.2 # the Profile pag
 package onnx
 package onnxruntime
 package safetensors
+if [ "${1:-}" = tests ]; then
+  for module in tensorflow tensorboard xprof onnx onnxruntime safetensors ml_dtypes; do
+    imports "$module" || { say "$module cannot be had: see $log"; exit 1; }
+  done
+  say "ready for the tests: $venv"
+  exit 0
+fi
+package pillow
 package grain
 if ! torch; then
   say "PyPI's torch does not run here: $(grep -E 'Error' "$log" | tail -n 1)"

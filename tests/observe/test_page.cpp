@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "support/packages.h"
 #include "support/program.h"
 #include "support/temp_dir.h"
 
@@ -45,7 +46,7 @@ Diagnosis sample() {
 
 TEST(Page, ShowsInABrowserWhatTheJsonSays) {
   if (std::system("command -v chromium > /dev/null 2>&1") != 0)
-    GTEST_SKIP() << "chromium is not installed (scripts/setup.sh browser)";
+    STOKER_SKIP_WITHOUT_PACKAGE("chromium is not installed (scripts/setup.sh browser)");
   test::TempDir folder;
   sample().write(folder.path());
   std::string home = folder / "profile", page = folder / "doctor.html";
@@ -54,7 +55,7 @@ TEST(Page, ShowsInABrowserWhatTheJsonSays) {
       "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr "
       "--user-data-dir=" +
           home + " --dump-dom file://" + page);
-  if (browser.out.empty()) GTEST_SKIP() << "chromium does not start here";
+  if (browser.out.empty()) STOKER_SKIP_WITHOUT_PACKAGE("chromium does not start: " + browser.err);
   EXPECT_FALSE(test::contains(browser.err, "CONSOLE")) << browser.err;
   auto shows = [&](const std::string& text) { return test::contains(browser.out, text); };
   EXPECT_TRUE(shows("data-ready=\"yes\""));

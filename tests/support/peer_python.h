@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "support/packages.h"
+
 namespace stoker::test {
 
 struct PeerResult {
@@ -23,7 +25,7 @@ PeerResult run_peer(const std::string& script, const std::string& argument);
 #define STOKER_EXPECT_PEER(script, argument)                                             \
   do {                                                                                   \
     ::stoker::test::PeerResult peer_result = ::stoker::test::run_peer(script, argument); \
-    if (peer_result.skipped) GTEST_SKIP() << peer_result.output;                         \
+    if (peer_result.skipped) STOKER_SKIP_WITHOUT_PACKAGE(peer_result.output);            \
     EXPECT_EQ(peer_result.code, 0) << peer_result.output;                                \
     std::cout << peer_result.output;                                                     \
   } while (false)

@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
 """Writes the TFRecord files beside it with TensorFlow, for test_tf_files.cpp, which needs no TensorFlow.
 
-    record.py            writes them again (they hold the same values, whatever the version)
-    record.py --check F  reads F, which Stoker wrote, and compares it with the same values
+    record.py        writes them again (they hold the same values, whatever the version)
+    record.py DIR    reads DIR/ours.tfrecord, which Stoker wrote, compares it with the same values, and writes them to
+                     DIR/plain.theirs, gzip.theirs and zlib.theirs
+
+Exit code 77 where TensorFlow is missing.
 """
 
+import os
 import sys
 from pathlib import Path
 
-import tensorflow as tf
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+try:
+    import tensorflow as tf
+except ImportError as error:
+    print(f"skipped: {error}; scripts/peers-setup.sh installs it")
+    sys.exit(77)
 
 HERE = Path(__file__).resolve().parent
 
@@ -25,21 +35,25 @@ def example(index):
     }))
 
 
-def write(name, options):
-    with tf.io.TFRecordWriter(str(HERE / name), options) as writer:
+def write(path, compression):
+    with tf.io.TFRecordWriter(str(path), compression) as writer:
         for index in range(3):
             writer.write(example(index).SerializeToString(deterministic=True))
 
 
 def check(path):
-    records = [tf.train.Example.FromString(record.numpy()) for record in tf.data.TFRecordDataset(path)]
+    records = [tf.train.Example.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
     assert records == [example(index) for index in range(3)], records
-    print(f"{path}: {len(records)} records, equal")
+    print(f"{path.name}: {len(records)} records, equal")
 
 
-if len(sys.argv) == 3 and sys.argv[1] == "--check":
-    check(sys.argv[2])
+def write_all(folder, ending):
+    for kind, compression in [("plain", None), ("gzip", "GZIP"), ("zlib", "ZLIB")]:
+        write(folder / f"{kind}{ending}", compression)
+
+
+if len(sys.argv) == 2:
+    check(Path(sys.argv[1]) / "ours.tfrecord")
+    write_all(Path(sys.argv[1]), ".theirs")
 else:
-    write("plain.tfrecord", None)
-    write("gzip.tfrecord", "GZIP")
-    write("zlib.tfrecord", "ZLIB")
+    write_all(HERE, ".tfrecord")
