@@ -52,12 +52,12 @@ struct Context {
   Threads threads = {};
   bool deterministic = true;  // bit-identical results on the same machine and RunPlan
   // "cuda" (or "cuda:N") selects a GPU, "reference" the slow and obvious backend. Where there is no
-  // GPU, "cuda" runs on the CPU and says so once.
+  // GPU, "cuda" runs on the CPU and says so. compile() refuses a device that does not exist.
   std::string device = "cpu";
   // As Keras's set_global_policy: "float32", "mixed_bfloat16", "mixed_float16". Mixed: products and
   // activations in sixteen bits, weights, statistics and losses in float32. float16 also scales the
-  // loss (LossScaleOptimizer). Devices that have no such products stay with float32, and say so
-  // once.
+  // loss (LossScaleOptimizer). Devices that have no such products stay with float32.
+  // compile() and function() say so, and name the GPU settings below that a CPU has no use for.
   std::string policy = "float32";
   bool tf32 = false;           // GPUs: float32 products with ten-bit mantissas
   size_t memory_limit = 0;     // GPUs: bytes that may be held; 0: all there are

@@ -254,6 +254,16 @@ class Dataset::Walk {
 Dataset from_slices(std::vector<Tensor> columns);
 Dataset from_slices(std::initializer_list<Tensor> columns);
 Dataset from_slices(const Tensor& column);
+// The same under tf.data's name.
+inline Dataset from_tensor_slices(std::vector<Tensor> columns) {
+  return from_slices(std::move(columns));
+}
+inline Dataset from_tensor_slices(std::initializer_list<Tensor> columns) {
+  return from_slices(columns);
+}
+inline Dataset from_tensor_slices(const Tensor& column) { return from_slices(column); }
+// One element, of all the tensors whole.
+Dataset from_tensors(std::vector<Tensor> tensors);
 // begin, begin + step, … below end, as int64[].
 Dataset range(int64_t end);
 Dataset range(int64_t begin, int64_t end, int64_t step = 1);

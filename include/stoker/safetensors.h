@@ -22,7 +22,8 @@ using TextMap = std::map<std::string, std::string>;
 void save_safetensors(const std::string& path, const TensorMap& tensors,
                       const TextMap& metadata = {});
 
-// Files are not trusted: whatever one holds, this ends in tensors or in one FileError.
+// Files are not trusted: whatever one holds, this ends in tensors or in one FileError. float64 is
+// converted to float32.
 TensorMap load_safetensors(const std::string& path);
 TextMap load_safetensors_metadata(const std::string& path);  // reads the header alone
 

@@ -4,6 +4,7 @@
 // owner.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,12 +31,21 @@ class Tensor {
   Tensor(DType dtype, const Shape& shape);
 
   static Tensor zeros(const Shape& shape, DType dtype = DType::float32);
+  // ValueError when an integer dtype cannot hold the value.
   static Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
+  // float gives float32, int gives int32, …; double gives float32 and unsigned integers int64, as
+  // Stored (dtype.h) says.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape);
   template <class T>
-  static Tensor from(const std::vector<T>& values, const Shape& shape) {  // not for vector<bool>
+  static Tensor from(const std::vector<T>& values, const Shape& shape) {
     return from(std::span<const T>(values), shape);
+  }
+  template <std::same_as<bool> T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape) {  // has no data()
+    auto copy = std::make_unique<bool[]>(values.size());
+    for (size_t i = 0; i < values.size(); ++i) copy[i] = values[i];
+    return from(std::span<const bool>(copy.get(), values.size()), shape);
   }
   template <class T>
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
@@ -68,6 +78,10 @@ class Tensor {
     return {data<T>(), size_t(elements())};
   }
 
+  // A copy as another type, whatever the dtype: to_vector<double>(). Converts as cast() does.
+  template <class T>
+  std::vector<T> to_vector() const;
+
   // The value of a one-element tensor as double (any numeric dtype).
   double item() const;
   // Element `index` in row-major order as double.
@@ -81,6 +95,11 @@ class Tensor {
   Tensor cast(DType dtype) const;
   Tensor clone() const;
   Tensor gather(std::span<const int64_t> rows) const;  // rows of dimension 0 in the given order
+
+  // Of all elements; Error when there are none.
+  double mean() const;
+  double min() const;  // NaN when an element is
+  double max() const;
 
   // "float32[2, 3] {1, 2, 3, …}": at most `limit` values.
   std::string to_string(int limit = 8) const;
@@ -100,10 +119,59 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
   if (int64_t(values.size()) != shape.elements())
     throw ShapeError("Tensor::from: " + std::to_string(values.size()) + " values for shape " +
                      stoker::to_string(shape));
-  Tensor tensor(dtype_of<T>, shape);
-  T* out = tensor.data_mut<T>();
-  for (size_t i = 0; i < values.size(); ++i) out[i] = values[i];
+  Tensor tensor(dtype_of<Stored<T>>, shape);
+  Stored<T>* out = tensor.data_mut<Stored<T>>();
+  for (size_t i = 0; i < values.size(); ++i) out[i] = stored(values[i]);
   return tensor;
 }
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  if constexpr (std::is_same_v<T, double>) {
+    std::vector<double> copy(static_cast<size_t>(elements()));
+    for (size_t i = 0; i < copy.size(); ++i) copy[i] = at(int64_t(i));
+    return copy;
+  } else {
+    Tensor converted = dtype() == dtype_of<ReadAs<T>> ? *this : cast(dtype_of<ReadAs<T>>);
+    auto all = converted.values<ReadAs<T>>();
+    return {all.begin(), all.end()};
+  }
+}
+
+// A C++ number beside a tensor; integers stay exact.
+class Number {
+ public:
+  template <std::integral T>
+  Number(T value) : value_(double(value)), whole_(int64_t(stored(value))), integral_(true) {}
+  template <std::floating_point T>
+  Number(T value) : value_(double(value)) {}
+
+  double value() const { return value_; }
+  int64_t whole() const { return whole_; }     // of an integral() one
+  bool integral() const { return integral_; }  // an integer in C++
+
+ private:
+  double value_;
+  int64_t whole_ = 0;
+  bool integral_ = false;
+};
+
+// Arithmetic on the host, with NumPy broadcasting: x / 255, (x - mean) / deviation. A number takes
+// the tensor's dtype. Where dtypes differ the result is promoted() (dtype.h); "/" of integers gives
+// float32, as does a float or double beside an integer tensor. Integers shorter than int32 give
+// int32. A result that int32 or int64 cannot hold is a ValueError: nothing wraps around.
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator+(const Tensor& a, Number b);
+Tensor operator+(Number a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, Number b);
+Tensor operator-(Number a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, Number b);
+Tensor operator*(Number a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, Number b);
+Tensor operator/(Number a, const Tensor& b);
+Tensor operator-(const Tensor& a);
 
 }  // namespace stoker

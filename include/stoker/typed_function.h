@@ -1,11 +1,12 @@
 // Makes element functions from ordinary C++ functions and lambdas. Their parameter and result types
 // say what they take and give:
-//   parameters  numbers (a scalar component of that dtype), std::string or std::string_view
-//   (bytes),
+//   parameters  numbers (a scalar component of that dtype; double reads float32), std::string or
+//               std::string_view (bytes),
 //               Tensor and ConstTensorView (any component; valid during the call);
 //               TensorView, after the others: a result that is written in place, with {.spec = …};
 //               Rng& as the last: random numbers keyed by seed, epoch, element and function
-//   results     the same types, std::vector<T> (one dimension), Batch, or a tuple or pair of them
+//   results     the same types, std::vector<T> (one dimension), Batch, or a tuple or pair of them;
+//               double becomes float32 and unsigned integers int64 (Stored, dtype.h)
 // A Tensor result has the spec of the component at its place unless {.spec = …} says otherwise.
 #pragma once
 
@@ -61,7 +62,7 @@ struct Argument {
     else if constexpr (is_text<T>)
       return spec.dtype == DType::bytes && spec.shape.rank() == 0;
     else
-      return spec.dtype == dtype_of<T> && spec.shape.rank() == 0;
+      return spec.dtype == dtype_of<ReadAs<T>> && spec.shape.rank() == 0;
   }
   static std::string wanted() {
     if constexpr (is_any<T>)
@@ -69,7 +70,7 @@ struct Argument {
     else if constexpr (is_text<T>)
       return "bytes[]";
     else
-      return std::string(stoker::name(dtype_of<T>)) + "[]";
+      return std::string(stoker::name(dtype_of<ReadAs<T>>)) + "[]";
   }
   static T read(const ConstTensorView& view) {
     if constexpr (std::is_same_v<T, Tensor>)
@@ -79,7 +80,7 @@ struct Argument {
     else if constexpr (is_text<T>)
       return *static_cast<const std::string*>(view.data);
     else
-      return *static_cast<const T*>(view.data);
+      return T(*static_cast<const ReadAs<T>*>(view.data));
   }
 };
 
@@ -96,7 +97,7 @@ struct Result {
     else if constexpr (is_text<T>)
       return spec_of_typed_result(name, index, DType::bytes, {}, declared);
     else
-      return spec_of_typed_result(name, index, dtype_of<T>, {}, declared);
+      return spec_of_typed_result(name, index, dtype_of<Stored<T>>, {}, declared);
   }
   static void write(T&& value, size_t index, ElementWriter& out) {
     if constexpr (is_any<T>) {
@@ -107,7 +108,7 @@ struct Result {
     } else if constexpr (is_text<T>) {
       *static_cast<std::string*>(out.put(index, DType::bytes, {})) = std::move(value);
     } else {
-      *static_cast<T*>(out.put(index, dtype_of<T>, {})) = value;
+      *static_cast<Stored<T>*>(out.put(index, dtype_of<Stored<T>>, {})) = stored(value);
     }
   }
 };
@@ -115,11 +116,17 @@ template <class T>
 struct Result<std::vector<T>> {
   static TensorSpec spec(const std::string& name, size_t index, const ElementSpec&,
                          const std::optional<ElementSpec>& declared) {
-    return spec_of_typed_result(name, index, dtype_of<T>, {-1}, declared);
+    return spec_of_typed_result(name, index, dtype_of<Stored<T>>, {-1}, declared);
   }
   static void write(std::vector<T>&& value, size_t index, ElementWriter& out) {
-    T* place = static_cast<T*>(out.put(index, dtype_of<T>, {int64_t(value.size())}));
-    for (size_t i = 0; i < value.size(); ++i) place[i] = std::move(value[i]);
+    void* memory = out.put(index, dtype_of<Stored<T>>, {int64_t(value.size())});
+    auto* place = static_cast<Stored<T>*>(memory);
+    for (size_t i = 0; i < value.size(); ++i) {
+      if constexpr (std::is_same_v<T, std::string>)
+        place[i] = std::move(value[i]);
+      else
+        place[i] = stored<T>(value[i]);
+    }
   }
 };
 

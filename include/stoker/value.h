@@ -5,6 +5,7 @@
 // Ops (ops.h) and layers take Values and return Values. Nothing is computed when they are called.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -23,8 +24,11 @@ class Value {
   Value() = default;  // undefined
   Value(const Variable& variable) : where_(variable) {}
   Value(const Tensor& constant) : where_(constant) {}
-  // A float32 scalar, or a scalar of the other operand's dtype when it meets one in a binary op.
+  // A number. Beside a tensor it takes the tensor's dtype, as far as that can hold it; alone it is
+  // a float32 scalar. docs/guide/precision.md has the rules.
   Value(double scalar) : where_(scalar) {}
+  template <std::integral T>
+  Value(T number) : Value(of_integer(number)) {}
 
   bool defined() const { return !std::holds_alternative<std::monostate>(where_); }
   const Shape& shape() const { return spec().shape; }
@@ -50,6 +54,14 @@ class Value {
   friend bool same(const Value& a, const Value& b);  // the very same node output
 
  private:
+  // An integer that double cannot hold is an int64 tensor.
+  static Value of_integer(std::integral auto number) {
+    auto scalar = double(number);
+    if (sizeof(number) < 8 || (scalar < 0x1p63 && int64_t(scalar) == int64_t(number)))
+      return scalar;
+    return Tensor::from({number}, {});
+  }
+
   std::variant<std::monostate, Traced, Sketched, Variable, Tensor, double> where_;
 };
 

@@ -1,10 +1,14 @@
 #include <stoker/dtype.h>
 
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stoker/error.h>
+
+#include "base/convert.h"
+#include "base/visit_dtype.h"
 
 namespace stoker {
 
@@ -90,5 +94,30 @@ bool is_integer(DType dtype) { return dtype >= DType::int8 && dtype <= DType::ui
 Float16::Float16(float value) : bits(half_from_float(value)) {}
 
 Float16::operator float() const { return float_from_half(bits); }
+
+DType promoted(DType a, DType b) {
+  if (a == b) return a;
+  if (is_floating(a) && is_floating(b)) return DType::float32;
+  if (is_floating(a) || b == DType::bool_) return a;
+  if (is_floating(b) || a == DType::bool_) return b;
+  if (size_of(a) == size_of(b)) return DType::int16;  // uint8 and int8
+  return size_of(a) > size_of(b) ? a : b;
+}
+
+bool holds(DType dtype, double number) {
+  return visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
+    if (is_floating(dtype)) {
+      auto kept = convert<float>(convert<T>(number));
+      return std::isfinite(kept) == std::isfinite(number) && (kept == 0) == (number == 0);
+    }
+    // From 2^63 on, int64 ends before double does: convert() stops at 2^63 - 1.
+    return number < 0x1p63 && convert<double>(convert<T>(number)) == number;
+  });
+}
+
+void fail_to_store(const std::string& value, DType dtype) {
+  throw ValueError(fmt::format("{} is beyond {}; scale it before it becomes part of a tensor",
+                               value, name(dtype)));
+}
 
 }  // namespace stoker

@@ -69,6 +69,16 @@ Shape resolve(const Shape& wanted, const Shape& have) {
   return shape;
 }
 
+std::string element_text(const Tensor& tensor, int64_t index) {
+  if (tensor.dtype() == DType::bytes)
+    return fmt::format("\"{}\"", tensor.data<std::string>()[index]);
+  return visit_numeric(tensor.dtype(), [&]<class T>(std::type_identity<T>) {
+    T value = tensor.data<T>()[index];
+    if (is_integer(tensor.dtype())) return fmt::format("{}", convert<int64_t>(value));
+    return fmt::format("{:g}", convert<double>(value));
+  });
+}
+
 }  // namespace
 
 std::string to_string(const TensorSpec& spec) {
@@ -87,6 +97,8 @@ Tensor Tensor::zeros(const Shape& shape, DType dtype) {
 }
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
+  if (is_integer(dtype) && !holds(dtype, value))
+    throw ValueError(fmt::format("Tensor::full: {} cannot hold {}", name(dtype), value));
   Tensor tensor(dtype, shape);
   visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
     std::fill_n(tensor.data_mut<T>(), tensor.elements(), convert<T>(value));
@@ -206,8 +218,7 @@ std::string Tensor::to_string(int limit) const {
   int64_t shown = std::min<int64_t>(elements(), std::max(limit, 0));
   for (int64_t i = 0; i < shown; ++i) {
     if (i > 0) text += ", ";
-    text += dtype() == DType::bytes ? fmt::format("\"{}\"", data<std::string>()[i])
-                                    : fmt::format("{:g}", at(i));
+    text += element_text(*this, i);
   }
   if (shown < elements()) text += shown > 0 ? ", …" : "…";
   return text + "}";

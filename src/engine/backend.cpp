@@ -1,6 +1,8 @@
 #include "engine/backend.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -11,14 +13,44 @@
 
 namespace stoker {
 
-Backend& backend(std::string_view device) {
-  if (device == "cpu") return cpu_backend();
-  if (device == "reference") return reference_backend();
-  if (device == "cuda") return cuda_backend(0);
-  if (device.starts_with("cuda:") && device.size() == 6 && device[5] >= '0' && device[5] <= '9')
-    return cuda_backend(device[5] - '0');
+namespace {
+
+// The number in "cuda:N", 0 in "cuda"; nothing for the engines of the CPU. ValueError for any other
+// name.
+std::optional<int> gpu_number(std::string_view device) {
+  constexpr int kMostGpus = 1024;
+  if (device == "cpu" || device == "reference") return std::nullopt;
+  if (device == "cuda") return 0;
+  int number = 0;
+  std::string_view digits = device.starts_with("cuda:") ? device.substr(5) : "";
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc() && number >= 0 && number < kMostGpus &&
+      device == fmt::format("cuda:{}", number))
+    return number;
   throw ValueError(
-      fmt::format("unknown device \"{}\"; there are cpu, cuda, cuda:N, reference", device));
+      fmt::format("unknown device \"{}\"; there are cpu, cuda, cuda:N, reference{}", device,
+                  device.find(',') != std::string_view::npos
+                      ? "; a model trains on one device, so name one of them"
+                      : "; cuda is the first GPU, and list_devices() names those of this machine"));
+}
+
+}  // namespace
+
+Backend& backend(std::string_view device) {
+  if (device == "reference") return reference_backend();
+  std::optional<int> gpu = gpu_number(device);
+  return gpu ? cuda_backend(*gpu) : cpu_backend();
+}
+
+void check_device(std::string_view device) {
+  std::optional<int> gpu = gpu_number(device);
+  if (!gpu || *gpu == 0) return;
+  size_t count = cuda_devices(Visible::chosen).size();
+  if (size_t(*gpu) < count) return;
+  std::string why;
+  throw ValueError(fmt::format("there is no device \"{}\": {}", device,
+                               has_cuda(&why) ? fmt::format("the last GPU is cuda:{}", count - 1)
+                                              : why + "; the device \"cpu\" is always there"));
 }
 
 size_t Backend::free_bytes(const CompileOptions& options) const {

@@ -160,6 +160,10 @@ class Backend {
 // says why there is no GPU to use.
 Backend& backend(std::string_view device);
 
+// ValueError for a name that backend() does not know, and for the second and further GPUs where
+// there are not as many. "cuda" and "cuda:0" pass without a GPU too: training goes on on the CPU.
+void check_device(std::string_view device);
+
 // Whether backend("cuda") would work here; `why` is filled where not.
 bool has_cuda(std::string* why = nullptr);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/float64.h"
 #include "formats/gzip.h"
 
 namespace stoker {
@@ -49,6 +50,8 @@ class Source {
   std::optional<GzipReader> gzip_;
 };
 
+constexpr int kIdxFloat64 = 0x0E;  // converted to float32
+
 std::optional<DType> dtype_of_code(std::byte code) {
   switch (int(code)) {
     case 0x08:
@@ -60,21 +63,27 @@ std::optional<DType> dtype_of_code(std::byte code) {
     case 0x0C:
       return DType::int32;
     case 0x0D:
+    case kIdxFloat64:
       return DType::float32;
     default:
       return std::nullopt;
   }
 }
 
-TensorSpec read_spec(Source& source, const std::string& path) {
+struct IdxHeader {
+  TensorSpec spec;
+  size_t element_bytes;  // in the file
+};
+
+IdxHeader read_idx_header(Source& source, const std::string& path) {
   std::array<std::byte, 4> magic{};
   source.read_exactly(magic, "header");
   auto dtype = dtype_of_code(magic[2]);
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || !dtype)
-    throw FileError(
-        fmt::format("{}: not an IDX file of uint8, int8, int16, int32 or float32: it begins with "
-                    "{:02x} {:02x} {:02x}",
-                    path, int(magic[0]), int(magic[1]), int(magic[2])));
+    throw FileError(fmt::format(
+        "{}: not an IDX file of uint8, int8, int16, int32, float32 or float64: it begins "
+        "with {:02x} {:02x} {:02x}",
+        path, int(magic[0]), int(magic[1]), int(magic[2])));
   auto rank = size_t(magic[3]);
   if (rank > size_t(Shape::kMaxRank))
     throw FileError(
@@ -85,15 +94,17 @@ TensorSpec read_spec(Source& source, const std::string& path) {
     source.read_exactly(extent, "header");
     for (std::byte byte : extent) dims[axis] = dims[axis] << 8 | int64_t(byte);
   }
-  return {*dtype, Shape(std::span(dims).first(rank))};
+  bool float64 = int(magic[2]) == kIdxFloat64;
+  return {{*dtype, Shape(std::span(dims).first(rank))}, float64 ? 8 : size_of(*dtype)};
 }
 
 // Before memory is taken: can the file hold what its header says?
-void check_size(const TensorSpec& spec, uint64_t most_bytes, const std::string& path) {
+void check_size(const IdxHeader& header, uint64_t most_bytes, const std::string& path) {
+  const TensorSpec& spec = header.spec;
   uint64_t bytes = 0;
   bool fits = false;
   try {
-    fits = !__builtin_mul_overflow(uint64_t(spec.shape.elements()), size_of(spec.dtype), &bytes) &&
+    fits = !__builtin_mul_overflow(uint64_t(spec.shape.elements()), header.element_bytes, &bytes) &&
            bytes <= most_bytes;
   } catch (const ShapeError&) {
     // More elements than can be counted: does not fit.
@@ -112,15 +123,23 @@ Tensor read_idx(const std::string& path, FileSystem& files) { return read_idx(*f
 
 Tensor read_idx(FileReader& file) {
   Source source(file);
-  TensorSpec spec = read_spec(source, file.path());
-  check_size(spec, source.most_bytes(), file.path());
+  IdxHeader header = read_idx_header(source, file.path());
+  const TensorSpec& spec = header.spec;
+  check_size(header, source.most_bytes(), file.path());
+  auto read = [&](std::span<std::byte> memory) {
+    source.read_exactly(memory, "values");
+    if (!source.at_end())
+      throw FileError(
+          fmt::format("{}: holds more than the {} of its header", file.path(), to_string(spec)));
+    swap_bytes(memory, header.element_bytes);
+  };
+  if (header.element_bytes == sizeof(double)) {
+    std::vector<double> values(size_t(spec.shape.elements()));
+    read(std::as_writable_bytes(std::span(values)));
+    return from_float64(values, spec.shape, file.path());
+  }
   Tensor tensor(spec.dtype, spec.shape);
-  std::span memory(static_cast<std::byte*>(tensor.raw_mut()), tensor.bytes());
-  source.read_exactly(memory, "values");
-  if (!source.at_end())
-    throw FileError(
-        fmt::format("{}: holds more than the {} of its header", file.path(), to_string(spec)));
-  swap_bytes(memory, size_of(spec.dtype));
+  read({static_cast<std::byte*>(tensor.raw_mut()), tensor.bytes()});
   return tensor;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <stoker/safetensors.h>
 
+#include "base/float64.h"
 #include "base/memory_file.h"
 #include "formats/safetensors_header.h"
 
@@ -33,7 +34,14 @@ std::string read_header(FileReader& file) {
   return text;
 }
 
+Tensor read_float64(FileReader& file, uint64_t begin, const Shape& shape) {
+  std::vector<double> values(size_t(shape.elements()));
+  file.read_exactly(begin, std::as_writable_bytes(std::span(values)));
+  return from_float64(values, shape, file.path());
+}
+
 Tensor read_tensor(FileReader& file, uint64_t data_begin, const SafetensorsEntry& entry) {
+  if (entry.float64) return read_float64(file, data_begin + entry.begin, entry.spec.shape);
   Tensor tensor(entry.spec.dtype, entry.spec.shape);
   std::span memory(static_cast<std::byte*>(tensor.raw_mut()), tensor.bytes());
   file.read_exactly(data_begin + entry.begin, memory);

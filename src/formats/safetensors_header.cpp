@@ -30,6 +30,8 @@ constexpr std::array<std::pair<std::string_view, DType>, 9> kDTypes = {{
     {"BOOL", DType::bool_},
 }};
 
+constexpr std::string_view kF64 = "F64";  // read alone, as float32
+
 template <class... Args>
 [[noreturn]] void invalid(fmt::format_string<Args...> text, Args&&... args) {
   throw ValueError(fmt::format(text, std::forward<Args>(args)...));
@@ -38,7 +40,8 @@ template <class... Args>
 std::string in_quotes(const std::string& text) { return Header(text).dump(); }
 
 DType parse_dtype(const std::string& wanted) {
-  std::vector<std::string_view> known;
+  if (wanted == kF64) return DType::float32;
+  std::vector<std::string_view> known = {kF64};
   for (const auto& [name, dtype] : kDTypes) {
     if (name == wanted) return dtype;
     known.push_back(name);
@@ -64,10 +67,13 @@ SafetensorsEntry check(const std::string& name, const Claim& claim, uint64_t dat
   if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes)
     invalid("its place is [{}] of {} bytes", fmt::join(place, ", "), data_bytes);
   uint64_t bytes = 0;
-  if (__builtin_mul_overflow(uint64_t(spec.shape.elements()), size_of(spec.dtype), &bytes) ||
+  bool float64 = *claim.dtype == kF64;
+  size_t size = float64 ? sizeof(double) : size_of(spec.dtype);
+  if (__builtin_mul_overflow(uint64_t(spec.shape.elements()), size, &bytes) ||
       bytes != place[1] - place[0])
-    invalid("{} does not take {} bytes", to_string(spec), place[1] - place[0]);
-  return {name, spec, place[0], place[1]};
+    invalid("{}{} does not take {} bytes", float64 ? "float64" : stoker::name(spec.dtype),
+            to_string(spec.shape), place[1] - place[0]);
+  return {name, spec, place[0], place[1], float64};
 }
 
 // Takes the events of the JSON parser and accepts only what the format has:

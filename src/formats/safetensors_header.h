@@ -15,6 +15,7 @@ struct SafetensorsEntry {
   std::string name;
   TensorSpec spec;
   uint64_t begin = 0, end = 0;  // counted from the end of the header
+  bool float64 = false;         // its bytes are doubles, which `spec` calls float32
 };
 
 struct SafetensorsHeader {

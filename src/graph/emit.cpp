@@ -21,7 +21,9 @@ Value select(const Value& condition, const Value& a, const Value& b) {
 }
 
 Value cast(const Value& x, DType dtype) {
-  if (x.dtype() == dtype) return x;
+  // A float of a sketch is kept in sixteen bits where the policy says so.
+  bool settled = x.sketched() == nullptr || !is_floating(dtype);
+  if (x.dtype() == dtype && settled) return x;
   return apply1("cast", {x}, {{"dtype", std::string(name(dtype))}});
 }
 

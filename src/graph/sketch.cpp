@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "graph/graph.h"
+#include "graph/operands.h"
 #include "graph/placement.h"
 
 namespace stoker {
@@ -84,9 +85,15 @@ std::vector<NodePointer> topological(const Values& outputs, const Known& known) 
   return order;
 }
 
+// Dtypes meet anew: what is float32 in a sketch may be sixteen bits here.
+Values emit_op(Graph& graph, const SketchOp& op, const Values& inputs) {
+  if (op.op == "cast" && name(inputs[0].dtype()) == op.attrs.get<std::string>("dtype"))
+    return inputs;
+  return append(graph, OpRegistry::get().find(op.op), inputs, op.attrs);
+}
+
 Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
-  if (const auto* op = std::get_if<SketchOp>(&node.what))
-    return graph.add(OpRegistry::get().find(op->op), inputs, op->attrs);
+  if (const auto* op = std::get_if<SketchOp>(&node.what)) return emit_op(graph, *op, inputs);
   if (const auto* callable = std::get_if<std::shared_ptr<Callable>>(&node.what))
     return (*callable)->apply(graph, inputs);
   throw Error(fmt::format("the model's outputs depend on input \"{}\", which was not given",

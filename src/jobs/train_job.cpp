@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <stoker/auto_batch.h>
@@ -26,6 +27,18 @@ namespace {
 
 using nlohmann::json;
 
+// While it lives, compile() does not say which settings have no effect.
+class Quiet {
+ public:
+  Quiet() : out_(std::exchange(default_context().out, nullptr)) {}
+  ~Quiet() { default_context().out = out_; }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  std::ostream* out_;
+};
+
 class TrainingRun {
  public:
   TrainingRun(Job job, std::ostream* out, std::optional<int64_t> stop_after = {})
@@ -42,7 +55,10 @@ class TrainingRun {
     memory_before_ = anonymous_memory();
 
     Model model = make_model(job_, data.picture, data.classes);
-    compile_model(job_, model);  // without a schedule, which has to know the steps
+    {
+      Quiet quiet;
+      compile_model(job_, model);  // without a schedule, which has to know the steps
+    }
     choose_batch(model, data);
     compile_model(job_, model, steps_in_all(data));
     prepare_folder(data);

@@ -27,7 +27,8 @@ Value CallContext::random_state() const {
 int64_t CallContext::next_stream() { return graph_.next_stream(); }
 
 void CallContext::update(const Variable& variable, const Value& value) {
-  graph_.assign(variable, value);
+  bool floats = is_floating(value.dtype()) && is_floating(variable.dtype());
+  graph_.assign(variable, floats ? ops::cast(value, variable.dtype()) : value);
 }
 
 Value CallContext::current(const Variable& variable) const {

@@ -20,6 +20,19 @@ void check_defined(std::span<const Tensor> tensors, const char* what, const char
       throw ValueError(fmt::format("{}: {} {} is an undefined tensor", action, what, i));
 }
 
+// The device casts inputs to the dtype that the model takes; integers must come through whole.
+void check_whole(const Tensor& given, DType wanted, const std::string& name, const char* action) {
+  if (!is_integer(wanted) || given.dtype() == wanted ||
+      (!is_floating(given.dtype()) && promoted(given.dtype(), wanted) == wanted))
+    return;
+  for (int64_t i = 0; i < given.elements(); ++i)
+    if (!holds(wanted, given.at(i)))
+      throw ValueError(
+          fmt::format("{}: input \"{}\" takes {}, which cannot hold element {}, {}, of {}; cast() "
+                      "it to say how",
+                      action, name, stoker::name(wanted), i, given.at(i), to_string(given.spec())));
+}
+
 // Class ids given as floats become integers here, so that one out of range is found.
 void ids_as_integers(ModelBase& model, size_t inputs, std::vector<Tensor>& columns) {
   std::vector<TensorSpec> predictions = prediction_specs(model, columns[0].shape()[0]);
@@ -76,6 +89,8 @@ std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorLi
   size_t unweighted = columns.size();
   columns.insert(columns.end(), sample_weight.list().begin(), sample_weight.list().end());
   check_step_specs(model, trainer_of(model), kind, specs_of(columns), action);
+  for (size_t i = 0; i < topology.inputs.size(); ++i)
+    check_whole(columns[i], topology.input_row(i).dtype, topology.input_names[i], action);
   if (kind != StepKind::predict) ids_as_integers(model, x.size(), columns);
   for (size_t i = unweighted; i < columns.size(); ++i) columns[i] = as_row_weights(columns[i]);
   if (!class_weight.empty()) {

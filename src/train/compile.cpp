@@ -7,6 +7,7 @@
 
 #include "train/model_base.h"
 #include "train/optimizer_impl.h"
+#include "train/settings.h"
 
 namespace stoker {
 
@@ -43,6 +44,12 @@ bool uses_float16(const ModelBase& model, const Context& context) {
   });
 }
 
+std::vector<std::string> layer_policies(const ModelBase& model) {
+  std::vector<std::string> policies;
+  for (const auto& layer : model.leaves()) policies.push_back(layer->dtype_policy());
+  return policies;
+}
+
 }  // namespace
 
 void compile_model(ModelBase& model, const CompileArgs& args) {
@@ -53,6 +60,8 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   for (const Loss& loss : args.loss.list())
     if (!loss.defined()) throw ValueError("compile: one of the losses is undefined");
   check_weights(args.loss_weights);
+  Context& context = args.context ? *args.context : default_context();
+  check_settings(context);
 
   auto compiled = std::make_unique<Compiled>();
   compiled->args = args;
@@ -63,8 +72,9 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
     std::swap(trainer.compiled, compiled);
     throw;
   }
-  trainer.context = args.context ? args.context : &default_context();
+  trainer.context = &context;
   trainer.programs.clear();
+  say_settings_without_effect(context, layer_policies(model));
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();
     trainer.random_state = make_random_state(trainer.seed);

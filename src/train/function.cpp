@@ -6,6 +6,7 @@
 
 #include "train/optimizer_impl.h"
 #include "train/program_cache.h"
+#include "train/settings.h"
 #include "train/trainer.h"
 
 namespace stoker {
@@ -76,6 +77,10 @@ TracedFunction::TracedFunction(Body body, FunctionOptions options)
 size_t TracedFunction::traces() const { return impl_->traces; }
 
 CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
+  if (traces == 0) {
+    check_settings(*context);
+    say_settings_without_effect(*context);
+  }
   if (!random_state.defined()) {
     auto key = int64_t(derived_seed(context->seed.value(), kDropoutPurpose));
     random_state = Variable(options.name + "/random_state", Tensor::from<int64_t>({key, 0}, {2}),

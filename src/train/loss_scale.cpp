@@ -57,7 +57,8 @@ LossScaleOptimizer::LossScaleOptimizer(const Optimizer& inner, const LossScaleOp
 bool Optimizer::scales_loss() const { return bool(impl_->loss_scale); }
 
 Value Optimizer::scale_loss(const Value& loss) const {
-  return scales_loss() ? loss * Value(impl_->loss_scale.scale) : loss;
+  // In float32: float16 ends at twice the scale that training starts with.
+  return scales_loss() ? ops::cast(loss, DType::float32) * Value(impl_->loss_scale.scale) : loss;
 }
 
 double Optimizer::loss_scale() const {

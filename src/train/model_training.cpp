@@ -29,6 +29,12 @@ void check_fit(const FitArgs& args) {
     throw ValueError("fit: give validation_data or validation_split, not both");
 }
 
+void refuse_batch_size(const std::optional<int64_t>& batch_size, const char* action) {
+  if (batch_size)
+    throw ValueError(
+        fmt::format("{}: batch_size is for arrays; these batches have sizes of their own", action));
+}
+
 // The last part of the rows goes to the second list, as in Keras.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tensor>& columns,
                                                           double fraction) {
@@ -151,8 +157,7 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "fit");
   check_fit(args);
-  if (args.batch_size)
-    throw ValueError("fit: batch_size is for arrays; these batches have sizes of their own");
+  refuse_batch_size(args.batch_size, "fit");
   if (args.validation_split > 0)
     throw ValueError("fit: validation_split is for arrays; use validation_data");
   if (!args.sample_weight.empty())
@@ -186,6 +191,10 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
 Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "evaluate");
+  refuse_batch_size(args.batch_size, "evaluate");
+  if (!args.sample_weight.empty())
+    throw ValueError(
+        "evaluate: sample_weight is for arrays; a batch brings its own as a last tensor");
   wake_engine(model);
   Feed feed(batches,
             {.action = "evaluate", .steps = args.steps, .context = model.trainer->context});
@@ -201,6 +210,7 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
 }
 
 std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
+  refuse_batch_size(args.batch_size, "predict");
   wake_engine(impl());
   Feed feed(batches,
             {.action = "predict", .steps = args.steps, .context = impl().trainer->context});

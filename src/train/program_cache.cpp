@@ -1,10 +1,6 @@
 #include "train/program_cache.h"
 
 #include <algorithm>
-#include <atomic>
-#include <ostream>
-
-#include <fmt/format.h>
 
 #include "base/cores.h"
 
@@ -22,31 +18,23 @@ namespace {
 // Runs in flight before the first is known to be finite: enough to keep a GPU from waiting.
 constexpr int kStatusLag = 2;
 
-// One line of progress output, once in a process.
-void say_once(const Context& context, std::atomic<bool>& said, const std::string& text) {
-  if (context.out == nullptr || said.exchange(true)) return;
-  *context.out << text << "\n" << std::flush;
-}
-
 }  // namespace
 
 Backend& engine_of(const Context& context) {
-  static std::atomic<bool> said = false;
-  std::string why;
-  if (!context.device.starts_with("cuda") || has_cuda(&why)) return backend(context.device);
-  say_once(context, said, fmt::format("{}: {}; training on the CPU", context.device, why));
-  return backend("cpu");
+  check_device(context.device);
+  if (context.device.starts_with("cuda") && !has_cuda()) return backend("cpu");
+  return backend(context.device);
+}
+
+std::string_view engine_name(const Context& context) {
+  check_device(context.device);
+  if (context.device.starts_with("cuda")) return has_cuda() ? "cuda" : "cpu";
+  return context.device;
 }
 
 DType compute_dtype_of(const std::string& policy, const Context& context) {
-  static std::atomic<bool> said = false;
   DType wanted = compute_dtype(policy);
-  if (wanted == DType::float32) return wanted;
-  Backend& engine = engine_of(context);
-  if (engine.supports("conv2d", wanted)) return wanted;
-  say_once(context, said,
-           fmt::format("{}: the engine \"{}\" has no products of sixteen bits; training in float32",
-                       policy, engine.name()));
+  if (wanted == DType::float32 || engine_of(context).supports("conv2d", wanted)) return wanted;
   return DType::float32;
 }
 

@@ -3,6 +3,7 @@
 #include <stoker/ops.h>
 
 #include "train/model_base.h"
+#include "train/settings.h"
 
 namespace stoker {
 
@@ -105,6 +106,8 @@ void count_step(Graph& graph, const Variable& random_state) {
 
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
                                   std::span<const TensorSpec> specs) {
+  if (!trainer.compiled && trainer.programs.latest(int(kind)) == nullptr)
+    say_settings_without_effect(*trainer.context);  // compile() has, where there was one
   auto graph = std::make_unique<Graph>();
   bool training = kind == StepKind::train || kind == StepKind::accumulate;
   graph->set_training(training);

@@ -99,6 +99,19 @@ TEST(Dataset, PadsBatchesOfUnequalLength) {
   EXPECT_EQ(batches[0][1].at(1), 0);
   EXPECT_EQ(all_of(ragged.padded_batch(3, {.lengths = {4, 8}}))[0][0].shape(), (Shape{3, 4}));
   EXPECT_THROW(all_of(ragged.padded_batch(3, {.lengths = {2}})), ShapeError);
+  EXPECT_THROW(ragged.padded_batch(3, {.padding_value = 0.5}), ValueError);
+}
+
+TEST(Dataset, HasTfDatasNamesForTensors) {
+  Tensor x = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2}), y = Tensor::from<int64_t>({5, 6}, {2});
+  Dataset rows = from_tensor_slices({x, y});
+  EXPECT_EQ(to_string(rows.spec()), "(float32[2], int64[])");
+  EXPECT_EQ(all_of(rows)[1][0], Tensor::from({3.0F, 4.0F}, {2}));
+  EXPECT_EQ(all_of(from_tensor_slices(y)).size(), 2U);
+  std::vector<Batch> whole = all_of(from_tensors({x, y}));
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_EQ(whole[0][0], x);
+  EXPECT_EQ(whole[0][1], y);
 }
 
 TEST(Dataset, UnbatchesAndCaches) {

@@ -38,6 +38,18 @@ TEST(TypedFunction, TakesAndGivesNumbersOfEveryDtype) {
   EXPECT_EQ(half[0], Tensor::from<BFloat16>({BFloat16(3.0F)}, {}));
 }
 
+TEST(TypedFunction, TakesAndGivesDoublesAsFloat32) {
+  takes_and_gives<double>(1.5, 3.0);
+  takes_and_gives<long long>(1LL << 40, 1LL << 41);
+  Dataset number = one({Tensor::from({2.0F}, {})});
+  Batch several = only(number.map([](double x) {
+    return std::tuple(std::vector<double>{x, x / 4}, std::vector<bool>{true, false}, size_t(7));
+  }));
+  EXPECT_EQ(several[0], Tensor::from({2.0F, 0.5F}, {2}));
+  EXPECT_EQ(several[1], Tensor::from({true, false}, {2}));
+  EXPECT_EQ(several[2], Tensor::from<int64_t>({7}, {}));
+}
+
 TEST(TypedFunction, TakesAndGivesTexts) {
   Dataset texts = one({Tensor::from<std::string>({"ab"}, {})});
   auto text_of = [](const Dataset& dataset) { return only(dataset)[0].data<std::string>()[0]; };

@@ -14,12 +14,20 @@ TEST(BackendLookup, FindsEveryDeviceByName) {
 }
 
 TEST(BackendLookup, ListsTheNamesForAnUnknownOne) {
-  try {
-    backend("gpu");
-    ADD_FAILURE() << "found";
-  } catch (const ValueError& error) {
-    EXPECT_STREQ(error.what(), "unknown device \"gpu\"; there are cpu, cuda, cuda:N, reference");
-  }
+  for (std::string device : {"gpu", "cuda:0,cuda:1", "CPU", "cpu:1", "cuda:x", "cuda:-1", ""}) try {
+      backend(device);
+      ADD_FAILURE() << "found " << device;
+    } catch (const ValueError& error) {
+      std::string text =
+          "unknown device \"" + device + "\"; there are cpu, cuda, cuda:N, reference; ";
+      EXPECT_EQ(std::string(error.what()).find(text), 0U) << error.what();
+    }
+}
+
+TEST(BackendLookup, RefusesTheGpusBeyondTheLast) {
+  EXPECT_THROW(check_device("cuda:1023"), ValueError);
+  for (const char* device : {"cpu", "reference", "cuda", "cuda:0"})
+    EXPECT_NO_THROW(check_device(device));
 }
 
 // Whether it is not built, or there is no driver or no GPU: the reason is told, nothing breaks.

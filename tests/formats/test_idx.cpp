@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
+#include <stoker/context.h>
 #include <stoker/error.h>
 #include <stoker/random.h>
 
@@ -63,6 +67,19 @@ TEST(Idx, ReadsEveryTypeFromBigEndian) {
             Tensor::from({1.5F}, {1}));
 }
 
+TEST(Idx, KeepsFloat64AsFloat32AndSaysSoOnce) {
+  TempDir dir;
+  std::ostringstream said;
+  std::ostream* before = std::exchange(default_context().out, &said);
+  std::string half = idx(0xE, {1}, big_endian(0x3fe00000) + big_endian(0));
+  EXPECT_EQ(read_idx(dir.write("a", half)), Tensor::from({0.5F}, {1}));
+  EXPECT_EQ(read_idx(dir.write("b", half)), Tensor::from({0.5F}, {1}));
+  default_context().out = before;
+  std::string text = said.str();
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_EQ(idx_error(idx(0xE, {2}, big_endian(0) + big_endian(0))), "is too short for float32[2]");
+}
+
 TEST(Idx, MayHoldNoRowsOrOneValue) {
   TempDir dir;
   EXPECT_EQ(read_idx(dir.write("a", idx(8, {0, 28, 28}, ""))).shape(), (Shape{0, 28, 28}));
@@ -77,9 +94,10 @@ TEST(Idx, ReadsGzipMembersThatFollowEachOther) {
 }
 
 TEST(Idx, RefusesWhatIsNotIdx) {
-  EXPECT_EQ(idx_error("PK\x03\x04 and more"),
-            "not an IDX file of uint8, int8, int16, int32 or float32: it begins with 50 4b 03");
-  EXPECT_NE(idx_error(idx(0xE, {1}, std::string(8, '\0'))).find("not an IDX file"),
+  EXPECT_EQ(
+      idx_error("PK\x03\x04 and more"),
+      "not an IDX file of uint8, int8, int16, int32, float32 or float64: it begins with 50 4b 03");
+  EXPECT_NE(idx_error(idx(0xF, {1}, std::string(8, '\0'))).find("not an IDX file"),
             std::string::npos);
   EXPECT_EQ(idx_error(""), "ends inside its header: expected 4 bytes, got 0");
   EXPECT_EQ(idx_error(idx(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}, "x")),

@@ -151,10 +151,23 @@ TEST(Safetensors, RefusesKeysThatComeTwice) {
 }
 
 TEST(Safetensors, NamesTheDTypesItReads) {
-  expect_refused(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8,
-                 "\"F64\" is not one that Stoker reads: F32, F16");
+  expect_refused(R"({"a":{"dtype":"U64","shape":[1],"data_offsets":[0,8]}})", 8,
+                 "\"U64\" is not one that Stoker reads: F64, F32, F16");
   expect_refused(R"({"a":{"dtype":7,"shape":[1],"data_offsets":[0,8]}})", 8,
                  "unexpected number in \"dtype\"");
+}
+
+TEST(Safetensors, KeepsFloat64AsFloat32) {
+  std::string head = R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})";
+  auto with_values = [&](double first, double second) {
+    double values[] = {first, second};
+    return with_header(head) + std::string(reinterpret_cast<const char*>(values), sizeof(values));
+  };
+  EXPECT_EQ(parse(with_values(0.1, -3)).tensors[0].second, Tensor::from({0.1F, -3.0F}, {2}));
+  EXPECT_NE(parse_error(with_values(1, 1e300)).find("is beyond float32"), std::string::npos);
+  expect_refused(head, 8, "its place is [0, 16] of 8 bytes");
+  expect_refused(R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})", 8,
+                 "float64[2] does not take 8 bytes");
 }
 
 TEST(Safetensors, RefusesShapesThatCannotBe) {

@@ -22,8 +22,10 @@ TEST(Scalar, TakesTheDtypeOfWhatItMeets) {
 TEST(Scalar, IsNotCutToMeetIntegers) {
   Graph graph;
   Value n = i64(graph, {3});
-  EXPECT_THAT(error_of([&] { n * 0.5; }), HasSubstr("0.5"));
+  EXPECT_EQ((n * 0.5).dtype(), DType::float32);
   EXPECT_EQ((n * 2.0).dtype(), DType::int64);
+  EXPECT_EQ(ops::less(n, 0.5).dtype(), DType::bool_);
+  EXPECT_EQ(ops::where(ops::less(n, 0), 0.5, n).dtype(), DType::float32);
 }
 
 TEST(Scalar, IsKeptOnceHoweverOftenItIsUsed) {

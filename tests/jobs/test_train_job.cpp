@@ -72,6 +72,17 @@ TEST(TrainJob, ProfilesTheStepsThatAreAskedForAndLearnsTheSame) {
   EXPECT_EQ(read_job(job.out + "/job.json"), job);
 }
 
+TEST(TrainJob, RefusesADeviceThatDoesNotExistBeforeItReadsData) {
+  for (const char* device : {"gpu", "cuda:0,cuda:1", "cuda:99"}) {
+    Job job;
+    job.data = "idx:missing";
+    job.device = device;
+    std::string before = default_context().device;
+    EXPECT_THROW(train(job, nullptr), ValueError) << device;
+    EXPECT_EQ(default_context().device, before);
+  }
+}
+
 TEST(TrainJob, GoesOnWithASavedModel) {
   TempDir folder;
   Job job = tiny_job(folder);

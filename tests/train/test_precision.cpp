@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "graph/graph.h"
 #include "train/helpers.h"
@@ -112,25 +111,6 @@ TEST_P(MixedTraining, LearnsAsFloat32Does) {
     EXPECT_LT(last[mixed], 0.5);
     EXPECT_NEAR(last[mixed], last[0], 0.05);
   }
-}
-
-TEST(Precision, ADeviceWithoutSixteenBitsSaysSoOnce) {
-  std::ostringstream said;
-  Context context{.device = "cpu", .policy = "mixed_bfloat16", .out = &said};
-  EXPECT_EQ(compute_dtype_of(context), DType::float32);
-  EXPECT_EQ(compute_dtype_of(context), DType::float32);
-  std::string text = said.str();
-  EXPECT_LE(std::ranges::count(text, '\n'), 1) << text;
-}
-
-TEST(Precision, WithoutAGpuCudaRunsOnTheCpuAndSaysSoOnce) {
-  if (has_cuda()) GTEST_SKIP() << "there is one";
-  std::ostringstream said;
-  Context context{.device = "cuda", .out = &said};
-  EXPECT_EQ(engine_of(context).name(), "cpu");
-  EXPECT_EQ(engine_of(context).name(), "cpu");
-  std::string text = said.str();
-  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // padded_batch: elements of different lengths become one batch; unknown dimensions are filled up.
 #include <fmt/format.h>
 
+#include "base/convert.h"
 #include "base/visit_dtype.h"
 #include "data/node.h"
 #include "data/ops/rows_into.h"
@@ -17,7 +18,7 @@ void fill(const TensorView& view, double value) {
     return;
   }
   visit_numeric(view.dtype, [&]<class T>(std::type_identity<T>) {
-    for (T& number : view.values<T>()) number = static_cast<T>(static_cast<float>(value));
+    for (T& number : view.values<T>()) number = convert<T>(value);
   });
 }
 
@@ -179,6 +180,11 @@ Dataset Dataset::padded_batch(int64_t size, const PaddedBatchOptions& options) c
         fmt::format("padded_batch: lengths are {{{}}}, expected at most eight positive "
                     "numbers, ascending",
                     fmt::join(options.lengths, ", ")));
+  for (const TensorSpec& component : spec())
+    if (is_integer(component.dtype) && !component.shape.is_known() &&
+        !holds(component.dtype, options.padding_value))
+      throw ValueError(fmt::format("padded_batch: padding_value is {}, which {} cannot hold",
+                                   options.padding_value, stoker::to_string(component)));
   return Dataset(std::make_shared<PaddedBatchNode>(node_, size, options));
 }
 

@@ -118,6 +118,15 @@ Dataset from_slices(std::initializer_list<Tensor> columns) {
 
 Dataset from_slices(const Tensor& column) { return from_slices(std::vector<Tensor>{column}); }
 
+Dataset from_tensors(std::vector<Tensor> tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].defined())
+      throw ValueError(fmt::format("from_tensors: tensor {} is undefined", i));
+    tensors[i] = tensors[i].reshape(tensors[i].shape().prepend(1));
+  }
+  return from_slices(std::move(tensors));
+}
+
 Dataset range(int64_t end) { return range(0, end); }
 
 Dataset range(int64_t begin, int64_t end, int64_t step) {

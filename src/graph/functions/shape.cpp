@@ -54,6 +54,9 @@ Value slice(const Value& x, const std::vector<int64_t>& begin, const std::vector
 
 Value pad(const Value& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
           double value) {
+  if (is_integer(x.dtype()) && !holds(x.dtype(), value))
+    throw ValueError(fmt::format("pad: {} cannot hold {}; cast the values to a dtype that can",
+                                 name(x.dtype()), value));
   return apply1("pad", {x}, {{"before", before}, {"after", after}, {"value", value}});
 }
 

@@ -54,7 +54,8 @@ class MergeLayer : public LayerBase {
       fail_input(fmt::format("inputs of shapes {} do not fit each other", list(inputs)));
     }
     for (const Value& input : inputs)
-      if (input.dtype() != inputs[0].dtype())
+      if (input.dtype() != inputs[0].dtype() &&
+          !(is_floating(input.dtype()) && is_floating(inputs[0].dtype())))
         fail_input(
             fmt::format("expected inputs of one dtype, got {} and {}; ops::cast converts one",
                         stoker::name(inputs[0].dtype()), stoker::name(input.dtype())));

@@ -1,0 +1,161 @@
+// The settings of a context: names that do not exist are refused, settings without effect said.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "train/helpers.h"
+#include "train/program_cache.h"
+
+namespace stoker::test {
+
+namespace {
+
+// What compile() says about a model in this context.
+std::string said_by_compile(Context& context, const DenseOptions& options = {}) {
+  std::ostringstream said;
+  context.out = &said;
+  Sequential model({Input({2}), Dense(1, options)});
+  model.compile({.optimizer = "sgd", .loss = "mse", .context = &context});
+  return said.str();
+}
+
+TEST(Settings, RefuseADeviceThatDoesNotExist) {
+  for (const char* device : {"cuda:0,cuda:1", "gpu", "cpu:1", "CPU", "tpu", " cuda", "cuda:",
+                             "cuda:x", "cuda:-1", "cuda:01", "cuda0", "", "cuda:1234567890123"}) {
+    Context context{.device = device, .out = nullptr};
+    Sequential model({Input({2}), Dense(1)});
+    std::string text = error_of<ValueError>(
+        [&] { model.compile({.optimizer = "sgd", .loss = "mse", .context = &context}); });
+    EXPECT_TRUE(says(text, {"unknown device", device, "cpu, cuda, cuda:N, reference"}));
+    EXPECT_FALSE(model.compiled());
+    auto step = function([](Value x) { return x * 2; }, {.context = &context});
+    EXPECT_TRUE(says(error_of<ValueError>([&] { step(Tensor::zeros({2})); }), {device}));
+  }
+}
+
+TEST(Settings, RefuseAGpuBeyondTheLast) {
+  Context context{.device = "cuda:99", .out = nullptr};
+  EXPECT_TRUE(says(error_of<ValueError>([&] { said_by_compile(context); }), {"\"cuda:99\""}));
+  EXPECT_TRUE(says(error_of<ValueError>([&] { engine_of(context); }), {"\"cuda:99\""}));
+}
+
+TEST(Settings, RefuseADeviceThatChangesAfterCompile) {
+  Context context{.out = nullptr};
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "sgd", .loss = "mse", .context = &context});
+  context.device = "gpu";
+  EXPECT_TRUE(says(error_of<ValueError>([&] {
+                     model.fit(Tensor::zeros({2, 2}), Tensor::zeros({2, 1}), {.verbose = 0});
+                   }),
+                   {"unknown device \"gpu\""}));
+}
+
+TEST(Settings, RefuseNumbersThatMakeNoSense) {
+  Context threads{.threads = {.compute = -1}, .out = nullptr};
+  EXPECT_TRUE(says(error_of<ValueError>([&] { said_by_compile(threads); }), {"threads", "-1"}));
+  Context memory{.memory_fraction = 1.5, .out = nullptr};
+  EXPECT_TRUE(says(error_of<ValueError>([&] { said_by_compile(memory); }), {"memory_fraction"}));
+  Context policy{.policy = "mixed_float8", .out = nullptr};
+  EXPECT_TRUE(says(error_of<ValueError>([&] { said_by_compile(policy); }), {"mixed_float8"}));
+}
+
+TEST(Settings, OfSixteenBitsWithoutEffectAreSaidByEveryCompile) {
+  for (const char* policy : {"mixed_bfloat16", "mixed_float16", "mixed_bfloat16"}) {
+    Context context{.device = "cpu", .policy = policy};
+    for (int again = 0; again < 2; ++again)
+      EXPECT_EQ(said_by_compile(context),
+                std::string(policy) +
+                    ": the engine \"cpu\" has no products of sixteen bits; training in float32\n");
+  }
+}
+
+TEST(Settings, OfALayerWithoutEffectAreSaidToo) {
+  Context context{.device = "cpu"};
+  EXPECT_TRUE(says(said_by_compile(context, {.dtype = "mixed_float16"}), {"mixed_float16: "}));
+}
+
+TEST(Settings, ThatHaveAnEffectAreNotMentioned) {
+  Context plain{.device = "cpu"}, reference{.device = "reference", .policy = "mixed_bfloat16"};
+  EXPECT_EQ(said_by_compile(plain), "");
+  EXPECT_EQ(said_by_compile(reference), "");
+}
+
+TEST(Settings, OfAGpuAreWithoutEffectOnACpu) {
+  Context context{.device = "cpu",
+                  .tf32 = true,
+                  .memory_limit = 1000,
+                  .memory_fraction = 0.5,
+                  .memory_growth = false,
+                  .capture = false,
+                  .pin = false};
+  EXPECT_TRUE(says(said_by_compile(context),
+                   {"tf32, memory_fraction, memory_growth, capture, pin: for GPUs alone",
+                    "memory_limit: for GPUs"}));
+}
+
+TEST(Settings, WithoutAGpuCudaRunsOnTheCpuAndEveryCompileSaysSo) {
+  if (has_cuda()) GTEST_SKIP() << "there is one";
+  for (const char* device : {"cuda", "cuda:0"}) {
+    Context context{.device = device};
+    EXPECT_EQ(engine_of(context).name(), "cpu");
+    for (int again = 0; again < 2; ++again)
+      EXPECT_TRUE(says(said_by_compile(context), {device, "training on the CPU"}));
+  }
+}
+
+TEST(Settings, AreSaidOnceByAFunctionAndByAModelThatOnlyPredicts) {
+  std::ostringstream said;
+  Context context{.device = "cpu", .policy = "mixed_float16", .out = &said};
+  auto lines = [&] {
+    std::string text = said.str();
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  auto step = function([](Value x) { return x * 2; }, {.context = &context});
+  step(Tensor::zeros({2}));
+  step(Tensor::zeros({3}));
+  EXPECT_EQ(lines(), 1) << said.str();
+  auto other = function([](Value x) { return x * 2; }, {.context = &context});
+  other(Tensor::zeros({2}));
+  EXPECT_EQ(lines(), 2) << said.str();
+  OnDevice device("cpu");
+  default_context().out = &said;
+  set_global_policy("mixed_float16");
+  Sequential model({Input({2}), Dense(1)});
+  model.predict(Tensor::zeros({2, 2}));
+  model.predict(Tensor::zeros({3, 2}));
+  set_global_policy("float32");
+  EXPECT_EQ(lines(), 3) << said.str();
+}
+
+TEST(Options, OfArraysAreRefusedBesideBatches) {
+  OnDevice device;
+  Sequential model = line_model();
+  std::vector<Batch> batches = {Batch{Tensor::zeros({2, 2}), Tensor::zeros({2, 1})}};
+  std::vector<Batch> inputs = {Batch{Tensor::zeros({2, 2})}};
+  for (const std::function<void()>& call : std::vector<std::function<void()>>{
+           [&] { model.fit(batches, {.batch_size = 2}); },
+           [&] { model.evaluate(batches, {.batch_size = 2}); },
+           [&] { model.evaluate(batches, {.sample_weight = Tensor::zeros({2})}); },
+           [&] { model.predict(inputs, {.batch_size = 2}); }})
+    EXPECT_TRUE(says(error_of<ValueError>(call), {"is for arrays"}));
+}
+
+TEST(Inputs, ThatAnIntegerInputWouldCutAreRefused) {
+  OnDevice device;
+  Sequential model({Input({2}, {.dtype = DType::uint8}), Rescaling(1.0 / 255), Dense(1)});
+  EXPECT_NO_THROW(model.predict(Tensor::from({0.0F, 255.0F}, {1, 2})));
+  EXPECT_TRUE(says(error_of<ValueError>([&] {
+                     model.predict(Tensor::from({0.0, 0.5}, {1, 2}));
+                   }),
+                   {"0.5", "uint8", "element 1"}));
+  EXPECT_TRUE(says(error_of<ValueError>([&] {
+                     model.predict(Tensor::from({0, 256}, {1, 2}));
+                   }),
+                   {"256", "uint8"}));
+}
+
+}  // namespace
+
+}  // namespace stoker::test
