@@ -27,13 +27,16 @@ Tensor scalar_as(double scalar, DType dtype, std::string_view op) {
 }
 
 // Scalars written as C++ numbers take the dtype of what they meet.
-Values adopt_scalars(std::string_view op, const Values& inputs) {
+Values adopt_scalars(Graph* graph, std::string_view op, const Values& inputs) {
   DType dtype = DType::float32;
   for (size_t i = inputs.size(); i-- > first_operand(op);)
     if (inputs[i].defined() && !inputs[i].scalar()) dtype = inputs[i].dtype();
   Values adopted = inputs;
   for (size_t i = first_operand(op); i < inputs.size(); ++i)
-    if (const double* scalar = inputs[i].scalar()) adopted[i] = scalar_as(*scalar, dtype, op);
+    if (const double* scalar = inputs[i].scalar()) {
+      Tensor number = scalar_as(*scalar, dtype, op);
+      adopted[i] = graph != nullptr ? graph->number(number) : Value(number);
+    }
   return adopted;
 }
 
@@ -53,8 +56,8 @@ Value as_dtype(Graph& graph, const Value& value, DType dtype) {
 }
 
 bool is_weight(const Graph& graph, const Value& value) {
-  ValueKind kind = graph.values()[size_t(value.traced()->id)].kind;
-  return kind == ValueKind::variable || kind == ValueKind::constant;
+  int id = value.traced()->id;
+  return graph.is_read(id) || graph.values()[size_t(id)].kind == ValueKind::constant;
 }
 
 // Products compute in the graph's dtype. Where two floating dtypes meet, weights and constants take
@@ -85,7 +88,7 @@ Values in_compute_dtype(Graph& graph, std::string_view op, Values operands) {
 Values apply(std::string_view op, const Values& inputs, Attrs attrs) {
   const OpDef& def = OpRegistry::get().find(op);
   Graph* graph = graph_of(op, inputs);
-  Values operands = adopts_scalars(op) ? adopt_scalars(op, inputs) : inputs;
+  Values operands = adopts_scalars(op) ? adopt_scalars(graph, op, inputs) : inputs;
   if (graph == nullptr) return sketch(def, operands, std::move(attrs));
   operands = place(*graph, operands);
   if (graph->compute_dtype() != DType::float32)

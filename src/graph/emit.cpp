@@ -20,6 +20,9 @@ Value select(const Value& condition, const Value& a, const Value& b) {
   return apply1("select", {condition, a, b});
 }
 
+// 0 · x is 0 or NaN, and NaN equals nothing.
+Value is_finite(const Value& x) { return compare("equal", x * 0.0, 0.0); }
+
 Value cast(const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   return apply1("cast", {x}, {{"dtype", std::string(name(dtype))}});
