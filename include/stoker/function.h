@@ -8,7 +8,9 @@
 //   });
 //   double loss = train_step(x, y);
 //
-// What the function refers to must outlive it. One thread at a time.
+// Reads and updates happen in program order: after apply() or Variable::assign() the variable reads
+// as new, and two updates both count. What the function refers to must outlive it. One thread at a
+// time.
 #pragma once
 
 #include <concepts>

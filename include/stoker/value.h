@@ -22,7 +22,10 @@ struct SketchNode;
 class Value {
  public:
   Value() = default;  // undefined
-  Value(const Variable& variable) : where_(variable) {}
+  // The contents that the variable has here: inside function() updates that follow do not change
+  // this Value. Outside of a graph: the contents where an op reads it.
+  Value(const Variable& variable);
+  // A constant. Within one graph all Values of one Tensor are the same value.
   Value(const Tensor& constant) : where_(constant) {}
   // A number. Beside a tensor it takes the tensor's dtype, as far as that can hold it; alone it is
   // a float32 scalar. docs/guide/precision.md has the rules.
@@ -44,9 +47,15 @@ class Value {
     std::shared_ptr<const SketchNode> node;
     int output;
   };
+  struct Read {
+    Variable variable;
+    uint64_t graph;  // Graph::serial() of where it was read; 0: outside of a graph
+    size_t updates;  // of the variables of that graph so far
+  };
   const Traced* traced() const { return std::get_if<Traced>(&where_); }
   const Sketched* sketched() const { return std::get_if<Sketched>(&where_); }
-  const Variable* variable() const { return std::get_if<Variable>(&where_); }
+  const Read* read() const { return std::get_if<Read>(&where_); }
+  const Variable* variable() const { return read() ? &read()->variable : nullptr; }
   const Tensor* constant() const { return std::get_if<Tensor>(&where_); }
   const double* scalar() const { return std::get_if<double>(&where_); }
   explicit Value(Traced traced) : where_(traced) {}
@@ -62,7 +71,7 @@ class Value {
     return Tensor::from({number}, {});
   }
 
-  std::variant<std::monostate, Traced, Sketched, Variable, Tensor, double> where_;
+  std::variant<std::monostate, Traced, Sketched, Read, Tensor, double> where_;
 };
 
 using Values = std::vector<Value>;
@@ -74,12 +83,25 @@ Value operator*(const Value& a, const Value& b);
 Value operator/(const Value& a, const Value& b);
 Value operator-(const Value& a);
 
-// d(loss)/d(wrt) for a scalar (or summed) loss, appended to the loss's graph. A value or variable
-// that the loss does not depend on gets zeros.
-Values gradients(const Value& loss, const Values& wrt);
-Values gradients(const Value& loss, const std::vector<Variable>& wrt);
-inline Values gradients(const Value& loss, std::initializer_list<Value> wrt) {
-  return gradients(loss, Values(wrt));
+// What gradients() gives for a value that the loss does not depend on.
+enum class Unconnected : uint8_t {
+  error,  // Error names the value, and where the path ends
+  zeros,
+  undefined,  // an undefined Value
+};
+struct GradientOptions {
+  Unconnected unconnected = Unconnected::error;
+};
+
+// d(loss)/d(wrt) for a scalar (or summed) loss, appended to the loss's graph. wrt: inputs, results
+// of ops, constants (Tensors) and variables. The gradient by a variable is that by every version of
+// it that the loss read; it never flows through an update.
+Values gradients(const Value& loss, const Values& wrt, const GradientOptions& options = {});
+Values gradients(const Value& loss, const std::vector<Variable>& wrt,
+                 const GradientOptions& options = {});
+inline Values gradients(const Value& loss, std::initializer_list<Value> wrt,
+                        const GradientOptions& options = {}) {
+  return gradients(loss, Values(wrt), options);
 }
 
 }  // namespace stoker

@@ -10,6 +10,8 @@
 
 namespace stoker {
 
+class Value;
+
 // What a variable's memory is counted as in reports.
 enum class MemoryCategory : uint8_t {
   weights,
@@ -54,6 +56,11 @@ class Variable {
 
   Tensor read() const;              // a copy of the contents; synchronises with the device
   void write(const Tensor& value);  // ShapeError unless the spec is the same
+
+  // Part of a step, in program order: what reads the variable afterwards reads `value`. Inside
+  // function() or Layer::call; Error elsewhere. A number fills the variable.
+  void assign(const Value& value) const;
+  void assign_add(const Value& value) const;
 
   // For engines: who holds the contents now (null: the host), and taking them over.
   const std::shared_ptr<Residence>& residence() const;

@@ -20,6 +20,9 @@ Value select(const Value& condition, const Value& a, const Value& b) {
   return apply1("select", {condition, a, b});
 }
 
+// 0 · x is 0 or NaN, and NaN equals nothing.
+Value is_finite(const Value& x) { return compare("equal", x * 0.0, 0.0); }
+
 Value cast(const Value& x, DType dtype) {
   // A float of a sketch is kept in sixteen bits where the policy says so.
   bool settled = x.sketched() == nullptr || !is_floating(dtype);

@@ -13,6 +13,7 @@ Value unary(std::string fn, const Value& x, double alpha = 0, double beta = 0);
 Value binary(std::string fn, const Value& a, const Value& b);
 Value compare(std::string fn, const Value& a, const Value& b);
 Value select(const Value& condition, const Value& a, const Value& b);
+Value is_finite(const Value& x);          // bool, elementwise
 Value cast(const Value& x, DType dtype);  // x itself when it has the dtype
 
 Value reduce(std::string fn, const Value& x, Ints axes,

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 #include <stoker/context.h>
@@ -11,7 +12,14 @@ namespace {
 
 thread_local Graph* innermost = nullptr;
 
+uint64_t next_serial() {
+  static std::atomic<uint64_t> count = 0;
+  return ++count;
+}
+
 }  // namespace
+
+Graph::Graph() : serial_(next_serial()) {}
 
 // --- building
 // ------------------------------------------------------------------------------------------
@@ -27,13 +35,21 @@ Value Graph::input(std::string name, const TensorSpec& spec) {
 
 Value Graph::constant(const Tensor& tensor) {
   if (!tensor.defined()) throw Error("an undefined tensor cannot be a constant of a graph");
-  // Scalars repeat (epsilons, ones): one value for all of a kind.
-  if (tensor.shape().rank() == 0)
-    for (const GraphConstant& known : constants_)
-      if (known.tensor == tensor) return value(known.value);
+  std::vector<int>& there = constants_at_[tensor.raw()];
+  for (int index : there)
+    if (constants_[size_t(index)].tensor.spec() == tensor.spec())
+      return value(constants_[size_t(index)].value);
+  there.push_back(int(constants_.size()));
   int id = add_leaf(tensor.spec(), ValueKind::constant, constants_.size());
   constants_.push_back({id, tensor});
   return value(id);
+}
+
+Value Graph::number(const Tensor& scalar) {
+  std::string bytes(static_cast<const char*>(scalar.raw()), size_of(scalar.dtype()));
+  auto [known, is_new] = numbers_.try_emplace({scalar.dtype(), std::move(bytes)}, -1);
+  if (is_new) known->second = constant(scalar).traced()->id;
+  return value(known->second);
 }
 
 Value Graph::variable(const Variable& variable) {
@@ -41,6 +57,9 @@ Value Graph::variable(const Variable& variable) {
   if (is_new) {
     add_leaf(variable.spec(), ValueKind::variable, variables_.size());
     variables_.push_back({known->second, variable});
+    versions_.emplace_back();
+    assignment_of_.push_back(-1);
+    read_values_.insert(known->second);
   }
   return value(known->second);
 }
@@ -71,20 +90,6 @@ void Graph::output(const Value& value, std::string name) {
   outputs_.push_back({own(value, "output"), std::move(name)});
 }
 
-void Graph::assign(const Variable& variable, const Value& value, Assign when) {
-  int to = own(this->variable(variable), "assign");
-  int from = own(value, "assign");
-  if (spec(from) != spec(to))
-    throw ShapeError(fmt::format("variable \"{}\" holds {}, cannot be assigned {}", variable.name(),
-                                 to_string(spec(to)), to_string(spec(from))));
-  int index = values_[size_t(to)].source;
-  auto earlier = std::ranges::find(assignments_, index, &Assignment::variable);
-  if (earlier != assignments_.end())
-    *earlier = {index, from, when};
-  else
-    assignments_.push_back({index, from, when});
-}
-
 void Graph::limit(const Value& value, InputLimit limit) {
   int id = own(value, "limit");
   while (const Node* node = producer(id)) {
@@ -105,7 +110,11 @@ int Graph::own_scalar(const Value& value, const char* what) const {
 }
 
 void Graph::guard(const Value& value) { guard_ = own_scalar(value, "guard"); }
-void Graph::gate(const Value& value) { gate_ = own_scalar(value, "gate"); }
+
+void Graph::gate(const Value& value) {
+  gate_ = own_scalar(value, "gate");
+  for (size_t variable = 0; variable < variables_.size(); ++variable) settle(int(variable));
+}
 
 DType Graph::policy_dtype(const std::string& policy) const {
   return policy_dtypes_ ? policy_dtypes_(policy) : stoker::compute_dtype(policy);

@@ -5,9 +5,11 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/op.h"
@@ -61,7 +63,7 @@ enum class Assign : uint8_t {
   applied,  // steps whose gate is open: weights, moments, moving averages
   always,   // skipped ones too: sums of metrics, the random state, the loss scale
 };
-// After the step, variables()[variable] holds `value`.
+// After the step, variables()[variable] holds `value`: the last of its updates.
 struct Assignment {
   int variable;
   int value;
@@ -70,17 +72,22 @@ struct Assignment {
 
 class Graph {
  public:
-  Graph() = default;
+  Graph();
   Graph(const Graph&) = delete;  // Values point into a graph
   Graph& operator=(const Graph&) = delete;
 
   // --- building ---
   Value input(std::string name, const TensorSpec& spec);
-  Value constant(const Tensor& tensor);
-  Value variable(const Variable& variable);  // the same Value for the same variable
+  Value constant(const Tensor& tensor);  // the same Value for the same storage, dtype and shape
+  Value number(const Tensor& scalar);    // the same Value for equal scalars (epsilons, ones)
+  Value variable(
+      const Variable& variable);  // before the step; the same Value for the same variable
+  // The contents after the updates so far (or after the first `updates` of the graph). Gradients
+  // end there.
+  Value read(const Variable& variable, size_t updates = SIZE_MAX);
   Values add(const OpDef& op, const Values& inputs, Attrs attrs);  // inputs: traced in this graph
   void output(const Value& value, std::string name);
-  // Replaces an earlier assignment to the same variable.
+  // An update: what reads the variable from here on reads `value`.
   void assign(const Variable& variable, const Value& value, Assign when = Assign::applied);
   // Remembered if `value` is an integer input, through reshape and cast; the tightest one counts.
   void limit(const Value& value, InputLimit limit);
@@ -151,6 +158,12 @@ class Graph {
   const std::vector<GraphVariable>& variables() const { return variables_; }
   const std::vector<GraphOutput>& outputs() const { return outputs_; }
   const std::vector<Assignment>& assignments() const { return assignments_; }
+  uint64_t serial() const { return serial_; }  // of this process's graphs, from 1
+  size_t updates() const { return updates_; }  // assign() calls so far
+  // All values that read this variable: its contents before the step, then those after updates.
+  std::vector<int> reads_of(const Variable& variable) const;
+  // Whether a value is what a variable holds, before or after an update.
+  bool is_read(int value) const { return read_values_.contains(value); }
   int guard() const { return guard_; }  // value id, or -1
   int gate() const { return gate_; }    // likewise
   const TensorSpec& spec(int value) const { return values_[value].spec; }
@@ -176,6 +189,15 @@ class Graph {
 
  private:
   friend class Scope;
+  struct Version {
+    size_t updates;  // updates() when it was assigned
+    int value;
+    Assign when;
+    std::vector<int> reads = {};  // values that stand for it
+    int gate = -1;                // gate() when the last of them was made
+  };
+  uint64_t serial_;
+  size_t updates_ = 0;
   std::vector<Node> nodes_;
   std::deque<ValueInfo> values_;
   std::vector<GraphInput> inputs_;
@@ -184,6 +206,11 @@ class Graph {
   std::vector<GraphOutput> outputs_;
   std::vector<Assignment> assignments_;
   std::unordered_map<const void*, int> variable_values_;  // Variable::id() → value id
+  std::vector<std::vector<Version>> versions_;            // by variable, in program order
+  std::vector<int> assignment_of_;                        // by variable, or -1
+  std::unordered_set<int> read_values_;
+  std::unordered_map<const void*, std::vector<int>> constants_at_;  // by storage: their indices
+  std::map<std::pair<DType, std::string>, int> numbers_;            // by bytes: value ids
   int guard_ = -1;
   int gate_ = -1;
   std::string scope_;
@@ -195,6 +222,9 @@ class Graph {
   int64_t streams_ = 0;
   Values penalties_;
 
+  int read_version(int variable, size_t version);
+  Value gated(int variable, size_t version);
+  void settle(int variable);
   int add_leaf(const TensorSpec& spec, ValueKind kind, size_t index);
   int own(const Value& value, const char* what) const;  // its id; Error unless traced in this graph
   int own_scalar(const Value& value, const char* what) const;  // likewise, float32 []

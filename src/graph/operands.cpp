@@ -39,7 +39,7 @@ const Tensor* constant_of(const Value& value) {
 bool is_variable(const Value& value) {
   const Value::Traced* traced = value.traced();
   if (traced == nullptr) return value.variable() != nullptr;
-  return traced->graph->values()[size_t(traced->id)].kind == ValueKind::variable;
+  return traced->graph->is_read(traced->id);
 }
 
 // Whether a float32 value follows the sixteen-bit ones that it meets: variables do, and constants
@@ -111,7 +111,7 @@ Value cast_node(Graph* graph, const Value& value, DType dtype) {
 Value as_dtype(Graph* graph, const Value& value, DType dtype) {
   if (const double* number = value.scalar()) {
     Tensor constant = Tensor::full({}, *number, dtype);
-    return graph ? graph->constant(constant) : Value(constant);
+    return graph ? graph->number(constant) : Value(constant);
   }
   if (value.dtype() == dtype || value.dtype() == DType::bytes) return value;
   if (const Value::Traced* traced = value.traced(); traced && is_floating(dtype)) {

@@ -38,9 +38,10 @@ Graph* graph_of(std::string_view what, const Values& inputs) {
 }
 
 Value place(Graph& graph, const Value& value) {
-  if (const Variable* variable = value.variable()) return graph.variable(*variable);
+  if (const Value::Read* read = value.read())
+    return graph.read(read->variable, read->graph == graph.serial() ? read->updates : SIZE_MAX);
   if (const Tensor* constant = value.constant()) return graph.constant(*constant);
-  if (const double* scalar = value.scalar()) return graph.constant(Tensor(float(*scalar)));
+  if (const double* scalar = value.scalar()) return graph.number(Tensor(float(*scalar)));
   return value;
 }
 

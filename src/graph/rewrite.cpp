@@ -78,6 +78,12 @@ std::unique_ptr<Graph> Graph::clone() const {
   copy->outputs_ = outputs_;
   copy->assignments_ = assignments_;
   copy->variable_values_ = variable_values_;
+  copy->versions_ = versions_;
+  copy->assignment_of_ = assignment_of_;
+  copy->read_values_ = read_values_;
+  copy->constants_at_ = constants_at_;
+  copy->numbers_ = numbers_;
+  copy->updates_ = updates_;
   copy->guard_ = guard_;
   copy->gate_ = gate_;
   copy->training_ = training_;

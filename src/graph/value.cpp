@@ -20,7 +20,7 @@ struct SpecOf {
   const TensorSpec& operator()(const Value::Sketched& sketched) const {
     return sketched.node->outputs[size_t(sketched.output)];
   }
-  const TensorSpec& operator()(const Variable& variable) const { return variable.spec(); }
+  const TensorSpec& operator()(const Value::Read& read) const { return read.variable.spec(); }
   const TensorSpec& operator()(const Tensor& constant) const { return constant.spec(); }
   const TensorSpec& operator()(double) const {
     static const TensorSpec kScalar;
@@ -29,6 +29,10 @@ struct SpecOf {
 };
 
 }  // namespace
+
+Value::Value(const Variable& variable)
+    : where_(Read{variable, Graph::current() ? Graph::current()->serial() : 0,
+                  Graph::current() ? Graph::current()->updates() : 0}) {}
 
 const TensorSpec& Value::spec() const { return std::visit(SpecOf{}, where_); }
 

@@ -31,12 +31,7 @@ void CallContext::update(const Variable& variable, const Value& value) {
   graph_.assign(variable, floats ? ops::cast(value, variable.dtype()) : value);
 }
 
-Value CallContext::current(const Variable& variable) const {
-  Value contents = graph_.variable(variable);
-  int index = graph_.values()[size_t(contents.traced()->id)].source;
-  auto earlier = std::ranges::find(graph_.assignments(), index, &Assignment::variable);
-  return earlier == graph_.assignments().end() ? contents : graph_.value(earlier->value);
-}
+Value CallContext::current(const Variable& variable) const { return graph_.read(variable); }
 
 void CallContext::add_loss(const Value& scalar) { graph_.add_penalty(scalar); }
 
@@ -147,7 +142,7 @@ bool comes_only_from(const Graph& graph, int value, int variable, int depth) {
 
 bool has_penalty(Graph& graph, const Variable& weight) {
   constexpr int kRegulariserDepth = 4;  // add, mul, reduce, abs or square
-  int variable = graph.variable(weight).traced()->id;
+  int variable = graph.read(weight).traced()->id;
   return std::ranges::any_of(graph.penalties(), [&](const Value& penalty) {
     return penalty.traced() &&
            comes_only_from(graph, penalty.traced()->id, variable, kRegulariserDepth);
@@ -160,7 +155,7 @@ void LayerBase::add_penalties(Graph& graph) const {
   if (!trainable_) return;
   for (const Weight& weight : weights_)
     if (weight.regularizer && weight.trainable && !has_penalty(graph, weight.variable))
-      graph.add_penalty(weight.regularizer(graph.variable(weight.variable)));
+      graph.add_penalty(weight.regularizer(graph.read(weight.variable)));
 }
 
 // --- LayerBase: errors ---------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/placement.h"
 #include "train/optimizer_impl.h"
 #include "train/program_cache.h"
 #include "train/settings.h"
@@ -42,7 +43,7 @@ struct TracedFunction::Impl {
   Context* context;
   ProgramCache programs;
   Variable random_state;
-  std::vector<Optimizer> optimizers;                        // whose apply() the body calls
+  std::vector<Applied> optimizers;                          // whose apply() the body calls
   std::vector<std::shared_ptr<LazyTensor::State>> results;  // of the last call
   size_t traces = 0;
 
@@ -52,11 +53,15 @@ struct TracedFunction::Impl {
     } catch (const std::exception&) {  // the holder finds an undefined tensor
     }
   }
-  // Which of their programs the optimisers ask for: one bit each.
+  // Which of their programs the optimisers ask for. Applied once: does it update? Applied several
+  // times: which of them updates depends on how many batches have been accumulated.
   int kind() const {
-    int kind = 0;
-    for (size_t i = 0; i < optimizers.size(); ++i) kind |= int(updates_next(optimizers[i])) << i;
-    return kind;
+    int64_t kind = 0;
+    for (const auto& [optimizer, times] : optimizers)
+      kind = times == 1
+                 ? kind * 2 + int64_t(updates_next(optimizer))
+                 : kind * optimizer.gradient_accumulation_steps() + optimizer.accumulated_batches();
+    return int(kind);
   }
   CachedProgram& trace(std::span<const Tensor> inputs);
   // A later run overwrites the outputs: what somebody still holds is fetched before.
@@ -99,9 +104,7 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   {
     Graph::Scope scope(*graph, options.name);
     outputs = body(values);
-    for (Value& output : outputs)
-      if (output.traced() == nullptr)
-        output = output + 0.0;  // a variable or constant joins the graph
+    outputs = place(*graph, outputs);  // variables and constants join the graph
     if (options.training) {
       Graph::Scope phase(*graph, Phase::update);
       graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
@@ -140,7 +143,8 @@ std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) con
   CachedProgram& cached = known ? *known : impl.trace(inputs);
   if (cached.program->run(inputs) == RunStatus::skipped_non_finite)
     fail_non_finite(impl.options.name, *cached.program, inputs);
-  for (const Optimizer& optimizer : impl.optimizers) count_batch(optimizer);
+  for (const auto& [optimizer, times] : impl.optimizers)
+    for (int64_t i = 0; i < times; ++i) count_batch(optimizer);
   std::vector<LazyTensor> results;
   for (size_t i = 0; i < cached.graph->outputs().size(); ++i) {
     impl.results.push_back(std::make_shared<LazyTensor::State>());

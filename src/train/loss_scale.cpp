@@ -26,7 +26,7 @@ void Optimizer::Impl::make_loss_scale() {
                 .skipped_steps = Variable(name + "/skipped_steps", zero, kState)};
 }
 
-void Optimizer::Impl::append_loss_scale(Graph& graph, const Value& norm) {
+Value Optimizer::Impl::append_loss_scale(Graph& graph, const Value& norm) {
   Values next =
       stoker::apply("loss_scale_update",
                     {norm, loss_scale.scale, loss_scale.good_steps, loss_scale.skipped_steps},
@@ -36,8 +36,11 @@ void Optimizer::Impl::append_loss_scale(Graph& graph, const Value& norm) {
   graph.assign(loss_scale.scale, next[0], Assign::always);
   graph.assign(loss_scale.good_steps, next[1], Assign::always);
   graph.assign(loss_scale.skipped_steps, next[2], Assign::always);
+  // Not finite where a scale cannot become smaller.
+  graph.guard(graph.guard() < 0 ? next[3] : graph.value(graph.guard()) + next[3]);
+  if (graph.gate() >= 0) return norm;
   graph.gate(norm);
-  graph.guard(next[3]);  // not finite where the scale cannot become smaller
+  return {};
 }
 
 void enable_loss_scale(const Optimizer& optimizer, const LossScaleOptions& options) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
+#include "graph/emit.h"
 #include "graph/graph.h"
 #include "train/optimizer_impl.h"
 #include "train/schedule_config.h"
@@ -31,6 +32,11 @@ void check_gradients(const std::string& name, const Values& gradients,
     throw ValueError(fmt::format("optimizer \"{}\": {} gradients for {} variables", name,
                                  gradients.size(), variables.size()));
   for (size_t i = 0; i < variables.size(); ++i) {
+    if (!gradients[i].defined())
+      throw ValueError(fmt::format(
+          "optimizer \"{}\": the gradient of \"{}\" is undefined: the loss does not depend on it; "
+          "leave the variable out, or ask gradients() for zeros",
+          name, variables[i].name()));
     if (gradients[i].shape() != variables[i].shape())
       throw ShapeError(fmt::format(
           "optimizer \"{}\": the gradient of \"{}\" has shape {}, expected {}", name,
@@ -42,7 +48,7 @@ void check_gradients(const std::string& name, const Values& gradients,
 }
 
 Value zeros_like(Graph& graph, const Variable& variable) {
-  return ops::broadcast_to(graph.constant(Tensor(0.0F)), variable.shape());
+  return ops::broadcast_to(graph.number(Tensor(0.0F)), variable.shape());
 }
 
 }  // namespace
@@ -50,10 +56,12 @@ Value zeros_like(Graph& graph, const Variable& variable) {
 AppliedOptimizers::AppliedOptimizers() : outer_(innermost) { innermost = this; }
 AppliedOptimizers::~AppliedOptimizers() { innermost = outer_; }
 
-void AppliedOptimizers::note(const Optimizer& optimizer) {
-  if (innermost != nullptr &&
-      std::ranges::find(innermost->list_, optimizer) == innermost->list_.end())
-    innermost->list_.push_back(optimizer);
+int64_t AppliedOptimizers::note(const Optimizer& optimizer) {
+  if (innermost == nullptr) return 0;
+  auto known = std::ranges::find(innermost->list_, optimizer, &Applied::optimizer);
+  if (known != innermost->list_.end()) return known->times++;
+  innermost->list_.push_back({optimizer, 1});
+  return 0;
 }
 
 Optimizer::Optimizer(const std::string& name) : Optimizer(from_config(optimizer_kind(name), {})) {}
@@ -175,7 +183,7 @@ std::vector<Variable> Optimizer::variables() const {
   return all;
 }
 
-Value Optimizer::Impl::append_scales(Graph& graph, const Values& gradients) {
+Optimizer::Impl::Scales Optimizer::Impl::append_scales(Graph& graph, const Values& gradients) {
   bool clips = clipnorm > 0 || global_clipnorm > 0, scales_loss = bool(loss_scale);
   if (!clips && !scales_loss) return {};
   constexpr double kNoLimit = 1e30;
@@ -186,55 +194,66 @@ Value Optimizer::Impl::append_scales(Graph& graph, const Values& gradients) {
                                {{"mode", std::string(clipnorm > 0 ? "each" : "global")},
                                 {"max_norm", max_norm},
                                 {"scaled", scales_loss}});
-  if (scales_loss) append_loss_scale(graph, found[1]);
-  return found[0];
+  return {found[0], scales_loss ? append_loss_scale(graph, found[1]) : Value()};
 }
+
+namespace {
+
+// An update that a gate of its own may skip.
+void assign_gated(Graph& graph, const Variable& variable, const Value& value, const Value& gate) {
+  if (!gate.defined()) return graph.assign(variable, value);
+  Value kept = ops::where(emit::is_finite(gate), value, Value(variable));
+  graph.assign(variable, kept, Assign::always);
+}
+
+}  // namespace
 
 void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
                                     const std::vector<Variable>& parameters) {
+  auto [scales, gate] = append_scales(graph, gradients);
+  auto assign = [&, &own_gate = gate](const Variable& variable, const Value& value) {
+    assign_gated(graph, variable, value, own_gate);
+  };
   Values operands = {learning_rate};
   if (schedule.defined()) {
-    operands[0] = schedule(graph.variable(iterations));
-    graph.assign(learning_rate, operands[0]);
+    operands[0] = schedule(Value(iterations));
+    assign(learning_rate, operands[0]);
   }
   bool cycles = schedule.cycles_momentum() && rule.has_momentum();
   if (cycles) {
-    Value momentum = schedule.momentum(graph.variable(iterations));
+    Value momentum = schedule.momentum(Value(iterations));
     operands[0] =
         ops::concatenate({ops::expand_dims(operands[0], 0), ops::expand_dims(momentum, 0)}, 0);
   }
   if (rule.takes_iterations) operands.push_back(iterations);
-  Value scales = append_scales(graph, gradients);
-  bool scaled = scales.defined();
-  if (scaled) operands.push_back(scales);
+  if (scales.defined()) operands.push_back(scales);
   for (size_t i = 0; i < parameters.size(); ++i) {
     operands.insert(operands.end(), {parameters[i], gradients[i]});
     for (const Variable& moment : slots_of(parameters[i]).moments) operands.push_back(moment);
   }
   Attrs attrs = rule.attrs;
-  attrs.set("scaled", scaled);
+  attrs.set("scaled", scales.defined());
   if (cycles) attrs.set("momentum_given", true);
   Values updated = stoker::apply(rule.op, operands, std::move(attrs));
   size_t next = 0;
   for (const Variable& parameter : parameters) {
-    graph.assign(parameter, updated[next++]);
-    for (const Variable& moment : slots_of(parameter).moments)
-      graph.assign(moment, updated[next++]);
+    assign(parameter, updated[next++]);
+    for (const Variable& moment : slots_of(parameter).moments) assign(moment, updated[next++]);
   }
-  graph.assign(iterations, Value(iterations) + 1.0);
+  assign(iterations, Value(iterations) + 1.0);
 }
 
 void Optimizer::apply(const Values& gradients, const std::vector<Variable>& variables) const {
   check_gradients(name(), gradients, variables);
   if (variables.empty()) return;
-  AppliedOptimizers::note(*this);
+  int64_t before = AppliedOptimizers::note(*this);
   Graph& graph = graph_of(name(), gradients);
   Graph::Scope scope(graph, "optimizer");
   Graph::Scope phase(graph, Phase::update);
 
   Values step = gradients;
   if (impl_->accumulation_steps > 1) {
-    bool update = impl_->updates_next();
+    bool update = (impl_->accumulated + before + 1) % impl_->accumulation_steps == 0;
     for (size_t i = 0; i < variables.size(); ++i) {
       const Variable sum = impl_->slots_of(variables[i]).gradient_sum;
       step[i] = Value(sum) + gradients[i];

@@ -56,13 +56,16 @@ struct Optimizer::Impl {
   std::map<const void*, size_t> slot_index;  // parameter → slots
 
   Slots& slots_of(const Variable& parameter);
-  bool updates_next() const { return accumulated + 1 >= accumulation_steps; }
   // From the configuration, if it asks for it.
   void make_loss_scale();
-  // The factor of each gradient: clipping, and what undoes the loss scale; undefined: all 1. Closes
-  // the graph's gate on gradients that are not finite.
-  Value append_scales(Graph& graph, const Values& gradients);
-  void append_loss_scale(Graph& graph, const Value& norm);
+  struct Scales {
+    Value factors;  // of each gradient: clipping, and what undoes the loss scale; undefined: all 1
+    Value gate;     // not finite: this update is skipped; undefined: the graph's gate decides
+  };
+  Scales append_scales(Graph& graph, const Values& gradients);
+  // The first loss scale of a graph closes its gate on gradients that are not finite, so that
+  // updates in place are skipped; a later one returns a gate of its own.
+  Value append_loss_scale(Graph& graph, const Value& norm);
   // Clipping, the update node and its assignments; iterations + 1.
   void append_update(Graph& graph, const Values& gradients,
                      const std::vector<Variable>& parameters);
@@ -74,6 +77,11 @@ OptimizerRule optimizer_rule(const std::string& kind, const Attrs& config);
 // "Adam" for "adam", "Adam", "ADAM"; ValueError lists the names.
 std::string optimizer_kind(const std::string& name);
 
+struct Applied {
+  Optimizer optimizer;
+  int64_t times;  // in one step
+};
+
 // Collects the optimisers whose apply() is met on this thread while it lives: the host must choose
 // between their programs (accumulate, or accumulate and update) and count their batches.
 class AppliedOptimizers {
@@ -83,12 +91,12 @@ class AppliedOptimizers {
   AppliedOptimizers(const AppliedOptimizers&) = delete;
   AppliedOptimizers& operator=(const AppliedOptimizers&) = delete;
 
-  const std::vector<Optimizer>& list() const { return list_; }
-  static void note(const Optimizer& optimizer);
+  const std::vector<Applied>& list() const { return list_; }
+  static int64_t note(const Optimizer& optimizer);  // how often it was applied before
 
  private:
   AppliedOptimizers* outer_;
-  std::vector<Optimizer> list_;
+  std::vector<Applied> list_;
 };
 
 // Turns loss scaling on; leaves it as it is where it already is.

@@ -1,5 +1,8 @@
 #include "train/step_graph.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
 #include <stoker/ops.h>
 
 #include "train/model_base.h"
@@ -95,6 +98,22 @@ Value make_guard(Graph& graph, const Optimizer& optimizer, const Value& loss,
   return loss + norm * 0.0;
 }
 
+// Zeros for weights that this loss does not reach, as a second head that has no loss of its own.
+Values trace_gradients(Graph& graph, const Value& loss, const std::vector<Variable>& weights) {
+  Values slopes = gradients(loss, weights, {.unconnected = Unconnected::undefined});
+  if (!slopes.empty() && std::ranges::none_of(slopes, &Value::defined))
+    throw Error(
+        fmt::format("fit: the loss depends on none of the {} trainable weights, so training would "
+                    "change nothing; compute the loss from the model's outputs, without argmax, "
+                    "comparisons or ops::stop_gradient in between",
+                    weights.size()));
+  Graph::Scope phase(graph, Phase::backward);
+  for (size_t i = 0; i < slopes.size(); ++i)
+    if (!slopes[i].defined())
+      slopes[i] = ops::broadcast_to(graph.number(Tensor(0.0F)), weights[i].shape());
+  return slopes;
+}
+
 void count_step(Graph& graph, const Variable& random_state) {
   Graph::Scope scope(graph, "metrics");
   Graph::Scope phase(graph, Phase::update);
@@ -124,7 +143,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   StepLoss loss = trace_loss(*graph, *compiled, traced);
   if (training) {
     const Optimizer& optimizer = compiled->args.optimizer;
-    Values slopes = gradients(optimizer.scale_loss(loss.total), compiled->trainable);
+    Values slopes = trace_gradients(*graph, optimizer.scale_loss(loss.total), compiled->trainable);
     optimizer.apply(slopes, compiled->trainable);
     count_step(*graph, trainer.random_state);
     graph->guard(make_guard(*graph, optimizer, loss.total, slopes));

@@ -1,5 +1,7 @@
 #include "support/op_cases.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "engine/reference/reference_backend.h"
@@ -32,6 +34,18 @@ std::vector<DType> dtypes_of(const OpDef& op, const OpCase& op_case) {
   return op.dtypes.empty() ? std::vector{DType::float32} : op.dtypes;
 }
 
+namespace {
+
+// The nearest multiples of `grid`; 0: as it is.
+Tensor on_grid(const Tensor& tensor, double grid) {
+  if (grid == 0 || !is_floating(tensor.dtype())) return tensor;
+  std::vector<double> values = numbers(tensor);
+  for (double& value : values) value = std::round(value / grid) * grid;
+  return make_tensor(tensor.spec(), values);
+}
+
+}  // namespace
+
 std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DType dtype,
                                 uint64_t seed, double grid) {
   Rng rng = named_rng(seed, fmt::format("{}/{}", op, op_case.name));
@@ -42,9 +56,11 @@ std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DT
     if (input.derived)
       for (size_t which : input.derived->inputs) from.push_back(inputs[which]);
     if (from.empty()) from.push_back(draw(spec, input.fill, rng, grid));
-    inputs.push_back(input.derived ? run_op(reference_backend(), input.derived->op,
-                                            input.derived->attrs, from)[input.derived->output]
-                                   : from[0]);
+    inputs.push_back(input.derived
+                         ? on_grid(run_op(reference_backend(), input.derived->op,
+                                          input.derived->attrs, from)[input.derived->output],
+                                   grid)
+                         : from[0]);
   }
   return inputs;
 }

@@ -61,37 +61,46 @@ std::string compare_with_reference(Backend& backend, const std::string& op, cons
 namespace {
 
 constexpr uint64_t kGradientSeed = 20240229;
-constexpr double kStep = 0x1p-10;   // h
-constexpr double kGrid = 0x1p-12;   // inputs are its multiples: x ± 2 h is exact in float32
-constexpr size_t kSample = 40;      // elements of an input that are checked, at most
+constexpr double kStep = 0x1p-10;  // h
+constexpr double kGrid = 0x1p-12;  // inputs are its multiples: x ± 2 h is exact in float32
+// Elements of an input that are checked, at most: of first and of second derivatives.
+constexpr size_t kSample[] = {40, 12};
 constexpr double kRelative = 1e-6;  // gradients leave a program as float32: 6e-8, and some reserve
 constexpr double kAbsolute = 1e-9;
 
-// A graph whose first output is the weighted sum of an op's outputs, and whose others are the
-// gradients by `wrt`, if asked for.
+Value weighted_sum(Value sum, const Value& value, Rng& rng) {
+  Tensor weights = draw({DType::float32, value.shape()}, {}, rng);
+  Value term = ops::sum(ops::cast(value, DType::float32) * Value(weights));
+  return sum.defined() ? sum + term : term;
+}
+
+// A graph whose first output is the weighted sum of an op's outputs (order 1), or of its gradients
+// by `wrt` (order 2), and whose others are the gradients of that sum by `wrt`, if asked for.
 struct LossProgram {
   std::unique_ptr<Program> program;
 
   LossProgram(const std::string& op, const Attrs& attrs, const std::vector<Tensor>& inputs,
-              size_t outputs, const std::vector<size_t>& wrt) {
+              size_t outputs, const std::vector<size_t>& wrt, int order, bool differentiate) {
     Graph graph;
-    Values operands;
+    Values operands, asked;
     for (const Tensor& input : inputs) operands.push_back(graph.input("input", input.spec()));
+    for (size_t input : wrt) asked.push_back(operands[input]);
     Values results = graph.add(OpRegistry::get().find(op), operands, attrs);
     Rng rng = named_rng(kGradientSeed, "weights");
     Value loss;
-    for (size_t i = 0; i < std::min(outputs, results.size()); ++i) {
-      if (!is_floating(results[i].dtype())) continue;
-      Tensor weights = draw({DType::float32, results[i].shape()}, {}, rng);
-      Value term = ops::sum(ops::cast(results[i], DType::float32) * Value(weights));
-      loss = loss.defined() ? loss + term : term;
-    }
+    for (size_t i = 0; i < std::min(outputs, results.size()); ++i)
+      if (is_floating(results[i].dtype())) loss = weighted_sum(loss, results[i], rng);
     if (!loss.defined()) throw Error(op + " has no float output to differentiate");
+    if (order == 2) {
+      Value second;
+      for (const Value& gradient : gradients(loss, asked, kZeros))
+        second = weighted_sum(second, gradient, rng);
+      loss = second;
+    }
     graph.output(loss, "loss");
-    Values asked;
-    for (size_t input : wrt) asked.push_back(operands[input]);
-    if (!asked.empty())
-      for (const Value& gradient : gradients(loss, asked)) graph.output(gradient, "gradient");
+    if (differentiate)
+      for (const Value& gradient : gradients(loss, asked, kZeros))
+        graph.output(gradient, "gradient");
     program = exact_reference().compile(graph, {});
   }
 
@@ -99,6 +108,8 @@ struct LossProgram {
     program->run(inputs);
     return program->scalar(0);
   }
+
+  static constexpr GradientOptions kZeros{.unconnected = Unconnected::zeros};
 };
 
 // (f(x + h) - f(x - h)) / 2h
@@ -116,21 +127,21 @@ double central_difference(LossProgram& at, std::vector<Tensor> inputs, size_t in
   return (above - below) / (2 * h);
 }
 
-std::vector<size_t> sample(size_t size, Rng& rng) {
+std::vector<size_t> sample(size_t size, size_t most, Rng& rng) {
   std::vector<size_t> elements;
-  if (size <= kSample)
+  if (size <= most)
     for (size_t i = 0; i < size; ++i) elements.push_back(i);
   else
-    for (size_t i = 0; i < kSample; ++i) elements.push_back(size_t(rng.integer(0, int64_t(size))));
+    for (size_t i = 0; i < most; ++i) elements.push_back(size_t(rng.integer(0, int64_t(size))));
   return elements;
 }
 
 std::string check_input(LossProgram& forward, const std::vector<Tensor>& inputs, size_t input,
-                        const Tensor& gradient) {
+                        const Tensor& gradient, size_t most) {
   double scale = 0;
   for (double g : numbers(gradient)) scale += std::abs(g) / double(gradient.elements());
   Rng rng = named_rng(kGradientSeed, "sample");
-  for (size_t element : sample(size_t(gradient.elements()), rng)) {
+  for (size_t element : sample(size_t(gradient.elements()), most, rng)) {
     double g = gradient.at(int64_t(element));
     double fine = central_difference(forward, inputs, input, element, kStep);
     double coarse = central_difference(forward, inputs, input, element, 2 * kStep);
@@ -148,14 +159,14 @@ std::string check_input(LossProgram& forward, const std::vector<Tensor>& inputs,
 }  // namespace
 
 std::string check_gradient(const std::string& op, const OpCase& op_case, DType dtype,
-                           size_t outputs) {
+                           size_t outputs, int order) {
   std::vector<Tensor> inputs = draw_inputs(op, op_case, dtype, kGradientSeed, kGrid);
   std::vector<size_t> wrt;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (is_floating(inputs[i].dtype())) wrt.push_back(i);
-  LossProgram forward(op, op_case.attrs, inputs, outputs, {});
   if (wrt.empty()) return "no float input to differentiate by";
-  LossProgram backward(op, op_case.attrs, inputs, outputs, wrt);
+  LossProgram forward(op, op_case.attrs, inputs, outputs, wrt, order, false);
+  LossProgram backward(op, op_case.attrs, inputs, outputs, wrt, order, true);
   backward.loss(inputs);
   for (size_t i = 0; i < wrt.size(); ++i) {
     Tensor gradient = backward.program->output(i + 1);
@@ -163,7 +174,7 @@ std::string check_gradient(const std::string& op, const OpCase& op_case, DType d
       if (largest(gradient) != 0) return fmt::format("input {} has a gradient", wrt[i]);
       continue;
     }
-    std::string wrong = check_input(forward, inputs, wrt[i], gradient);
+    std::string wrong = check_input(forward, inputs, wrt[i], gradient, kSample[order - 1]);
     if (!wrong.empty()) return wrong;
   }
   return "";

@@ -17,9 +17,10 @@ std::string difference(const std::vector<Tensor>& got, const std::vector<Tensor>
 std::string compare_with_reference(Backend& backend, const std::string& op, const OpCase& op_case,
                                    DType dtype, uint64_t seed);
 
-// Compares gradients() of a random weighted sum of the op's outputs with central differences, on
-// the exact reference, for every float input. `outputs`: how many of the outputs carry a gradient.
+// Compares gradients() of a random weighted sum with central differences, on the exact reference,
+// for every float input. Order 1: a sum of the op's outputs; order 2: of its gradients by all float
+// inputs. `outputs`: how many of the outputs carry a gradient.
 std::string check_gradient(const std::string& op, const OpCase& op_case, DType dtype,
-                           size_t outputs);
+                           size_t outputs, int order = 1);
 
 }  // namespace stoker::test

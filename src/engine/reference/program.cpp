@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/schedule.h"
+
 namespace stoker::reference {
 
 namespace {
@@ -95,8 +97,9 @@ RunStatus ReferenceProgram::run_timed(std::span<const Tensor> inputs,
 
 std::optional<NonFinite> ReferenceProgram::find_non_finite(std::span<const Tensor> inputs) {
   bind(inputs);
-  for (const Step& step : steps_) {
-    if (step.node->phase == Phase::update) continue;
+  Schedule schedule(*graph_);  // updates that nothing reads come last: they are left out
+  for (size_t i = 0; i < schedule.first_update; ++i) {
+    const Step& step = steps_[size_t(schedule.order[i])];
     run_step(step);
     for (const Array* output : step.outputs)
       if (!is_finite(*output))

@@ -139,6 +139,16 @@ Values conv2d_input_grad_gradient(const GradientCall& call) {
   return gradients;
 }
 
+Values conv2d_weight_grad_gradient(const GradientCall& call) {
+  if (call.attrs.get_or("bias", false))
+    throw Error("a fused conv2d_weight_grad has no gradient; take gradients before fusing");
+  const Value &x = call.inputs[0], &dy = call.inputs[1], &g = call.output_gradients[0];
+  Values gradients(2);
+  if (call.needed[0]) gradients[0] = input_gradient(call.attrs, dy, g, x.shape());
+  if (call.needed[1]) gradients[1] = forward(call.attrs, x, g);
+  return gradients;
+}
+
 // --- costs: every output pixel of every filter meets kh · kw · C / groups weights once ---
 
 double multiply_adds(const Shape& y, const Shape& w) {
@@ -174,6 +184,7 @@ void register_convolution_ops(OpRegistry& registry) {
                 .dtypes = floats()});
   registry.add({.name = "conv2d_weight_grad",
                 .infer = infer_conv2d_weight_grad,
+                .gradient = conv2d_weight_grad_gradient,
                 .cost = conv2d_weight_grad_cost,
                 .dtypes = floats()});
 }

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "graph/autodiff.h"
 #include "graph/emit.h"
 #include "graph/ops/shape_rules.h"
 #include "graph/unary.h"
+#include "graph/unary_slope.h"
 
 namespace stoker {
 
@@ -51,6 +53,19 @@ Values unary_gradient(const GradientCall& call) {
   }
 }
 
+// unary_grad = dy · f'(s), where s is x or y: linear in dy.
+Values unary_grad_gradient(const GradientCall& call) {
+  const UnaryInfo& info = unary_info(call.attrs.get<std::string>("fn"));
+  const Value &from = call.inputs[0], &dy = call.inputs[1], &g = call.output_gradients[0];
+  double alpha = call.attrs.get_or("alpha", 0.0);
+  Values gradients(2);
+  if (call.needed[1]) gradients[1] = apply1("unary_grad", {from, g}, call.attrs);
+  if (!call.needed[0]) return gradients;
+  auto slope = [&](const Values& in) -> Values { return {unary_slope(info, in[0], alpha)}; };
+  gradients[0] = pull_back(call.graph, {from}, {true}, slope, {g * dy})[0];
+  return gradients;
+}
+
 Cost unary_cost(const Attrs& attrs, Specs inputs, Specs outputs) {
   return cost_of(unary_info(attrs.get<std::string>("fn")).flops * elements(outputs[0]), inputs,
                  outputs);
@@ -73,9 +88,11 @@ Value log_or_zero(const Value& a) {
   return emit::unary("log", emit::select(emit::compare("greater", a, 0.0), a, 1.0));
 }
 
-// b · a^(b - 1), and 0 for b = 0 whatever a is.
+// b · a^(b - 1), and 0 for b = 0 whatever a is: there 0^-1 is kept out, also of the derivatives.
 Value power_slope(const Value& a, const Value& b) {
-  return emit::select(emit::compare("equal", b, 0.0), 0.0, b * emit::binary("pow", a, b - 1.0));
+  Value base = emit::select(emit::compare("equal", b, 0.0),
+                            emit::select(emit::compare("equal", a, 0.0), 1.0, a), a);
+  return b * emit::binary("pow", base, b - 1.0);
 }
 
 // d(loss)/d(operand) before it is summed over broadcast axes.
@@ -167,6 +184,7 @@ void register_elementwise_ops(OpRegistry& registry) {
                 .in_place = shares({{0, 0}})});
   registry.add({.name = "unary_grad",
                 .infer = infer_unary_grad,
+                .gradient = unary_grad_gradient,
                 .cost = unary_cost,
                 .dtypes = floats(),
                 .in_place = shares({{0, 0}, {0, 1}})});

@@ -30,14 +30,14 @@ Values host_call_gradient(const GradientCall& call) {
   const auto& function = call.attrs.get<Function>("function");
   if (function->gradient == nullptr)
     throw Error(
-        fmt::format("the host function \"{}\" has no gradient; give it one, or wrap its result in "
-                    "ops::stop_gradient",
+        fmt::format("the host function \"{}\" has no gradient; give it one. Only where the loss is "
+                    "meant to treat its result as a constant, put ops::stop_gradient around it",
                     function->name));
   Values operands = call.inputs;
   operands.insert(operands.end(), call.outputs.begin(), call.outputs.end());
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const TensorSpec& spec = call.outputs[i].spec();
-    Value zero = call.graph.constant(Tensor::zeros({}, spec.dtype));
+    Value zero = call.graph.number(Tensor::zeros({}, spec.dtype));
     operands.push_back(call.output_gradients[i].defined() ? call.output_gradients[i]
                                                           : emit::broadcast_to(zero, spec.shape));
   }

@@ -32,6 +32,10 @@ Values gather_gradient(const GradientCall& call) {
   return gradients;
 }
 
+Values gather_grad_gradient(const GradientCall& call) {
+  return {Value(), apply1("gather", {call.output_gradients[0], call.inputs[0]})};
+}
+
 std::vector<TensorSpec> infer_gather_grad(const Attrs& attrs, Specs inputs) {
   expect_count(inputs, 2);
   const Shape &indices = inputs[0].shape, &dy = inputs[1].shape;
@@ -85,6 +89,7 @@ void register_lookup_ops(OpRegistry& registry) {
        .indices = IndexRule{.operand = 1, .what = "embedding index", .limit = table_rows}});
   registry.add({.name = "gather_grad",
                 .infer = infer_gather_grad,
+                .gradient = gather_grad_gradient,
                 .cost = gather_grad_cost,
                 .dtypes = integers()});
   registry.add(

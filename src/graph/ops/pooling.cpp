@@ -1,6 +1,9 @@
 // max_pool2d, avg_pool2d and their gradients.
+#include <limits>
+
 #include <fmt/format.h>
 
+#include "graph/emit.h"
 #include "graph/ops/shape_rules.h"
 #include "graph/ops/window.h"
 
@@ -9,6 +12,8 @@ namespace stoker {
 using namespace rules;
 
 namespace {
+
+constexpr double kNeverMaximum = -std::numeric_limits<double>::infinity();
 
 // [B, H, W, C] → [B, H', W', C]
 Shape output_shape(const Attrs& attrs, const Shape& x) {
@@ -59,6 +64,54 @@ Values avg_pool2d_gradient(const GradientCall& call) {
   return {apply1("avg_pool2d_grad", {call.output_gradients[0]}, std::move(attrs))};
 }
 
+// Element (row, column) of every window of an image with `fill` around it: [B, H', W', C].
+Value elements_at(const Value& x, const Window& window, const Shape& y, int64_t row, int64_t column,
+                  double fill) {
+  const Shape& shape = x.shape();
+  std::array<int64_t, 2> offset = {row, column};
+  Ints before = {0, 0, 0, 0}, after = {0, 0, 0, 0}, begin = {0, 0, 0, 0}, size = emit::dims(shape);
+  for (size_t i = 0; i < 2; ++i) {
+    int64_t covered = y[int(i) + 1] * window.strides[i];  // whole strides from the offset on
+    before[i + 1] = window.pads[2 * i];
+    after[i + 1] = std::max<int64_t>(0, offset[i] + covered - before[i + 1] - shape[int(i) + 1]);
+    begin[i + 1] = offset[i];
+    size[i + 1] = covered;
+  }
+  Value padded = apply1("pad", {x}, {{"before", before}, {"after", after}, {"value", fill}});
+  Value blocks =
+      emit::reshape(emit::slice(padded, begin, size),
+                    {shape[0], y[1], window.strides[0], y[2], window.strides[1], shape[3]});
+  Value firsts = emit::slice(blocks, {0, 0, 0, 0, 0, 0}, {shape[0], y[1], 1, y[2], 1, shape[3]});
+  return emit::reshape(firsts, y);
+}
+
+// dx takes dy to where each window's first maximum is, so its gradient takes g from there. It is
+// constant in x and y by pieces.
+Values max_pool2d_grad_gradient(const GradientCall& call) {
+  if (!call.attrs.get_or<std::string>("activation", "").empty())
+    throw Error("a fused max_pool2d_grad has no gradient; take gradients before fusing");
+  const Value &x = call.inputs[0], &y = call.inputs[1], &g = call.output_gradients[0];
+  Window window = read_window(call.attrs, read_pair(call.attrs, "window"));
+  Values gradients(3);
+  if (!call.needed[2]) return gradients;
+  Value taken = y * 0.0;
+  for (int64_t i = window.size[0] * window.size[1];
+       i-- > 0;) {  // the first maximum has the last word
+    int64_t row = i / window.size[1], column = i % window.size[1];
+    Value here = elements_at(x, window, y.shape(), row, column, kNeverMaximum);
+    taken = emit::select(emit::compare("equal", here, y),
+                         elements_at(g, window, y.shape(), row, column, 0.0), taken);
+  }
+  gradients[2] = taken;
+  return gradients;
+}
+
+Values avg_pool2d_grad_gradient(const GradientCall& call) {
+  Attrs attrs;
+  for (const char* name : {"window", "strides", "pads"}) attrs.set(name, *call.attrs.find(name));
+  return {apply1("avg_pool2d", {call.output_gradients[0]}, std::move(attrs))};
+}
+
 // One operation for every element of every window; `pooled` has one element a window.
 Cost window_cost(const Attrs& attrs, const TensorSpec& pooled, Specs inputs, Specs outputs) {
   auto [height, width] = read_pair(attrs, "window");
@@ -83,6 +136,7 @@ void register_pooling_ops(OpRegistry& registry) {
                 .dtypes = floats()});
   registry.add({.name = "max_pool2d_grad",
                 .infer = infer_max_pool2d_grad,
+                .gradient = max_pool2d_grad_gradient,
                 .cost = pool_grad_cost,
                 .dtypes = floats()});
   registry.add({.name = "avg_pool2d",
@@ -92,6 +146,7 @@ void register_pooling_ops(OpRegistry& registry) {
                 .dtypes = floats()});
   registry.add({.name = "avg_pool2d_grad",
                 .infer = infer_avg_pool2d_grad,
+                .gradient = avg_pool2d_grad_gradient,
                 .cost = pool_grad_cost,
                 .dtypes = floats()});
 }

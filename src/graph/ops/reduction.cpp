@@ -59,14 +59,19 @@ Value extreme_gradient(const Value& x, const Value& y, const Value& dy, const In
 }
 
 // d(prod)/d(x_i) is the product of the others. Division by x_i gives it unless a factor is zero:
-// then only that factor has a gradient, and with two zeros none has.
+// then only that factor has a gradient, and with two zeros none has. Where it is zero because of
+// one other factor, that factor stands in it all the same: it has a slope, the second derivative.
 Value product_gradient(const Value& x, const Value& dy, const Ints& axes) {
   Value is_zero = emit::compare("equal", x, 0.0);
   Value zeros = emit::reduce("sum", emit::cast(is_zero, x.dtype()), axes, true);
-  Value others = emit::select(is_zero, 1.0, x);
+  Value others = emit::select(is_zero, 1.0, x), small = emit::select(is_zero, x, 0.0);
   Value product = emit::reduce("prod", others, axes, true);
-  Value of_zero = emit::select(emit::compare("equal", zeros, 1.0), product, 0.0);
-  Value of_others = emit::select(emit::compare("equal", zeros, 0.0), product / others, 0.0);
+  Value zero = emit::reduce("sum", small, axes, true);
+  auto with = [&](double count, const Value& then, const Value& otherwise) {
+    return emit::select(emit::compare("equal", zeros, count), then, otherwise);
+  };
+  Value of_zero = with(1, product, with(2, product * (zero - small), 0.0));
+  Value of_others = with(0, product / others, with(1, product / others * zero, 0.0));
   return dy * emit::select(is_zero, of_zero, of_others);
 }
 

@@ -1,6 +1,7 @@
 // softmax, log_softmax and the cross-entropies.
 #include <fmt/format.h>
 
+#include "graph/autodiff.h"
 #include "graph/emit.h"
 #include "graph/ops/shape_rules.h"
 
@@ -38,6 +39,48 @@ decltype(OpDef::gradient) gradient_from_output(std::string op) {
   return [op = std::move(op)](const GradientCall& call) -> Values {
     return {apply1(op, {call.outputs[0], call.output_gradients[0]})};
   };
+}
+
+// --- second derivatives: the gradient ops as compositions, in float32 ---
+
+Value wide(const Value& x) { return emit::cast(x, DType::float32); }
+
+Value row_sums(const Value& x) {
+  return emit::reduce("sum", x, {int64_t(x.shape().rank()) - 1}, true);
+}
+
+// d(loss) of every row, so that it broadcasts against the row.
+Value beside_rows(const Value& dloss) {
+  Ints dims = emit::dims(dloss.shape());
+  dims.push_back(1);
+  return emit::reshape(dloss, to_shape(dims));
+}
+
+// y · (dy − Σ y · dy)
+Values compose_softmax_grad(const Attrs&, const Values& in) {
+  Value y = wide(in[0]), dy = wide(in[1]);
+  return {emit::cast(y * (dy - row_sums(y * dy)), in[0].dtype())};
+}
+
+// dy − exp(y) · Σ dy
+Values compose_log_softmax_grad(const Attrs&, const Values& in) {
+  Value y = wide(in[0]), dy = wide(in[1]);
+  return {emit::cast(dy - emit::unary("exp", y) * row_sums(dy), in[0].dtype())};
+}
+
+// (softmax(logits) − one_hot(labels)) · dloss
+Values compose_sparse_cross_entropy_grad(const Attrs&, const Values& in) {
+  Value targets =
+      apply1("one_hot", {in[1]}, {{"depth", in[0].shape()[-1]}, {"dtype", std::string("float32")}});
+  Value slope = apply1("softmax", {wide(in[0])}) - targets;
+  return {emit::cast(slope * beside_rows(in[2]), in[0].dtype())};
+}
+
+// (softmax(logits) · Σ targets − targets) · dloss
+Values compose_cross_entropy_grad(const Attrs&, const Values& in) {
+  Value targets = wide(in[1]);
+  Value slope = apply1("softmax", {wide(in[0])}) * row_sums(targets) - targets;
+  return {emit::cast(slope * beside_rows(in[2]), in[0].dtype())};
 }
 
 // --- cross-entropies ---
@@ -78,11 +121,15 @@ Infer infer_cross_entropy_grad(Infer forward) {
       };
 }
 
-decltype(OpDef::gradient) logits_gradient(std::string op) {
+decltype(OpDef::gradient) cross_entropy_gradient(std::string op) {
   return [op = std::move(op)](const GradientCall& call) -> Values {
+    const Value &logits = call.inputs[0], &targets = call.inputs[1];
+    const Value& dloss = call.output_gradients[0];
     Values gradients(2);
-    if (call.needed[0])
-      gradients[0] = apply1(op, {call.inputs[0], call.inputs[1], call.output_gradients[0]});
+    if (call.needed[0]) gradients[0] = apply1(op, {logits, targets, dloss});
+    if (call.needed[1])  // soft targets: the loss is −Σ targets · log_softmax(logits)
+      gradients[1] = emit::cast(-(apply1("log_softmax", {wide(logits)}) * beside_rows(dloss)),
+                                targets.dtype());
     return gradients;
   };
 }
@@ -96,18 +143,20 @@ std::vector<TensorSpec> infer_sigmoid_cross_entropy(const Attrs&, Specs inputs) 
 
 Values sigmoid_cross_entropy_gradient(const GradientCall& call) {
   Values gradients(2);
-  if (!call.needed[0]) return gradients;
-  Value logits = emit::cast(call.inputs[0], DType::float32),
-        targets = emit::cast(call.inputs[1], DType::float32);
-  Value slope = emit::unary("sigmoid", logits) - targets;
-  gradients[0] = emit::cast(call.output_gradients[0] * slope, call.inputs[0].dtype());
+  Value logits = wide(call.inputs[0]), targets = wide(call.inputs[1]);
+  const Value& dloss = call.output_gradients[0];
+  if (call.needed[0]) {
+    Value slope = emit::unary("sigmoid", logits) - targets;
+    gradients[0] = emit::cast(dloss * slope, call.inputs[0].dtype());
+  }
+  if (call.needed[1]) gradients[1] = emit::cast(-(dloss * logits), call.inputs[1].dtype());
   return gradients;
 }
 
 }  // namespace
 
 void register_softmax_ops(OpRegistry& registry) {
-  for (std::string name : {"softmax", "log_softmax"}) {
+  auto add_softmax = [&](const std::string& name, const Composition& gradient) {
     registry.add({.name = name,
                   .infer = infer_softmax,
                   .gradient = gradient_from_output(name + "_grad"),
@@ -115,26 +164,31 @@ void register_softmax_ops(OpRegistry& registry) {
                   .dtypes = floats()});
     registry.add({.name = name + "_grad",
                   .infer = infer_softmax_grad,
+                  .gradient = gradient_of(gradient),
                   .cost = elementwise_cost(4),
                   .dtypes = floats()});
-  }
-  auto add_loss = [&](const std::string& name, const Infer& infer,
+  };
+  add_softmax("softmax", compose_softmax_grad);
+  add_softmax("log_softmax", compose_log_softmax_grad);
+  auto add_loss = [&](const std::string& name, const Infer& infer, const Composition& gradient,
                       std::optional<IndexRule> indices) {
     registry.add({.name = name,
                   .infer = infer,
-                  .gradient = logits_gradient(name + "_grad"),
+                  .gradient = cross_entropy_gradient(name + "_grad"),
                   .cost = elementwise_cost(12),
                   .dtypes = floats(),
                   .indices = std::move(indices)});
     registry.add({.name = name + "_grad",
                   .infer = infer_cross_entropy_grad(infer),
+                  .gradient = gradient_of(gradient),
                   .cost = elementwise_cost(13),
                   .dtypes = floats()});
   };
   auto classes = [](Specs inputs) { return inputs[0].shape[-1]; };
   add_loss("sparse_softmax_cross_entropy", infer_sparse_cross_entropy,
+           compose_sparse_cross_entropy_grad,
            IndexRule{.operand = 1, .what = "class id", .limit = classes});
-  add_loss("softmax_cross_entropy", infer_cross_entropy, std::nullopt);
+  add_loss("softmax_cross_entropy", infer_cross_entropy, compose_cross_entropy_grad, std::nullopt);
   registry.add({.name = "sigmoid_cross_entropy",
                 .infer = infer_sigmoid_cross_entropy,
                 .gradient = sigmoid_cross_entropy_gradient,

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "graph/passes/passes.h"
+#include "graph/passes/replacements.h"
 
 namespace stoker::passes {
 
@@ -14,8 +15,10 @@ bool may_merge(const Node& node) { return node.op->name != "host_call"; }
 
 int merge_duplicates(Graph& graph) {
   std::multimap<std::pair<const OpDef*, std::vector<int>>, const Node*> seen;
+  Replacements replaced(graph);
   int merged = 0;
-  for (const Node& node : graph.nodes()) {
+  for (Node& node : graph.mutable_nodes()) {
+    for (int& input : node.inputs) input = replaced(input);
     if (!may_merge(node)) continue;
     auto [first, last] = seen.equal_range({node.op, node.inputs});
     auto same = std::find_if(first, last,
@@ -25,9 +28,10 @@ int merge_duplicates(Graph& graph) {
       continue;
     }
     for (size_t i = 0; i < node.outputs.size(); ++i)
-      graph.replace_uses(node.outputs[i], same->second->outputs[i]);
+      replaced.add(node.outputs[i], same->second->outputs[i]);
     ++merged;
   }
+  replaced.apply(graph);
   graph.remove_dead_nodes();
   return merged;
 }

@@ -1,4 +1,5 @@
 #include "graph/passes/fusion_rules.h"
+#include "graph/passes/replacements.h"
 #include "graph/unary.h"
 
 namespace stoker::passes {
@@ -56,9 +57,10 @@ bool takes_activation(const Node& node, const UnaryInfo& function) {
 }
 
 // The function becomes an attribute of the node before it, whose output stands for both.
-bool fuse_activation_at(Graph& graph, const Node& unary, std::vector<int>& uses) {
+bool fuse_activation_at(Graph& graph, const Node& unary, std::vector<int>& uses,
+                        Replacements& replaced) {
   const UnaryInfo& function = unary_info(unary.attrs.get<std::string>("fn"));
-  int before = unary.inputs[0], after = unary.outputs[0];
+  int before = replaced(unary.inputs[0]), after = unary.outputs[0];
   int index = producer_index(graph, before);
   if (index < 0 || uses[size_t(before)] != 1) return false;
   Node& node = graph.mutable_nodes()[size_t(index)];
@@ -66,7 +68,7 @@ bool fuse_activation_at(Graph& graph, const Node& unary, std::vector<int>& uses)
     return false;
   node.attrs.set("activation", std::string(function.name));
   if (is_product(node)) node.attrs.set("alpha", unary.attrs.get_or("alpha", 0.0));
-  graph.replace_uses(after, before);
+  replaced.add(after, before);
   uses[size_t(before)] = uses[size_t(after)];
   return true;
 }
@@ -84,9 +86,11 @@ int fuse_bias(Graph& graph) {
 
 int fuse_activation(Graph& graph) {
   std::vector<int> uses = graph.use_counts();
+  Replacements replaced(graph);
   int fused = 0;
   for (const Node& node : graph.nodes())
-    if (node.op->name == "unary") fused += fuse_activation_at(graph, node, uses);
+    if (node.op->name == "unary") fused += fuse_activation_at(graph, node, uses, replaced);
+  replaced.apply(graph);
   return fused;
 }
 

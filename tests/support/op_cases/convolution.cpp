@@ -125,7 +125,8 @@ OpCase weight_gradient(const Geometry& at, bool bias) {
   return {at.name + (bias ? "_bias" : ""),
           attrs,
           {{at.x}, {y}},
-          sums(double(y[0] * y[1] * y[2]), {0, 1})};
+          sums(double(y[0] * y[1] * y[2]), {0, 1}),
+          !bias};
 }
 
 std::vector<BadCall> bad_forward() {

@@ -74,7 +74,8 @@ void add_batch_norm(OpCaseTable& table, const Shape& x, const std::string& activ
   OpCase gradient{name,
                   attributes(activation),
                   {{x}, {x}, gamma, statistic(1), statistic(2)},
-                  scaled(rows, batch_norm_grad_scales)};
+                  scaled(rows, batch_norm_grad_scales),
+                  plain};
   if (!plain)
     gradient.inputs.push_back(
         {x, {}, {}, true, Derived{"batch_norm", attributes(activation), {1, 2, 2}, 0}});
@@ -159,6 +160,8 @@ void add_normalization_cases(OpCaseTable& table) {
   add_layer_norm(table, {2, 3, 3, 4}, 3);
   add_layer_norm(table, {37, 65}, 1);
   add_layer_norm(table, {301, 129}, 1);
+  for (const char* op : {"batch_norm", "batch_norm_grad", "layer_norm", "layer_norm_grad"})
+    table[op].differentiable_outputs = 3;
   add_bad_calls(table);
 }
 

@@ -57,7 +57,8 @@ OpCase max_gradient(const Geometry& at, const std::string& activation, Fill fill
           {{at.x, std::move(fill)},
            {.shape = at.y(), .derived = Derived{"max_pool2d", at.attrs(), {0}}},
            {at.y()}},
-          sums(at.elements(), {2})};
+          sums(at.elements(), {2}),
+          activation.empty() && suffix.empty()};
 }
 
 OpCase avg_gradient(const Geometry& at) {

@@ -64,8 +64,7 @@ void add_softmax(OpCaseTable& table, const std::string& op, const Shape& x, cons
 void add_losses(OpCaseTable& table, const Shape& x, const Fill& fill, const std::string& suffix) {
   double n = double(x[-1]);
   Shape rows(x.dims().first(size_t(x.rank() - 1)));
-  InputCase logits{x, fill}, dloss{rows, {}, DType::float32},
-      targets{.shape = x, .fill = {0, 1}, .differentiable = false};
+  InputCase logits{x, fill}, dloss{rows, {}, DType::float32}, targets{.shape = x, .fill = {0, 1}};
   for (DType dtype : {DType::int32, DType::int64}) {
     std::string name = fmt::format("{}{}_{}", name_of(x), suffix, stoker::name(dtype));
     InputCase labels{rows, {0, double(x[-1])}, dtype};
