@@ -15,7 +15,7 @@ template <class T>
 int64_t find_violation(std::span<const T> values, int64_t limit) {
   for (size_t i = 0; i < values.size(); ++i) {
     if constexpr (std::is_integral_v<T>) {
-      auto value = int64_t(values[i]);
+      int64_t value = +values[i];  // promoted first: a signed char is no character here
       if (value < 0 || value >= limit) return int64_t(i);
     } else {
       auto value = float(values[i]);

@@ -72,6 +72,16 @@ bool belongs_to_samples(const OwnFunction& function, const AlignedPair& pair, co
   }
 }
 
+Value run_own(const std::string& who, const OwnFunction& function, const AlignedPair& pair) {
+  try {
+    return function(pair.y_true, pair.y_pred);
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format("{}: targets {}, predictions {}: {}", who,
+                                 to_string(pair.y_true.spec()), to_string(pair.y_pred.spec()),
+                                 error.what()));
+  }
+}
+
 [[noreturn]] void fail_mixed(const std::string& who, const AlignedPair& pair, const Shape& result) {
   throw ShapeError(fmt::format(
       "{}: targets of shape {} and predictions of shape {} give {}, which mixes the samples of the "
@@ -100,7 +110,7 @@ AlignedPair aligned(const std::string& who, const Value& y_true, const Value& y_
 Value call_own(const std::string& who, const OwnFunction& function, const Value& y_true,
                const Value& y_pred) {
   AlignedPair pair = aligned(who, y_true, y_pred);
-  Value values = function(pair.y_true, pair.y_pred);
+  Value values = run_own(who, function, pair);
   if (!values.defined()) throw ShapeError(who + ": the function returned an undefined Value");
   const Shape& shape = values.shape();
   int64_t batch = pair.y_pred.shape()[0];

@@ -1,4 +1,6 @@
 // Own losses and metrics: targets are aligned as in Keras 3, and samples are never mixed.
+#include <cmath>
+
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
 
@@ -163,6 +165,13 @@ TEST(OwnLoss, RefusesTargetsOfAnotherBatch) {
                   }),
                   {"squares", "one batch", "[1]", "[4, 1]"}));
   EXPECT_THROW(loss_of(squares(), ramp({}), ramp({4, 1})), ShapeError);
+}
+
+TEST(OwnLoss, ThatCannotMeetItsTargetsNamesBoth) {
+  EXPECT_TRUE(has(message_of<ShapeError>([] {
+                    loss_of(squares(), ramp({4, 2}), ramp({4, 3}));
+                  }),
+                  {"loss \"squares\"", "targets float32[4, 2]", "predictions float32[4, 3]"}));
 }
 
 TEST(OwnMetric, OfAPerfectModelIsPerfectForEveryPairOfShapes) {

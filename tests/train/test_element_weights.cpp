@@ -1,4 +1,5 @@
 // Weights of every pixel and token through fit, evaluate and single steps, from arrays and batches.
+#include "support/temp_dir.h"
 #include "train/helpers.h"
 
 namespace stoker {
@@ -106,6 +107,16 @@ TEST_P(ElementWeights, WeighWeightedMetricsAndLeaveTheOthersAlone) {
   EXPECT_NEAR(logs["accuracy"], hits / 12, 1e-6);
   EXPECT_NEAR(logs["weighted_accuracy"], weighted / 4, 1e-6);
   EXPECT_EQ(model.evaluate(x_, y_)["accuracy"], model.evaluate(x_, y_)["weighted_accuracy"]);
+}
+
+TEST_P(ElementWeights, OfMetricsAreSavedWithTheModel) {
+  Sequential model = tagger();
+  test::TempDir folder;
+  model.save(folder / "model.stoker");
+  Logs before = model.evaluate(x_, y_, {.sample_weight = mask_});
+  Logs after = load_model(folder / "model.stoker").evaluate(x_, y_, {.sample_weight = mask_});
+  EXPECT_EQ(after.names(), before.names());
+  EXPECT_EQ(after["weighted_accuracy"], before["weighted_accuracy"]);
 }
 
 TEST_P(ElementWeights, ByClassAreWeightsOfTheirTokens) {
