@@ -19,15 +19,22 @@ class Loss {
   Loss(const char* name) : Loss(std::string(name)) {}
   Loss(const std::string& name);  // ValueError lists the names
   Loss(std::string kind, Attrs config) : kind_(std::move(kind)), config_(std::move(config)) {}
-  // An own loss from ops: per sample ([B]) or per element (averaged over all but the batch). Cannot
-  // be saved.
+  // An own loss from ops. Targets come aligned with the predictions as in Keras: [B] beside [B, 1]
+  // becomes [B, 1], and targets of the predictions' shape are float32. It returns one loss per
+  // sample, [B], per element, [B, ..], or one for the batch, a scalar; ShapeError for anything
+  // else.
   Loss(std::string name, Function function)
       : kind_(std::move(name)), function_(std::move(function)) {}
 
   bool defined() const { return !kind_.empty(); }
-  // float32 [B]: one loss a sample.
+  // float32 [B]: one loss per sample.
   Value per_sample(const Value& y_true, const Value& y_pred) const;
-  // Σ wᵢ lossᵢ / B, a scalar; `sample_weight` [B] may be undefined.
+  // float32 [B, ..], Keras's losses before their reduction: one per class id, pixel or token; where
+  // values are predicted, the mean over the last axis.
+  Value per_element(const Value& y_true, const Value& y_pred) const;
+  // The mean over all elements, a scalar. `sample_weight`, which may be undefined, multiplies the
+  // elements first (the mean is not divided by the sum of weights): [B] for one weight per sample,
+  // or the elements' shape, where extents may be 1.
   Value operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight = {}) const;
 
   // What the targets of a prediction of this spec look like: for checks before the first step.
@@ -38,6 +45,9 @@ class Loss {
   bool custom() const { return function_ != nullptr; }
 
  private:
+  Value values(const Value& y_true, const Value& y_pred) const;  // not averaged
+  Value averaged_last(const Value& values) const;
+
   std::string kind_;
   Attrs config_;
   Function function_;
@@ -57,7 +67,8 @@ Loss MeanSquaredError();
 Loss MeanAbsoluteError();
 Loss Huber(double delta = 1.0);
 
-// The same as functions for own training loops: the mean over the batch, a scalar.
+// The same as functions for own training loops: the mean over the batch, a scalar. Targets are
+// aligned with the predictions; shapes that do not fit are a ShapeError.
 Value sparse_categorical_crossentropy(const Value& y_true, const Value& y_pred,
                                       const SparseCrossentropyOptions& options = {});
 Value categorical_crossentropy(const Value& y_true, const Value& y_pred,

@@ -47,19 +47,22 @@ class TensorList {
   std::vector<Tensor> list_;
 };
 
-// One loss, or one for each output.
+// One loss for every output, or a list with one for each: {"mse"} is a list, for models of one
+// output.
 class LossList {
  public:
   LossList() = default;
-  LossList(const char* name) : list_{Loss(name)} {}
-  LossList(const std::string& name) : list_{Loss(name)} {}
-  LossList(const Loss& loss) : list_{loss} {}
+  LossList(const char* name) : LossList(Loss(name)) {}
+  LossList(const std::string& name) : LossList(Loss(name)) {}
+  LossList(const Loss& loss) : list_{loss}, for_every_output_(true) {}
   LossList(std::vector<Loss> losses) : list_(std::move(losses)) {}
   LossList(std::initializer_list<Loss> losses) : list_(losses) {}
   const std::vector<Loss>& list() const { return list_; }
+  bool for_every_output() const { return for_every_output_; }
 
  private:
   std::vector<Loss> list_;
+  bool for_every_output_ = false;
 };
 
 template <class B>
@@ -86,9 +89,10 @@ struct ModelOptions {
 struct CompileArgs {
   Optimizer optimizer = "rmsprop";
   LossList loss = {};
-  std::vector<double> loss_weights = {};  // one for each output; empty: all 1
-  std::vector<Metric> metrics = {};
-  Context* context = nullptr;  // null: the default one; must outlive the model
+  std::vector<double> loss_weights = {};      // one for each output; empty: all 1
+  std::vector<Metric> metrics = {};           // sample and class weights do not touch them
+  std::vector<Metric> weighted_metrics = {};  // weighted like the loss, as in Keras
+  Context* context = nullptr;                 // null: the default one; must outlive the model
 };
 
 // Whether fit may change what cannot change results (workers, batches ahead, a cache), measure
@@ -103,9 +107,12 @@ struct FitArgs {
   ValidationData validation_data = {};
   double validation_split = 0.0;  // the last part of the arrays, before shuffling
   std::optional<int64_t> validation_batch_size = {};  // batch_size
-  TensorList sample_weight = {};                      // [N], for arrays
-  std::map<int64_t, double> class_weight = {};        // classes that are not listed weigh 1
-  std::optional<int64_t> steps_per_epoch = {};        // batches go on where the last epoch ended
+  // For arrays: [N], one weight per sample, or one for each of its elements, [N, T], [N, H, W], ….
+  TensorList sample_weight = {};
+  // For targets that are class ids, one-hot or 0 and 1, also of every pixel or token; classes that
+  // are not listed weigh 1. Validation is not weighted by it.
+  std::map<int64_t, double> class_weight = {};
+  std::optional<int64_t> steps_per_epoch = {};  // batches go on where the last epoch ended
   std::optional<int64_t> validation_steps = {};
   int64_t initial_epoch = 0;
   int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: a line an epoch

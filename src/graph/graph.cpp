@@ -97,7 +97,7 @@ void Graph::limit(const Value& value, InputLimit limit) {
     id = node->inputs[0];
   }
   const ValueInfo& info = values_[size_t(id)];
-  if (info.kind != ValueKind::input || !is_integer(info.spec.dtype)) return;
+  if (info.kind != ValueKind::input) return;
   std::optional<InputLimit>& known = inputs_[size_t(info.source)].limit;
   if (!known || limit.limit < known->limit) known = std::move(limit);
 }

@@ -35,7 +35,7 @@ struct ValueInfo {
   int source = -1;
 };
 
-// What a host can check before a step: integer inputs that must lie in [0, limit).
+// What a host can check before a step: inputs whose elements must be whole numbers in [0, limit).
 struct InputLimit {
   int64_t limit = 0;
   std::string what;  // "class id", "embedding index"
@@ -89,7 +89,7 @@ class Graph {
   void output(const Value& value, std::string name);
   // An update: what reads the variable from here on reads `value`.
   void assign(const Variable& variable, const Value& value, Assign when = Assign::applied);
-  // Remembered if `value` is an integer input, through reshape and cast; the tightest one counts.
+  // Remembered if `value` is an input, through reshape and cast; the tightest one counts.
   void limit(const Value& value, InputLimit limit);
   // Updates are skipped, and run() says so, when this float32 scalar is not finite.
   void guard(const Value& value);

@@ -190,6 +190,25 @@ TensorSpec picture_spec(const Job& job, const Examples& examples) {
   return {stored.dtype, shape};
 }
 
+// Validation pictures are resized when the job names a size, never on their own account.
+void check_validation(const Job& job, const JobData& data) {
+  if (!data.validation) return;
+  const TensorSpec& stored = data.validation->elements.spec()[0];
+  const Shape& wanted = data.picture.shape;
+  int64_t channels = data.validation->encoded() ? 3 : stored.shape[2];
+  bool same_size = data.validation->encoded() || job.image_size ||
+                   (stored.shape[0] == wanted[0] && stored.shape[1] == wanted[1]);
+  if (!same_size)
+    throw ValueError(fmt::format(
+        "pictures to validate with are {}, those to train on {}; give image_size to resize both",
+        to_string(stored), to_string(data.picture)));
+  if (channels != wanted[2])
+    throw ValueError(
+        fmt::format("pictures to validate with have {} channels, those to train on {}; convert "
+                    "them",
+                    channels, wanted[2]));
+}
+
 // What makes a stored picture one for the model.
 std::optional<image::Op> fitted(const JobData& data, const Examples& examples) {
   int64_t height = data.picture.shape[0], width = data.picture.shape[1];
@@ -246,6 +265,7 @@ JobData open_data(const Job& job) {
                .class_names = std::move(opened.class_names)};
   if (opened.validation) data.validation = Examples{*opened.validation};
   data.picture = picture_spec(job, data.train);
+  check_validation(job, data);
   data.text =
       fmt::format("{} to train on, {} to validate with, {} of {} classes", counted(opened.train),
                   counted(opened.validation), to_string(data.picture), data.classes);

@@ -40,8 +40,8 @@ Value sparse_categorical_loss(const Value& y_true, const Value& y_pred, bool fro
   int64_t classes = y_pred.shape()[-1];
   limit_class_ids(y_true, classes);
   Value logits = from_logits ? y_pred : logits_behind_softmax(y_pred);
-  if (logits.defined()) return mean_per_sample(ops::sparse_softmax_cross_entropy(logits, ids));
-  return mean_per_sample(expected_log(ops::one_hot(ids, classes), log_probabilities(y_pred)));
+  if (logits.defined()) return ops::sparse_softmax_cross_entropy(logits, ids);
+  return expected_log(ops::one_hot(ids, classes), log_probabilities(y_pred));
 }
 
 Value categorical_loss(const Value& y_true, const Value& y_pred,
@@ -50,8 +50,8 @@ Value categorical_loss(const Value& y_true, const Value& y_pred,
   if (double smooth = options.label_smoothing; smooth != 0)
     shares = shares * (1 - smooth) + smooth / double(y_pred.shape()[-1]);
   Value logits = options.from_logits ? y_pred : logits_behind_softmax(y_pred);
-  if (logits.defined()) return mean_per_sample(ops::softmax_cross_entropy(logits, shares));
-  return mean_per_sample(expected_log(shares, log_probabilities(y_pred)));
+  if (logits.defined()) return ops::softmax_cross_entropy(logits, shares);
+  return expected_log(shares, log_probabilities(y_pred));
 }
 
 Value binary_loss(const Value& y_true, const Value& y_pred, const CrossentropyOptions& options) {
@@ -59,25 +59,25 @@ Value binary_loss(const Value& y_true, const Value& y_pred, const CrossentropyOp
   if (double smooth = options.label_smoothing; smooth != 0)
     share = share * (1 - smooth) + smooth / 2;
   Value logits = options.from_logits ? y_pred : logits_behind_sigmoid(y_pred);
-  if (logits.defined()) return mean_per_sample(ops::sigmoid_cross_entropy(logits, share));
+  if (logits.defined()) return ops::sigmoid_cross_entropy(logits, share);
   Value p = ops::clip(cast_to(y_pred, DType::float32), kEpsilon, 1 - kEpsilon);
   Value log_likelihood = share * ops::log(p) + (1.0 - share) * ops::log(1.0 - p);
-  return mean_per_sample(-log_likelihood);
+  return -log_likelihood;
 }
 
 Value squared_loss(const Value& y_true, const Value& y_pred) {
-  return mean_per_sample(ops::square(difference("mean_squared_error", y_true, y_pred)));
+  return ops::square(difference("mean_squared_error", y_true, y_pred));
 }
 
 Value absolute_loss(const Value& y_true, const Value& y_pred) {
-  return mean_per_sample(ops::abs(difference("mean_absolute_error", y_true, y_pred)));
+  return ops::abs(difference("mean_absolute_error", y_true, y_pred));
 }
 
 Value huber_loss(const Value& y_true, const Value& y_pred, double delta) {
   Value error = ops::abs(difference("huber", y_true, y_pred));
   Value inside = ops::square(error) * 0.5;
   Value outside = error * delta - 0.5 * delta * delta;
-  return mean_per_sample(ops::where(ops::less_equal(error, delta), inside, outside));
+  return ops::where(ops::less_equal(error, delta), inside, outside);
 }
 
 }  // namespace stoker

@@ -1,5 +1,6 @@
-// The losses as formulas: float32, one value a sample, [B]. `y_true` may have any numeric dtype and
-// the shapes that targets.h allows.
+// The losses as formulas, float32 and not averaged: crossentropies over classes one value per class
+// id ([B, ..]), the others one per predicted value ([B, .., C]). `y_true` may have any numeric
+// dtype and the shapes that targets.h allows.
 #pragma once
 
 #include <stoker/losses.h>

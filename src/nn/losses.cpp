@@ -7,8 +7,10 @@
 #include <stoker/ops.h>
 
 #include "nn/config.h"
+#include "nn/element_weights.h"
 #include "nn/loss_functions.h"
 #include "nn/names.h"
+#include "nn/own_function.h"
 #include "nn/targets.h"
 
 namespace stoker {
@@ -50,6 +52,8 @@ void check(const CrossentropyOptions& options, const char* kind) {
                                  options.label_smoothing));
 }
 
+std::string loss_title(const std::string& kind) { return fmt::format("loss \"{}\"", kind); }
+
 Attrs config_of(const CrossentropyOptions& options) {
   return {{"from_logits", options.from_logits}, {"label_smoothing", options.label_smoothing}};
 }
@@ -58,13 +62,13 @@ Attrs config_of(const CrossentropyOptions& options) {
 
 Loss::Loss(const std::string& name) : kind_(find(name).kind) {}
 
-Value Loss::per_sample(const Value& y_true, const Value& predictions) const {
+Value Loss::values(const Value& y_true, const Value& predictions) const {
   if (!defined()) throw Error("an empty Loss was called; give it a name, such as \"mse\"");
   bool is_short = is_floating(predictions.dtype()) && predictions.dtype() != DType::float32;
   Value y_pred = is_short ? ops::cast(predictions, DType::float32) : predictions;
   if (y_pred.shape().rank() == 0)
     throw ShapeError(fmt::format("loss \"{}\": expected predictions [B, ..], got a scalar", kind_));
-  if (function_) return own_values(kind_, function_(y_true, y_pred), y_pred.shape()[0]);
+  if (function_) return call_own(loss_title(kind_), function_, y_true, y_pred);
   std::string_view kind = find(kind_).kind;
   CrossentropyOptions options = crossentropy_options(config_);
   if (kind == "SparseCategoricalCrossentropy")
@@ -76,10 +80,27 @@ Value Loss::per_sample(const Value& y_true, const Value& predictions) const {
   return huber_loss(y_true, y_pred, config::number(config_, "delta", 1));
 }
 
+Value Loss::averaged_last(const Value& values) const {
+  bool averages = !custom() && find(kind_).target == TargetKind::elementwise;
+  return averages && values.shape().rank() > 1 ? ops::mean(values, {.axes = {-1}}) : values;
+}
+
+Value Loss::per_sample(const Value& y_true, const Value& y_pred) const {
+  return own_per_sample(values(y_true, y_pred), y_pred.shape()[0]);
+}
+
+Value Loss::per_element(const Value& y_true, const Value& y_pred) const {
+  return averaged_last(values(y_true, y_pred));
+}
+
 Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
-  Value losses = per_sample(y_true, y_pred);
-  if (!sample_weight.defined()) return ops::mean(losses);
-  return ops::mean(losses * as_sample_weight(kind_, sample_weight, losses.shape()[0]));
+  if (!sample_weight.defined()) return ops::mean(per_sample(y_true, y_pred));
+  Value losses = values(y_true, y_pred);
+  check_weighable(loss_title(kind_), losses);
+  // The mean of means is that of the elements, and what programs with weights per sample have
+  // always computed, to the last bit.
+  losses = weighs_samples(sample_weight.shape()) ? mean_per_sample(losses) : averaged_last(losses);
+  return ops::mean(losses * weights_beside(loss_title(kind_), sample_weight, losses.shape()));
 }
 
 TensorSpec Loss::target_spec(const TensorSpec& prediction, const TensorSpec& given) const {

@@ -53,6 +53,15 @@ Value class_ids(const std::string& who, const Value& y_true, const Value& y_pred
   return cast_to(as_targets(TargetKind::class_ids, who, y_true, y_pred), DType::int64);
 }
 
+// Class ids that are floats are compared as such: 0.5 is no class, and never a hit.
+Value hits(const std::string& who, const Value& y_true, const Value& y_pred) {
+  if (!is_floating(y_true.dtype()))
+    return ops::equal(largest(y_pred), class_ids(who, y_true, y_pred));
+  Value ids = ops::reshape(
+      y_true, target_spec(TargetKind::class_ids, who, y_pred.spec(), y_true.spec()).shape);
+  return ops::equal(cast_to(largest(y_pred), DType::float32), cast_to(ids, DType::float32));
+}
+
 Value one_hot_ids(const std::string& who, const Value& y_true, const Value& y_pred) {
   return largest(as_targets(TargetKind::class_shares, who, y_true, y_pred));
 }
@@ -93,14 +102,14 @@ std::string metric_kind(const std::string& name) {
   throw ValueError(fmt::format("unknown metric \"{}\"; there are {}", name, list_of(names)));
 }
 
-Share metric_share(const std::string& kind, const Attrs& config, const std::string& who,
-                   const Value& y_true, const Value& y_pred) {
+Share metric_share(const MetricCall& call, const Value& y_true, const Value& y_pred) {
+  const auto& [kind, config, who, per_element] = call;
   if (kind == "Accuracy")
-    return metric_share(std::string(resolve_accuracy(y_true.shape(), y_pred.shape())), config, who,
-                        y_true, y_pred);
+    return metric_share(
+        {std::string(resolve_accuracy(y_true.shape(), y_pred.shape())), config, who, per_element},
+        y_true, y_pred);
   if (kind == "BinaryAccuracy") return binary_accuracy(config, who, y_true, y_pred);
-  if (kind == "SparseCategoricalAccuracy")
-    return {ops::equal(largest(y_pred), class_ids(who, y_true, y_pred)), {}};
+  if (kind == "SparseCategoricalAccuracy") return {hits(who, y_true, y_pred), {}};
   if (kind == "CategoricalAccuracy")
     return {ops::equal(largest(y_pred), one_hot_ids(who, y_true, y_pred)), {}};
   if (kind == "SparseTopKCategoricalAccuracy")
@@ -112,7 +121,8 @@ Share metric_share(const std::string& kind, const Attrs& config, const std::stri
     Value true_positives = ops::where(predicted, actual, 0.0);
     return {true_positives, kind == "Precision" ? predicted : actual};
   }
-  return {Loss(kind, config).per_sample(y_true, y_pred), {}};
+  Loss loss(kind, config);
+  return {per_element ? loss.per_element(y_true, y_pred) : loss.per_sample(y_true, y_pred), {}};
 }
 
 }  // namespace stoker

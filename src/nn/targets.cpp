@@ -8,6 +8,10 @@
 
 namespace stoker {
 
+Shape without_last(const Shape& shape) {
+  return Shape(shape.dims().first(size_t(shape.rank()) - 1));
+}
+
 namespace {
 
 bool fits(const Shape& a, const Shape& b) {
@@ -15,10 +19,6 @@ bool fits(const Shape& a, const Shape& b) {
   for (int axis = 0; axis < a.rank(); ++axis)
     if (a[axis] != b[axis] && a[axis] != -1 && b[axis] != -1) return false;
   return true;
-}
-
-Shape without_last(const Shape& shape) {
-  return Shape(shape.dims().first(size_t(shape.rank()) - 1));
 }
 
 // Whether `given` is `wanted`, give or take a last dimension of 1.
@@ -106,28 +106,10 @@ Value as_targets(TargetKind kind, const std::string& who, const Value& y_true,
   return cast_to(ops::reshape(placed, wanted.shape), wanted.dtype);
 }
 
-Value as_sample_weight(const std::string& who, const Value& sample_weight, int64_t batch) {
-  if (!fits_but_for_one(sample_weight.shape(), Shape{batch}) || sample_weight.shape().rank() == 0)
-    throw ShapeError(fmt::format("{}: expected sample weights of shape [{}], one a sample, got {}",
-                                 who, batch, to_string(sample_weight.shape())));
-  Value flat =
-      sample_weight.shape().rank() == 1 ? sample_weight : ops::reshape(sample_weight, {batch});
-  return cast_to(flat, DType::float32);
-}
-
 Value mean_per_sample(const Value& x) {
   ops::Reduce over;
   for (int64_t axis = 1; axis < x.shape().rank(); ++axis) over.axes.push_back(axis);
   return over.axes.empty() ? x : ops::mean(x, over);
-}
-
-Value own_values(const std::string& who, const Value& values, int64_t batch) {
-  Value floats = cast_to(values, DType::float32);
-  if (floats.shape().rank() == 0) return ops::broadcast_to(floats, {batch});
-  if (floats.shape()[0] != batch)
-    throw ShapeError(fmt::format("{}: expected one value a sample, [{}], got {}", who, batch,
-                                 to_string(floats.shape())));
-  return mean_per_sample(floats);
 }
 
 Value cast_to(const Value& x, DType dtype) { return x.dtype() == dtype ? x : ops::cast(x, dtype); }

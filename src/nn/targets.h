@@ -21,14 +21,10 @@ TensorSpec target_spec(TargetKind kind, const std::string& who, const TensorSpec
 // The targets brought to that spec.
 Value as_targets(TargetKind kind, const std::string& who, const Value& y_true, const Value& y_pred);
 
-// [B] or [B, 1] → float32 [B]; ShapeError otherwise.
-Value as_sample_weight(const std::string& who, const Value& sample_weight, int64_t batch);
-
 // The mean over all axes but the batch: [B, ..] → [B].
 Value mean_per_sample(const Value& x);
 
-// What an own loss or metric gave (one value a sample, an element or in all) as float32 [B].
-Value own_values(const std::string& who, const Value& values, int64_t batch);
+Shape without_last(const Shape& shape);
 
 // The values themselves, or cast.
 Value cast_to(const Value& x, DType dtype);

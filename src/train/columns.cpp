@@ -1,18 +1,17 @@
 // From what the user passes to the columns that batches are cut from.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "base/visit_dtype.h"
 #include "train/compile.h"
+#include "train/input_advice.h"
 #include "train/loops.h"
 #include "train/step_graph.h"
 
 namespace stoker {
 
 namespace {
-
-int64_t class_count(const ModelBase& model) {
-  const Shape& prediction = model.topology("class_weight").outputs[0].shape();
-  return prediction.rank() > 1 && prediction[-1] > 1 ? prediction[-1] : 2;
-}
 
 void check_defined(std::span<const Tensor> tensors, const char* what, const char* action) {
   for (size_t i = 0; i < tensors.size(); ++i)
@@ -33,15 +32,35 @@ void check_whole(const Tensor& given, DType wanted, const std::string& name, con
                       action, name, stoker::name(wanted), i, given.at(i), to_string(given.spec())));
 }
 
-// Class ids given as floats become integers here, so that one out of range is found.
-void ids_as_integers(ModelBase& model, size_t inputs, std::vector<Tensor>& columns) {
-  std::vector<TensorSpec> predictions = prediction_specs(model, columns[0].shape()[0]);
-  for (size_t i = 0; i < predictions.size(); ++i) {
-    Tensor& target = columns[inputs + i];
-    TensorSpec wanted =
-        model.trainer->compiled->losses[i].target_spec(predictions[i], target.spec());
-    if (is_floating(target.dtype()) && is_integer(wanted.dtype)) target = target.cast(wanted.dtype);
-  }
+// The tensors of a batch have as many rows each; a sample's begin with anything.
+void check_batched(std::span<const Tensor> tensors, const char* action) {
+  const Shape& first = tensors[0].shape();
+  for (const Tensor& tensor : tensors)
+    if (first.rank() == 0 || tensor.shape().rank() == 0 || tensor.shape()[0] != first[0])
+      throw ShapeError(fmt::format("{}: got {} and {}, which are no batch; {}", action,
+                                   to_string(tensors[0].spec()), to_string(tensor.spec()),
+                                   kBatchAdvice));
+}
+
+// Targets of crossentropies are probabilities. Labels 1 and 2, or masks of 0 and 255, would give
+// losses that look like any other.
+void check_shares(const Loss& loss, const Tensor& y, const std::string& output,
+                  const char* action) {
+  constexpr float kRounding = 1e-3F;
+  if (loss.kind() != "BinaryCrossentropy" && loss.kind() != "CategoricalCrossentropy") return;
+  int64_t at = visit_numeric(y.dtype(), [&]<class T>(std::type_identity<T>) {
+    auto bad = [](T value) {
+      return !(float(value) >= -kRounding && float(value) <= 1 + kRounding);
+    };
+    std::span<const T> values = y.values<T>();
+    auto found = std::find_if(values.begin(), values.end(), bad);
+    return found == values.end() ? int64_t(-1) : int64_t(found - values.begin());
+  });
+  if (at >= 0)
+    throw ValueError(fmt::format(
+        "{}: target of output \"{}\": {} takes numbers from 0 to 1, got {} at element {}; divide "
+        "masks by their largest value, and use sparse_categorical_crossentropy for class ids",
+        action, output, loss.kind(), y.at(at), at));
 }
 
 }  // namespace
@@ -49,7 +68,10 @@ void ids_as_integers(ModelBase& model, size_t inputs, std::vector<Tensor>& colum
 void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* action) {
   if (inputs.empty()) throw ValueError(fmt::format("{}: no input was given", action));
   check_defined(inputs, "input", action);
-  if (!model.connected()) model.ensure_built({inputs[0].shape()});
+  if (!model.connected()) {
+    check_batched(inputs, action);
+    model.ensure_built({inputs[0].shape()});
+  }
   if (model.trainer && model.trainer->compiled) finish_compile(model);
 }
 
@@ -63,41 +85,55 @@ int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fal
 
 ClassWeights class_weights(ModelBase& model, const std::map<int64_t, double>& weights,
                            const char* action) {
-  if (model.topology(action).outputs.size() > 1)
+  const Topology& topology = model.topology(action);
+  if (topology.outputs.size() > 1)
     throw ValueError(
         fmt::format("{}: class_weight is for models of one output; use sample_weight", action));
-  return {weights, class_count(model), action};
+  return {weights, model.trainer->compiled->losses[0], topology.outputs[0].shape(), action};
 }
 
-std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorList& x,
-                                 const TensorList& y, const TensorList& sample_weight,
-                                 const std::map<int64_t, double>& class_weight,
-                                 const char* action) {
+void weigh_classes(ModelBase& model, const std::map<int64_t, double>& weights,
+                   std::vector<Tensor>& columns, const char* action) {
+  if (weights.empty()) return;
+  size_t unweighted = model.topology(action).inputs.size() + 1;
+  Tensor own = columns.size() > unweighted ? columns[unweighted] : Tensor();
+  Tensor all = class_weights(model, weights, action).of(columns[unweighted - 1], own);
+  columns.resize(unweighted);
+  columns.push_back(std::move(all));
+}
+
+void check_given(ModelBase& model, StepKind kind, const TensorList& x, const TensorList& y,
+                 const TensorList& sample_weight, const char* action) {
   prepare(model, x.list(), action);
   check_defined(y.list(), "target", action);
   check_defined(sample_weight.list(), "sample_weight", action);
   const Topology& topology = model.topology(action);
+  size_t outputs = topology.outputs.size(), weights = sample_weight.size();
   if (x.size() != topology.inputs.size())
     throw ValueError(
         fmt::format("{}: expected {} inputs, got {}", action, topology.inputs.size(), x.size()));
-  if (kind != StepKind::predict && y.size() != topology.outputs.size())
-    throw ValueError(
-        fmt::format("{}: expected {} targets, got {}", action, topology.outputs.size(), y.size()));
+  if (kind == StepKind::predict) return;
+  if (y.size() != outputs)
+    throw ValueError(fmt::format("{}: expected {} targets, got {}", action, outputs, y.size()));
+  if (weights > 1 && weights != outputs)
+    throw ValueError(fmt::format("{}: expected 1 sample_weight, or {}, one for each output, got {}",
+                                 action, outputs, weights));
+}
 
+std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorList& x,
+                                 const TensorList& y, const TensorList& sample_weight,
+                                 const char* action) {
+  check_given(model, kind, x, y, sample_weight, action);
   std::vector<Tensor> columns = x.list();
   columns.insert(columns.end(), y.list().begin(), y.list().end());
-  size_t unweighted = columns.size();
-  columns.insert(columns.end(), sample_weight.list().begin(), sample_weight.list().end());
+  for (const Tensor& weight : sample_weight.list()) columns.push_back(as_weights(weight));
   check_step_specs(model, trainer_of(model), kind, specs_of(columns), action);
+  const Topology& topology = model.topology(action);
   for (size_t i = 0; i < topology.inputs.size(); ++i)
     check_whole(columns[i], topology.input_row(i).dtype, topology.input_names[i], action);
-  if (kind != StepKind::predict) ids_as_integers(model, x.size(), columns);
-  for (size_t i = unweighted; i < columns.size(); ++i) columns[i] = as_row_weights(columns[i]);
-  if (!class_weight.empty()) {
-    Tensor own = columns.size() > unweighted ? columns[unweighted] : Tensor();
-    columns.resize(unweighted);
-    columns.push_back(class_weights(model, class_weight, action).of(y[0], own));
-  }
+  for (size_t i = 0; i < y.size(); ++i)
+    check_shares(model.trainer->compiled->losses[i], y[i], model.topology(action).output_names[i],
+                 action);
   return columns;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "train/model_base.h"
 #include "train/optimizer_impl.h"
@@ -13,20 +14,49 @@ namespace stoker {
 
 namespace {
 
-template <class T>
-std::vector<T> for_each_output(const char* what, std::vector<T> given, size_t outputs,
-                               const std::string& title) {
-  if (given.size() == 1) given.resize(outputs, given[0]);
-  if (given.size() != outputs)
-    throw ValueError(
-        fmt::format("compile: {} has {} outputs, got {} {}", title, outputs, given.size(), what));
-  return given;
+void check_output_count(const char* what, size_t given, const std::vector<std::string>& outputs,
+                        const std::string& title, const char* advice) {
+  if (given != outputs.size())
+    throw ValueError(fmt::format("compile: {} has {} outputs ({}), got {} {}; {}", title,
+                                 outputs.size(), fmt::join(outputs, ", "), given, what, advice));
+}
+
+std::vector<Loss> losses_of(const LossList& losses, const std::vector<std::string>& outputs,
+                            const std::string& title) {
+  if (losses.for_every_output()) return {outputs.size(), losses.list()[0]};
+  check_output_count(
+      "losses", losses.list().size(), outputs, title,
+      "list one for each output, or give one alone for all of them: .loss = \"mse\"");
+  return losses.list();
+}
+
+std::vector<double> loss_weights_of(const std::vector<double>& weights,
+                                    const std::vector<std::string>& outputs,
+                                    const std::string& title) {
+  if (weights.empty()) return std::vector<double>(outputs.size(), 1.0);
+  check_output_count("loss weights", weights.size(), outputs, title, "list one for each output");
+  return weights;
 }
 
 void check_weights(const std::vector<double>& weights) {
   for (double weight : weights)
     if (!std::isfinite(weight))
       throw ValueError(fmt::format("compile: a loss weight is {}", weight));
+}
+
+// A softmax over one class is 1, and its loss 0, whatever the weights are.
+void check_classes(const ModelBase& model, const std::vector<Loss>& losses) {
+  const Topology& topology = model.topology("compile");
+  for (size_t i = 0; i < losses.size(); ++i) {
+    bool classes = losses[i].kind() == "CategoricalCrossentropy" ||
+                   losses[i].kind() == "SparseCategoricalCrossentropy";
+    const Shape& shape = topology.outputs[i].shape();
+    if (classes && shape.rank() > 1 && shape[-1] == 1)
+      throw ValueError(fmt::format(
+          "compile: {} of output \"{}\", {}: expected one value per class in the last axis, got 1; "
+          "use binary_crossentropy and a sigmoid",
+          losses[i].kind(), topology.output_names[i], to_string(shape)));
+  }
 }
 
 Variable make_random_state(uint64_t seed) {
@@ -85,11 +115,9 @@ void finish_compile(ModelBase& model) {
   Compiled& compiled = *model.trainer->compiled;
   if (compiled.training || !model.connected()) return;
   const std::vector<std::string>& outputs = model.topology("compile").output_names;
-  compiled.losses =
-      for_each_output("losses", compiled.args.loss.list(), outputs.size(), model.title());
-  std::vector<double> weights = compiled.args.loss_weights;
-  if (weights.empty()) weights = {1.0};
-  compiled.loss_weights = for_each_output("loss weights", weights, outputs.size(), model.title());
+  compiled.losses = losses_of(compiled.args.loss, outputs, model.title());
+  check_classes(model, compiled.losses);
+  compiled.loss_weights = loss_weights_of(compiled.args.loss_weights, outputs, model.title());
   compiled.trainable = model.trainable_weights();
   for (const auto& layer : model.leaves())
     compiled.trainable_layers.emplace_back(layer, layer->trainable());
@@ -97,8 +125,9 @@ void finish_compile(ModelBase& model) {
   if (uses_float16(model, context ? *context : default_context()))
     enable_loss_scale(compiled.args.optimizer, {});
   compiled.args.optimizer.build(compiled.trainable);
-  auto evaluation = std::make_shared<MetricSet>(compiled.args.metrics, outputs);
-  compiled.training = std::make_shared<MetricSet>(compiled.args.metrics, outputs);
+  MetricLists metrics{compiled.args.metrics, compiled.args.weighted_metrics};
+  auto evaluation = std::make_shared<MetricSet>(metrics, outputs);
+  compiled.training = std::make_shared<MetricSet>(metrics, outputs);
   compiled.evaluation = std::move(evaluation);
 }
 

@@ -72,11 +72,17 @@ class CallbackCalls {
 std::vector<CallbackRef> with_progress(const std::vector<CallbackRef>& list, int verbose,
                                        const Context& context);
 
+// Checks that there are as many tensors as the model has inputs and outputs; prepares it.
+void check_given(ModelBase& model, StepKind kind, const TensorList& x, const TensorList& y,
+                 const TensorList& sample_weight, const char* action);
 // What the data of a fit or an evaluation becomes: columns x…, y… [, weights…] of equal length,
 // checked.
 std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorList& x,
                                  const TensorList& y, const TensorList& sample_weight,
-                                 const std::map<int64_t, double>& class_weight, const char* action);
+                                 const char* action);
+// Multiplies the weights of such columns by those of the targets' classes; none: leaves them alone.
+void weigh_classes(ModelBase& model, const std::map<int64_t, double>& weights,
+                   std::vector<Tensor>& columns, const char* action);
 // Checks that there are tensors; builds a Sequential that has no Input for the first of them.
 void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* action);
 // The weights of a model's classes; ValueError for models of several outputs.

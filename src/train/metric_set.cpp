@@ -26,25 +26,39 @@ void check_output(const Metric& metric, const std::vector<std::string>& outputs)
 
 }  // namespace
 
-MetricSet::MetricSet(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs)
+MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs)
     : names_{"loss"} {
-  bool several = outputs.size() > 1;
-  if (several)
+  if (outputs.size() > 1)
     for (const std::string& output : outputs) names_.push_back(output + "_loss");
   for (const std::string& name : names_) loss_sums_.push_back(make_sum(name));
+  add_metrics(metrics.plain, outputs, false);
+  add_metrics(metrics.weighted, outputs, true);
+  values_.resize(names_.size());
+  value_versions_.resize(names_.size());
+}
+
+void MetricSet::add_metrics(const std::vector<Metric>& metrics,
+                            const std::vector<std::string>& outputs, bool weighted) {
   for (const Metric& metric : metrics) check_output(metric, outputs);
   for (size_t output = 0; output < outputs.size(); ++output)
     for (const Metric& metric : metrics) {
       if (!metric.output().empty() && metric.output() != outputs[output]) continue;
-      std::string name = several ? outputs[output] + "_" + metric.name() : metric.name();
-      std::string candidate = name;
-      for (int number = 1; std::ranges::find(names_, candidate) != names_.end(); ++number)
-        candidate = fmt::format("{}_{}", name, number);
-      names_.push_back(candidate);
-      metrics_.push_back({metric.clone(), output});
+      std::string prefix = outputs.size() > 1 ? outputs[output] + "_" : "";
+      names_.push_back(free_name(prefix, metric.name(), weighted));
+      metrics_.push_back({metric.clone(), output, weighted});
     }
-  values_.resize(names_.size());
-  value_versions_.resize(names_.size());
+}
+
+std::string MetricSet::free_name(const std::string& prefix, const std::string& name,
+                                 bool weighted) const {
+  auto taken = [&](const std::string& candidate) {
+    return std::ranges::find(names_, candidate) != names_.end();
+  };
+  std::string base = prefix + name;
+  if (weighted && taken(base)) base = prefix + "weighted_" + name;
+  std::string candidate = base;
+  for (int number = 1; taken(candidate); ++number) candidate = fmt::format("{}_{}", base, number);
+  return candidate;
 }
 
 void MetricSet::append(Graph& graph, const Value& loss, const Values& output_losses,
@@ -58,7 +72,8 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& output_los
   add(loss_sums_[0], loss);
   for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], output_losses[i - 1]);
   for (const OutputMetric& each : metrics_)
-    each.metric.update(targets[each.output], predictions[each.output], sample_weights[each.output]);
+    each.metric.update(targets[each.output], predictions[each.output],
+                       each.weighted ? sample_weights[each.output] : Value());
 }
 
 void MetricSet::reset() {

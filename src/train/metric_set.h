@@ -12,11 +12,17 @@
 
 namespace stoker {
 
+struct MetricLists {
+  const std::vector<Metric>&plain, &weighted;
+};
+
 class MetricSet : public LogSource {
  public:
   // One loss sum, one more for each output where there are several, and for each output the metrics
-  // that ask for it. ValueError when a metric names an output that does not exist.
-  MetricSet(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs);
+  // that ask for it; then those that sample weights weigh. Names are Keras's: of two alike the
+  // second is "accuracy_1", or "weighted_accuracy". ValueError when a metric names an output that
+  // does not exist.
+  MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs);
 
   // Appends to a step's graph: the loss of the whole, the losses of single outputs, and the
   // metrics.
@@ -41,7 +47,12 @@ class MetricSet : public LogSource {
   struct OutputMetric {
     Metric metric;
     size_t output;
+    bool weighted;
   };
+  void add_metrics(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs,
+                   bool weighted);
+  std::string free_name(const std::string& prefix, const std::string& name, bool weighted) const;
+
   std::vector<Variable> loss_sums_;  // the whole, then the outputs if there are several
   std::vector<OutputMetric> metrics_;
   std::vector<std::string> names_;

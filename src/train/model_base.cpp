@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "nn/layers/input_layer.h"
+#include "train/input_advice.h"
 #include "train/trainer.h"
 
 namespace stoker {
@@ -154,9 +155,9 @@ void check_input(const TensorSpec& given, const TensorSpec& row, const std::stri
   bool fits = shape.rank() > 0 &&
               (shape.drop_front() == row.shape || lacks_last_dimension(shape, row.shape));
   if (!fits || (given.dtype == DType::bytes) != (row.dtype == DType::bytes))
-    throw ShapeError(fmt::format("{}: input \"{}\" expects {}, got {}", who, name,
+    throw ShapeError(fmt::format("{}: input \"{}\" expects {}, got {}{}", who, name,
                                  to_string(TensorSpec{row.dtype, row.shape.prepend(-1)}),
-                                 to_string(given)));
+                                 to_string(given), input_advice(shape, row.shape)));
 }
 
 Value adapt_input(const Value& given, const TensorSpec& row, const std::string& who,

@@ -1,5 +1,4 @@
 // Model: one step at a time.
-#include <fmt/format.h>
 #include <stoker/model.h>
 
 #include "train/loops.h"
@@ -13,14 +12,7 @@ namespace {
 std::span<const Tensor> gather_inputs(ModelBase& model, const TensorList& x, const TensorList& y,
                                       const BatchArgs& args, const char* action) {
   compiled_of(model, action);
-  prepare(model, x.list(), action);
-  const Topology& topology = model.topology(action);
-  if (x.size() != topology.inputs.size())
-    throw ValueError(
-        fmt::format("{}: expected {} inputs, got {}", action, topology.inputs.size(), x.size()));
-  if (y.size() != topology.outputs.size())
-    throw ValueError(
-        fmt::format("{}: expected {} targets, got {}", action, topology.outputs.size(), y.size()));
+  check_given(model, StepKind::test, x, y, args.sample_weight, action);
   std::vector<Tensor>& inputs = model.trainer->scratch;
   inputs.assign(x.list().begin(), x.list().end());
   inputs.insert(inputs.end(), y.list().begin(), y.list().end());

@@ -15,24 +15,42 @@ namespace {
 
 constexpr int64_t kBatchSize = 32;  // Keras's
 
+void check_steps(const std::optional<int64_t>& steps, const char* what) {
+  if (steps && *steps < 1)
+    throw ValueError(fmt::format("{} is {}, expected at least 1", what, *steps));
+}
+
+// Options that only arrays can obey.
+void refuse_for_batches(const std::optional<int64_t>& batch_size, const TensorList& sample_weight,
+                        const char* action) {
+  if (batch_size)
+    throw ValueError(
+        fmt::format("{}: batch_size is for arrays; these batches have sizes of their own", action));
+  if (!sample_weight.empty())
+    throw ValueError(fmt::format(
+        "{}: sample_weight is for arrays; a batch brings its own as a last tensor", action));
+}
+
 void check_fit(const FitArgs& args) {
   if (args.epochs < 0 || args.initial_epoch < 0)
     throw ValueError(fmt::format("fit: epochs is {} and initial_epoch {}, expected 0 or more",
                                  args.epochs, args.initial_epoch));
-  for (const auto& steps : {args.steps_per_epoch, args.validation_steps})
-    if (steps && *steps < 1)
-      throw ValueError(fmt::format("fit: {} steps were asked for, expected at least 1", *steps));
-  if (args.validation_split < 0 || args.validation_split >= 1)
+  if (args.initial_epoch > args.epochs)
+    throw ValueError(fmt::format(
+        "fit: initial_epoch is {}, behind the last of {} epochs; epochs counts from the "
+        "first epoch of the training, not from initial_epoch",
+        args.initial_epoch, args.epochs));
+  check_steps(args.steps_per_epoch, "fit: steps_per_epoch");
+  check_steps(args.validation_steps, "fit: validation_steps");
+  if (!(args.validation_split >= 0 && args.validation_split < 1))  // NaN too
     throw ValueError(fmt::format("fit: validation_split is {}, expected a number in [0, 1)",
                                  args.validation_split));
   if (args.validation_split > 0 && args.validation_data.defined())
     throw ValueError("fit: give validation_data or validation_split, not both");
-}
-
-void refuse_batch_size(const std::optional<int64_t>& batch_size, const char* action) {
-  if (batch_size)
+  if (args.validation_batch_size && args.validation_data.batches.defined())
     throw ValueError(
-        fmt::format("{}: batch_size is for arrays; these batches have sizes of their own", action));
+        "fit: validation_batch_size is for arrays; the batches of validation_data have sizes of "
+        "their own");
 }
 
 // The last part of the rows goes to the second list, as in Keras.
@@ -81,7 +99,7 @@ Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) 
   const ValidationData& data = args.validation_data;
   if (data.batches.defined()) return {data.batches, options};
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
-                                             data.sample_weight, {}, "fit: validation_data");
+                                             data.sample_weight, "fit: validation_data");
   return {std::move(columns), batch_size, options};
 }
 
@@ -126,7 +144,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
   int64_t validation_batch =
       checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
   std::vector<Tensor> columns =
-      make_columns(model, StepKind::train, x, y, args.sample_weight, args.class_weight, "fit");
+      make_columns(model, StepKind::train, x, y, args.sample_weight, "fit");
   std::optional<Feed> validation;
   if (args.validation_split > 0) {
     auto [first, last] = split(columns, args.validation_split);
@@ -138,6 +156,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
   } else if (args.validation_data.defined()) {
     validation.emplace(validation_feed(model, args, validation_batch));
   }
+  weigh_classes(model, args.class_weight, columns, "fit");
   check_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit");
   if (validation && validation->arrays())
     check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
@@ -157,11 +176,9 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "fit");
   check_fit(args);
-  refuse_batch_size(args.batch_size, "fit");
+  refuse_for_batches(args.batch_size, args.sample_weight, "fit");
   if (args.validation_split > 0)
     throw ValueError("fit: validation_split is for arrays; use validation_data");
-  if (!args.sample_weight.empty())
-    throw ValueError("fit: sample_weight is for arrays; a batch brings its own as a last tensor");
   int64_t validation_batch =
       checked_batch_size(args.validation_batch_size, kBatchSize, "fit: validation");
   std::optional<Feed> validation;
@@ -179,9 +196,10 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
 Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "evaluate");
+  check_steps(args.steps, "evaluate: steps");
   int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "evaluate");
   std::vector<Tensor> columns =
-      make_columns(model, StepKind::test, x, y, args.sample_weight, {}, "evaluate");
+      make_columns(model, StepKind::test, x, y, args.sample_weight, "evaluate");
   check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
   Feed feed(std::move(columns), batch_size,
             {.action = "evaluate", .steps = args.steps, .threads_ahead = threads_ahead(model)});
@@ -191,10 +209,8 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
 Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   ModelBase& model = impl();
   compiled_of(model, "evaluate");
-  refuse_batch_size(args.batch_size, "evaluate");
-  if (!args.sample_weight.empty())
-    throw ValueError(
-        "evaluate: sample_weight is for arrays; a batch brings its own as a last tensor");
+  check_steps(args.steps, "evaluate: steps");
+  refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
   wake_engine(model);
   Feed feed(batches,
             {.action = "evaluate", .steps = args.steps, .context = model.trainer->context});
@@ -203,14 +219,16 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
 
 std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& args) const {
   ModelBase& model = impl();
-  std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, {}, "predict");
+  check_steps(args.steps, "predict: steps");
+  std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, "predict");
   Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
             {.action = "predict", .steps = args.steps, .threads_ahead = threads_ahead(model)});
   return predicted(*this, feed, args);
 }
 
 std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
-  refuse_batch_size(args.batch_size, "predict");
+  check_steps(args.steps, "predict: steps");
+  refuse_for_batches(args.batch_size, {}, "predict");
   wake_engine(impl());
   Feed feed(batches,
             {.action = "predict", .steps = args.steps, .context = impl().trainer->context});

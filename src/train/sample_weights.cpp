@@ -1,27 +1,56 @@
 #include "train/sample_weights.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "base/visit_dtype.h"
+#include "engine/input_limits.h"
+#include "nn/element_weights.h"
 
 namespace stoker {
 
 namespace {
 
-// y: [N], [N, 1] class ids, or [N, classes] one-hot.
-int64_t class_of(const Tensor& y, int64_t row, int64_t columns) {
-  if (columns == 1) return int64_t(std::llround(y.at(row)));
-  int64_t best = 0;
-  for (int64_t column = 1; column < columns; ++column)
-    if (y.at(row * columns + column) > y.at(row * columns + best)) best = column;
-  return best;
+int64_t class_count(const Shape& prediction) {
+  return prediction.rank() > 1 && prediction[-1] > 1 ? prediction[-1] : 2;
+}
+
+// The class of a row, or -1: not one alone is the largest, or, unless it may be soft, not one
+// alone is 1 and the others 0.
+template <class T>
+int64_t class_of(std::span<const T> row, bool soft) {
+  size_t best = 0;
+  for (size_t i = 1; i < row.size(); ++i)
+    if (float(row[i]) > float(row[best])) best = i;
+  for (size_t i = 0; i < row.size(); ++i) {
+    bool clear = soft ? float(row[i]) < float(row[best]) : float(row[i]) == 0;
+    if (i != best && !clear) return -1;
+  }
+  return soft || float(row[best]) == 1 ? int64_t(best) : -1;
+}
+
+// Row-major element `index` of `shape`, in weights of shape `beside`, whose extents may be 1.
+int64_t weight_index(int64_t index, const Shape& shape, const Shape& beside) {
+  int64_t at = 0, stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    if (beside[axis] > 1) at += index % shape[axis] * stride;
+    stride *= beside[axis];
+    index /= shape[axis];
+  }
+  return at;
 }
 
 }  // namespace
 
-ClassWeights::ClassWeights(const std::map<int64_t, double>& weights, int64_t classes,
-                           const std::string& action)
-    : table_(size_t(classes), 1.0F) {
+ClassWeights::ClassWeights(const std::map<int64_t, double>& weights, const Loss& loss,
+                           const Shape& prediction, const std::string& action)
+    : action_(action),
+      prediction_(prediction),
+      soft_(loss.kind() == "CategoricalCrossentropy"),
+      table_(size_t(class_count(prediction)), 1.0F) {
+  auto classes = int64_t(table_.size());
   for (const auto& [key, weight] : weights) {
     if (key < 0 || key >= classes)
       throw ValueError(fmt::format("{}: class_weight has class {}, but classes are 0 to {}", action,
@@ -34,24 +63,70 @@ ClassWeights::ClassWeights(const std::map<int64_t, double>& weights, int64_t cla
   }
 }
 
-Tensor ClassWeights::of(const Tensor& y, const Tensor& sample_weight) const {
-  int64_t rows = y.shape()[0];
-  int64_t columns = rows == 0 ? 1 : y.elements() / rows;
-  Tensor own = sample_weight.defined() ? as_row_weights(sample_weight) : Tensor();
-  Tensor weights(DType::float32, {rows});
-  float* out = weights.data_mut<float>();
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t id = class_of(y, row, columns);
-    bool known = id >= 0 && id < int64_t(table_.size());
-    out[row] =
-        (known ? table_[size_t(id)] : 1.0F) * (own.defined() ? own.data<float>()[row] : 1.0F);
+void ClassWeights::fail(const std::string& what) const {
+  throw ValueError(fmt::format(
+      "{}: class_weight: {}; it is for targets that name one class each. Use sample_weight",
+      action_, what));
+}
+
+bool ClassWeights::one_hot(const Shape& y) const {
+  return y.rank() > 1 && y.rank() == prediction_.rank() && prediction_[-1] > 1 &&
+         y[-1] == prediction_[-1];
+}
+
+Shape ClassWeights::element_shape(const Shape& y) const {
+  auto axes = size_t(std::max(prediction_.rank() - 1, 1));
+  bool has_axes = size_t(y.rank()) >= axes;
+  Shape shape = has_axes ? Shape(y.dims().first(axes)) : y;
+  if (!has_axes || (!one_hot(y) && shape.elements() != y.elements()))
+    throw ShapeError(
+        fmt::format("{}: class_weight: predictions of shape {} and targets of shape {} do not fit",
+                    action_, to_string(prediction_), to_string(y)));
+  return shape;
+}
+
+// int64, one per element.
+Tensor ClassWeights::class_ids(const Tensor& y) const {
+  Tensor ids(DType::int64, element_shape(y.shape()));
+  auto* out = ids.data_mut<int64_t>();
+  int64_t rows = ids.elements();
+  if (!one_hot(y.shape())) {
+    std::string wrong = limit_violation({int64_t(table_.size()), "class id"}, y);
+    if (!wrong.empty()) fail(wrong);
   }
+  visit_numeric(y.dtype(), [&]<class T>(std::type_identity<T>) {
+    std::span<const T> values = y.values<T>();
+    if (!one_hot(y.shape())) {
+      for (int64_t row = 0; row < rows; ++row) out[row] = int64_t(float(values[size_t(row)]));
+      return;
+    }
+    size_t columns = table_.size();
+    for (int64_t row = 0; row < rows; ++row) {
+      out[row] = class_of(values.subspan(size_t(row) * columns, columns), soft_);
+      if (out[row] < 0) fail(fmt::format("row {} of the targets is not one-hot", row));
+    }
+  });
+  return ids;
+}
+
+Tensor ClassWeights::of(const Tensor& y, const Tensor& sample_weight) const {
+  Tensor ids = class_ids(y);
+  const Shape& shape = ids.shape();
+  Tensor weights(DType::float32, shape);
+  float* out = weights.data_mut<float>();
+  for (int64_t i = 0; i < ids.elements(); ++i) out[i] = table_[size_t(ids.data<int64_t>()[i])];
+  if (!sample_weight.defined()) return weights;
+  Shape beside = weight_shape_beside(action_, sample_weight.shape(), shape);
+  Tensor own = as_weights(sample_weight);
+  for (int64_t i = 0; i < ids.elements(); ++i)
+    out[i] *= own.data<float>()[weight_index(i, shape, beside)];
   return weights;
 }
 
-Tensor as_row_weights(const Tensor& sample_weight) {
-  Tensor flat = sample_weight.shape().rank() == 1 ? sample_weight : sample_weight.reshape({-1});
-  return flat.dtype() == DType::float32 ? flat : flat.cast(DType::float32);
+Tensor as_weights(const Tensor& sample_weight) {
+  bool flat = sample_weight.shape().rank() == 1 || !weighs_samples(sample_weight.shape());
+  Tensor shaped = flat ? sample_weight : sample_weight.reshape({-1});
+  return shaped.dtype() == DType::float32 ? shaped : shaped.cast(DType::float32);
 }
 
 }  // namespace stoker

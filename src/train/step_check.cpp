@@ -1,7 +1,11 @@
 // Checks of a batch before it becomes a step: whatever is wrong is said by name, before anything
 // runs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "nn/element_weights.h"
+#include "nn/targets.h"
+#include "train/input_advice.h"
 #include "train/model_base.h"
 #include "train/step_graph.h"
 
@@ -19,12 +23,26 @@ void check_count(const std::string& action, const char* what, size_t expected, s
       fmt::format("{}: expected {} {} ({}), got {}", action, expected, what, list, got));
 }
 
+void check_targets_given(const std::string& action, size_t expected, size_t given,
+                         const std::vector<std::string>& names) {
+  if (given == 0)
+    throw ValueError(
+        fmt::format("{}: expected {} targets ({}), got 0; give x and y, and batches of (x, y), in "
+                    "this order",
+                    action, expected, fmt::join(names, ", ")));
+  if (given != expected && given != expected + 1 && given != 2 * expected)
+    check_count(action, "targets", expected, given, names);
+}
+
 void check_rows(const std::string& action, const std::string& name, const TensorSpec& spec,
                 int64_t rows) {
-  int64_t got = spec.shape.rank() == 0 ? -1 : spec.shape[0];
+  if (spec.shape.rank() == 0)
+    throw ShapeError(
+        fmt::format("{}: {} is a scalar, {}; {}", action, name, to_string(spec), kBatchAdvice));
+  int64_t got = spec.shape[0];
   if (got != rows)
     throw ShapeError(fmt::format("{}: {} has {} rows, the inputs have {}; got {}", action, name,
-                                 std::max(got, int64_t(0)), rows, to_string(spec)));
+                                 got, rows, to_string(spec)));
 }
 
 void check_target(const std::string& action, const std::string& output, const Loss& loss,
@@ -36,12 +54,16 @@ void check_target(const std::string& action, const std::string& output, const Lo
   }
 }
 
-void check_weight(const std::string& action, const TensorSpec& spec, int64_t rows) {
-  check_rows(action, "sample_weight", spec, rows);
-  if (spec.shape.elements() != rows || spec.dtype == DType::bytes)
+// What the weights of own losses meet is known once they are traced.
+void check_weight(const std::string& action, const std::string& output, const Loss& loss,
+                  const Shape& prediction, const TensorSpec& spec) {
+  std::string who = fmt::format("{}: output \"{}\"", action, output);
+  if (spec.dtype == DType::bytes)
     throw ShapeError(
-        fmt::format("{}: sample_weight: expected one number a sample, float32[{}], got {}", action,
-                    rows, to_string(spec)));
+        fmt::format("{}: sample_weight: expected numbers, got {}", who, to_string(spec)));
+  if (!loss.custom())
+    weight_shape_beside(who, spec.shape,
+                        prediction.rank() > 1 ? without_last(prediction) : prediction);
 }
 
 }  // namespace
@@ -72,8 +94,7 @@ void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
   if (kind == StepKind::predict) return;
 
   size_t given = specs.size() - inputs;
-  if (given < outputs || (given > outputs && given != outputs + 1 && given != 2 * outputs))
-    check_count(action, "targets", outputs, given, topology.output_names);
+  check_targets_given(action, outputs, given, topology.output_names);
   std::vector<TensorSpec> predictions = prediction_specs(model, rows);
   for (size_t i = 0; i < outputs; ++i) {
     const TensorSpec& target = specs[inputs + i];
@@ -82,7 +103,12 @@ void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
     check_target(action, topology.output_names[i], trainer.compiled->losses[i], predictions[i],
                  target);
   }
-  for (size_t i = inputs + outputs; i < specs.size(); ++i) check_weight(action, specs[i], rows);
+  if (given == outputs) return;
+  std::span<const TensorSpec> weights = specs.subspan(inputs + outputs);
+  for (const TensorSpec& weight : weights) check_rows(action, "sample_weight", weight, rows);
+  for (size_t i = 0; i < outputs; ++i)
+    check_weight(action, topology.output_names[i], trainer.compiled->losses[i],
+                 predictions[i].shape, weights[weights.size() == 1 ? 0 : i]);
 }
 
 }  // namespace stoker

@@ -2,7 +2,7 @@
 //   training    inputs → model → losses + penalties → gradients → update → sums of loss and
 //   metrics; guarded evaluation  inputs → model → losses → sums prediction  inputs → model
 // Inputs of a graph: the model's inputs, then, but for prediction, one target an output, then none,
-// one or one an output of sample weights [B].
+// one or one per output of sample weights, [B] or one per element of the loss.
 #pragma once
 
 #include <memory>

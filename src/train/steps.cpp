@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/visit_dtype.h"
+#include "engine/input_limits.h"
 #include "train/model_base.h"
 #include "train/optimizer_impl.h"
 #include "train/step_graph.h"
@@ -49,19 +49,6 @@ RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Ten
   } catch (const ShapeError& error) {
     throw ShapeError(fmt::format("{}: {}", to_string(place), error.what()));
   }
-}
-
-// The first element of an integer column outside [0, limit), or -1.
-int64_t find_outside(const Tensor& column, int64_t limit) {
-  int64_t found = -1;
-  visit_numeric(column.dtype(), [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_integral_v<T>) {
-      std::span<const T> values = column.values<T>();
-      for (size_t i = 0; i < values.size() && found < 0; ++i)
-        if (int64_t(values[i]) < 0 || int64_t(values[i]) >= limit) found = int64_t(i);
-    }
-  });
-  return found;
 }
 
 }  // namespace
@@ -126,12 +113,9 @@ void check_limits(const CachedProgram& program, std::span<const Tensor> columns,
                   const char* action) {
   const std::vector<GraphInput>& inputs = program.graph->inputs();
   for (size_t i = 0; i < columns.size(); ++i) {
-    const std::optional<InputLimit>& limit = inputs[i].limit;
-    int64_t element = limit ? find_outside(columns[i], limit->limit) : -1;
-    if (element >= 0)
-      throw ValueError(fmt::format("{}: \"{}\": {} {} at element {} is outside [0, {})", action,
-                                   inputs[i].name, limit->what, int64_t(columns[i].at(element)),
-                                   element, limit->limit));
+    if (!inputs[i].limit) continue;
+    if (std::string wrong = limit_violation(*inputs[i].limit, columns[i]); !wrong.empty())
+      throw ValueError(fmt::format("{}: \"{}\": {}", action, inputs[i].name, wrong));
   }
 }
 

@@ -27,17 +27,8 @@ Json described(const Loss& loss) {
   return described(loss.kind(), loss.config());
 }
 
-// An own metric's kind is the name that the user gave it.
-bool is_built_in(const Metric& metric) {
-  try {
-    return Metric(metric.kind(), metric.config()).kind() == metric.kind();
-  } catch (const ValueError&) {
-    return false;
-  }
-}
-
 Json described(const Metric& metric) {
-  if (!is_built_in(metric)) fail_function("metric", metric.name());
+  if (metric.custom()) fail_function("metric", metric.name());
   Json json = described(metric.kind(), metric.config());
   json["name"] = metric.name();
   json["output"] = metric.output();
@@ -89,6 +80,8 @@ std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   json["loss_weights"] = compiled.loss_weights;
   json["metrics"] = Json::array();
   for (const Metric& metric : compiled.args.metrics) json["metrics"].push_back(described(metric));
+  for (const Metric& metric : compiled.args.weighted_metrics)
+    json["weighted_metrics"].push_back(described(metric));
   json["run_plan"] = Json::parse(to_json(plan));
   return json.dump();
 }
@@ -108,6 +101,9 @@ TrainingSettings training_from_json(std::string_view text) {
   }
   for (const Json& each : field(json, "metrics", is_array))
     settings.args.metrics.push_back(metric_from(each));
+  if (json.contains("weighted_metrics"))
+    for (const Json& each : field(json, "weighted_metrics", is_array))
+      settings.args.weighted_metrics.push_back(metric_from(each));
   settings.seed = run_plan_from_json(field(json, "run_plan", is_object).dump()).seed;
   return settings;
 }

@@ -145,6 +145,33 @@ TEST(DataSpec, TakesTrainAndValFolders) {
   EXPECT_EQ(data.picture, (TensorSpec{DType::uint8, {96, 96, 3}}));
 }
 
+TEST(DataSpec, ResizesValidationPicturesOnlyWhenTold) {
+  TempDir folder;
+  auto write = [&](const std::string& name, const Shape& shape) {
+    data::from_slices({Tensor::zeros(shape, DType::uint8), Tensor::zeros({4}, DType::int64)})
+        .save(folder / name);
+    return "shards:" + std::string(folder / name);
+  };
+  Job job;
+  job.classes = 2;
+  job.data = write("train", {4, 8, 8, 1});
+  job.validation_data = write("wide", {4, 8, 16, 1});
+  auto refusal = [&]() -> std::string {
+    try {
+      open_data(job);
+    } catch (const ValueError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal().find("image_size"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("[8, 16, 1]"), std::string::npos) << refusal();
+  job.image_size = ImageSize{8, 8};
+  EXPECT_EQ(refusal(), "");
+  job.validation_data = write("coloured", {4, 8, 8, 3});
+  EXPECT_NE(refusal().find("3 channels"), std::string::npos) << refusal();
+}
+
 TEST(DataSpec, SaysWhatIsWrong) {
   TempDir folder;
   auto error = [](const std::string& spec) -> std::string {
