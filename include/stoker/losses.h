@@ -19,8 +19,8 @@ class Loss {
   Loss(const char* name) : Loss(std::string(name)) {}
   Loss(const std::string& name);  // ValueError lists the names
   Loss(std::string kind, Attrs config) : kind_(std::move(kind)), config_(std::move(config)) {}
-  // An own loss from ops: per sample ([B]) or per element (averaged over all but the batch). Cannot
-  // be saved.
+  // An own loss from ops: per sample ([B]) or per element (averaged over all but the batch).
+  // load_model takes it from custom_objects, by its name.
   Loss(std::string name, Function function)
       : kind_(std::move(name)), function_(std::move(function)) {}
 

@@ -24,13 +24,15 @@ class Metric {
   Metric(const char* name) : Metric(std::string(name)) {}
   Metric(const std::string& name);  // ValueError lists the names
   Metric(std::string kind, Attrs config, MetricOptions options = {});
-  // An own metric from ops: one float32 value a sample, averaged.
+  // An own metric from ops: one float32 value a sample, averaged. load_model takes it from
+  // custom_objects, by its name.
   Metric(std::string name, std::function<Value(const Value& y_true, const Value& y_pred)> function);
 
   const std::string& name() const;    // "accuracy"
   const std::string& output() const;  // "" or a model output's name
   const std::string& kind() const;
   const Attrs& config() const;
+  bool custom() const;  // it is the user's own code, which a file can only name
 
   // Emits the update of the sums into the graph of y_pred. sample_weight [B] may be undefined.
   void update(const Value& y_true, const Value& y_pred, const Value& sample_weight = {}) const;

@@ -103,6 +103,7 @@ const std::string& Metric::name() const { return impl_->options.name; }
 const std::string& Metric::output() const { return impl_->options.output; }
 const std::string& Metric::kind() const { return impl_->kind; }
 const Attrs& Metric::config() const { return impl_->config; }
+bool Metric::custom() const { return impl_->function != nullptr; }
 const std::vector<Variable>& Metric::state() const { return impl_->sums; }
 
 void Metric::update(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
