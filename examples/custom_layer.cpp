@@ -59,11 +59,11 @@ int main() {
   History history = model.fit(x, y, {.epochs = 15});
 
   model.save("rings.stoker");
+  LayerFactory again = [](const Attrs& config) {
+    return make_layer<RadialBasis>(config.get<int64_t>("bumps"));
+  };
   Model loaded =
-      load_model("rings.stoker",
-                 {.custom_layers = {{"RadialBasis", [](const Attrs& config) {
-                                       return make_layer<RadialBasis>(config.get<int64_t>("bumps"));
-                                     }}}});
+      load_model("rings.stoker", {.custom_objects = {.layers = {{"RadialBasis", again}}}});
   std::printf("loaded: %s\n", to_string(loaded.evaluate(x, y)).c_str());
   return history["accuracy"].back() > 0.95 ? 0 : 1;
 }

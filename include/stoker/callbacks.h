@@ -261,7 +261,8 @@ struct ModelCheckpointOptions {
 };
 // Saves the model: model.save(), or save_weights(). The path may hold {epoch:02d} (from 1), {batch}
 // and the names of logs, {val_loss:.2f}; folders that are missing are made. A file is replaced
-// whole, and never by weights that are not finite.
+// whole, and never by weights that are not finite. A model that cannot be written, or a path, is an
+// error before the first step.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(std::string filepath, ModelCheckpointOptions options = {});
@@ -300,7 +301,8 @@ struct CSVLoggerOptions {
   bool append = false;  // keep what the file holds; else it is replaced by the first epoch
 };
 // One line an epoch: "epoch", then the logs in alphabetical order. In the file when the epoch has
-// ended.
+// ended. The folder is made if need be; a path that cannot be written is an error before the first
+// step.
 class CSVLogger : public Callback {
  public:
   explicit CSVLogger(std::string filename, CSVLoggerOptions options = {});

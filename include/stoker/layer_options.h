@@ -41,7 +41,7 @@ struct Axes {
 };
 
 // An activation by Keras's name ("relu", "gelu", "softmax", …; a wrong one lists the right ones) or
-// any function from ops. A function cannot be written to a file.
+// any function from ops. A layer with a function is passed to load_model by its name.
 class ActivationFunction {
  public:
   ActivationFunction() = default;  // linear

@@ -350,15 +350,15 @@ struct HostLayerOptions {
   std::string dtype = "";
 };
 // Own C++ on host memory, between kernels: it is timed and reported as what it is. Without a
-// backward function nothing before it learns. Cannot be written to a file.
+// backward function nothing before it learns. load_model takes it from custom_objects, by its name.
 class HostLayer : public Layer {
  public:
   explicit HostLayer(HostForward forward, HostBackward backward = {},
                      const HostLayerOptions& options = {});
 };
 
-// A function of ops as a layer without weights. Cannot be written to a file; for weights, derive
-// from LayerBase.
+// A function of ops as a layer without weights. load_model takes it from custom_objects, by its
+// name; for weights, derive from LayerBase.
 class Lambda : public Layer {
  public:
   explicit Lambda(std::function<Value(const Value&)> function, const LayerOptions& options = {});

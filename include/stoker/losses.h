@@ -22,7 +22,7 @@ class Loss {
   // An own loss from ops. Targets come aligned with the predictions as in Keras: [B] beside [B, 1]
   // becomes [B, 1], and targets of the predictions' shape are float32. It returns one loss per
   // sample, [B], per element, [B, ..], or one for the batch, a scalar; ShapeError for anything
-  // else.
+  // else. load_model takes it from custom_objects, by its name.
   Loss(std::string name, Function function)
       : kind_(std::move(name)), function_(std::move(function)) {}
 

@@ -87,7 +87,7 @@ class Metric {
   Metric(const std::string& name);  // ValueError lists the names
   Metric(std::string kind, Attrs config, MetricOptions options = {});
   // An own metric from ops: one value per sample or element, averaged. Targets come aligned as for
-  // an own Loss.
+  // an own Loss. load_model takes it from custom_objects, by its name.
   Metric(std::string name, Function function);
   // An own metric with state: see make_metric. Called once for each clone.
   explicit Metric(Factory factory, MetricOptions options = {});
@@ -96,7 +96,7 @@ class Metric {
   const std::string& output() const;  // "" or a model output's name
   const std::string& kind() const;
   const Attrs& config() const;
-  bool custom() const;  // a function or class of the user's
+  bool custom() const;  // a function or class of the user's, which a file can only name
   // A clone with another name or for one output; what is empty stays as it is.
   Metric with(const MetricOptions& options) const;
 

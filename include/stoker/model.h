@@ -219,9 +219,13 @@ class Model : public Layer {
   // targets cannot be known yet.
   std::optional<MemoryUse> memory_plan(int64_t batch_size = 32) const;
 
-  // docs/formats/stoker-model.md. Atomic: at any moment the file is the old one or the new one.
+  // docs/formats/stoker-model.md. Atomic: at any moment the file is the old one or the new one. The
+  // user's own layers, losses, metrics and schedules are written by name: see CustomObjects.
+  // ValueError for what a file cannot hold, such as a variable that no layer of the model owns.
   void save(const std::string& path, const SaveArgs& args = {}) const;
   void save_weights(const std::string& path) const;
+  // All weights, each of the same name and spec, or a FileError that lists what differs and leaves
+  // the model as it was. For parts of other models: load_weights_by_name (weights.h).
   void load_weights(const std::string& path) const;
 
  protected:
@@ -239,14 +243,31 @@ class Sequential : public Model {
   void add(const Layer& layer) const;  // Error once the model is compiled
 };
 
-// Makes a layer of the user's own from its saved configuration.
+// Makes a layer of the user's own from its saved configuration, with "name" among its attributes.
 using LayerFactory = std::function<Layer(const Attrs& config)>;
+
+// The user's own code, which a file can only name:
+//   load_model(path, {.custom_objects = {.losses = {{"my_loss", my_loss}}}})
+struct CustomObjects {
+  // By kind(), for own classes. By the layer's name, in nested models also "encoder/name", for a
+  // layer that holds a function: Lambda, HostLayer, or one with an activation that is a function.
+  // The maker must return a new layer of the kind that was saved.
+  std::map<std::string, LayerFactory, std::less<>> layers = {};
+  // By the name that they were constructed with.
+  std::map<std::string, Loss, std::less<>> losses = {};
+  std::map<std::string, Metric, std::less<>> metrics = {};
+  std::map<std::string, LearningRateSchedule, std::less<>> schedules = {};
+};
+
 struct LoadArgs {
-  std::map<std::string, LayerFactory, std::less<>> custom_layers = {};  // by kind()
+  CustomObjects custom_objects = {};
+  std::map<std::string, LayerFactory, std::less<>> custom_layers = {};  // as custom_objects.layers
+  bool compile = true;  // false: without loss, metrics and optimiser, which may then be missing
   Context* context = nullptr;
 };
 // Architecture, weights and, where they were saved, compile settings and the optimiser's state. The
-// file is not trusted: whatever is wrong with it is a FileError or ValueError that names it.
+// file is not trusted: whatever is wrong with it, one flipped bit included, is a FileError that
+// names it. So is own code that it needs and custom_objects lacks, with what to pass.
 Model load_model(const std::string& path, const LoadArgs& args = {});
 
 }  // namespace stoker

@@ -23,7 +23,8 @@ class LearningRateSchedule {
   using Function = std::function<Value(const Value& step)>;
 
   LearningRateSchedule() = default;  // none
-  // An own one from ops: the step is a float32 scalar, and so is the rate. Cannot be saved.
+  // An own one from ops: the step is a float32 scalar, and so is the rate. load_model takes it from
+  // custom_objects, by its name.
   LearningRateSchedule(std::string name, Function function);
   // From what kind() and config() gave; ValueError for an unknown kind, option or value.
   static LearningRateSchedule from_config(const std::string& kind, const Attrs& config);

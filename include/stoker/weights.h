@@ -14,6 +14,7 @@ namespace stoker {
 
 struct LoadByNameArgs {
   bool skip_mismatch = false;  // leave a weight of another shape as it is
+  int verbose = 1;  // 1: one line to Context::out where not all weights were loaded; 0: silent
 };
 
 // Names of weights, "conv2d/kernel", in nested models "encoder/conv2d/kernel".
@@ -26,8 +27,8 @@ struct LoadByNameResult {
 
 // `path` is any safetensors file whose tensors have the names of the model's weights; in files that
 // Stoker wrote, what does not belong to the weights is passed over. Other float dtypes are cast.
-// FileError with names and shapes for a tensor that does not fit, unless skip_mismatch; the model
-// is then as it was.
+// FileError with names and shapes for tensors that do not fit, unless skip_mismatch, and where none
+// was loaded; the model is then as it was.
 LoadByNameResult load_weights_by_name(const Model& model, const std::string& path,
                                       const LoadByNameArgs& args = {});
 

@@ -8,7 +8,10 @@
 
 #include "base/float64.h"
 #include "base/memory_file.h"
+#include "formats/crc32c.h"
+#include "formats/safetensors_checksums.h"
 #include "formats/safetensors_header.h"
+#include "formats/sealed_json.h"
 
 namespace stoker {
 
@@ -51,17 +54,44 @@ Tensor read_tensor(FileReader& file, uint64_t data_begin, const SafetensorsEntry
   return tensor;
 }
 
+std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.raw()), tensor.bytes()};
+}
+
+void check_tensor(const std::string& name, const Tensor& tensor, uint32_t expected) {
+  uint32_t crc = crc32c(bytes_of(tensor));
+  if (crc != expected)
+    throw ValueError(
+        fmt::format("tensor \"{}\" is damaged: the checksum of its bytes is {}, expected {}", name,
+                    crc_to_hex(crc), crc_to_hex(expected)));
+}
+
+std::vector<uint32_t> checksums_of(const SafetensorsFile& file) {
+  std::vector<uint32_t> crcs;
+  for (const auto& [name, tensor] : file.tensors)
+    // What has no bytes of its own is refused with the header.
+    crcs.push_back(tensor.defined() && tensor.dtype() != DType::bytes ? crc32c(bytes_of(tensor))
+                                                                      : 0);
+  return crcs;
+}
+
 enum class Part : uint8_t { all, metadata };
 
 SafetensorsFile read(FileReader& file, Part part = Part::all) {
   try {
     std::string text = read_header(file);
     uint64_t data_begin = kLengthBytes + text.size();
+    bool header_checked = check_header(text);
     SafetensorsHeader header = parse_safetensors_header(text, file.size() - data_begin);
-    SafetensorsFile result{.metadata = std::move(header.metadata)};
+    auto checksums = take_checksums(header.metadata, header_checked, header.entries.size());
+    SafetensorsFile result{.metadata = std::move(header.metadata),
+                           .checksums = checksums.has_value()};
     if (part == Part::metadata) return result;
-    for (const SafetensorsEntry& entry : header.entries)
-      result.tensors.emplace_back(entry.name, read_tensor(file, data_begin, entry));
+    for (const SafetensorsEntry& entry : header.entries) {
+      Tensor tensor = read_tensor(file, data_begin, entry);
+      if (checksums) check_tensor(entry.name, tensor, (*checksums)[result.tensors.size()]);
+      result.tensors.emplace_back(entry.name, std::move(tensor));
+    }
     return result;
   } catch (const ValueError& error) {
     throw FileError(fmt::format("{}: not a valid safetensors file: {:.{}}", file.path(),
@@ -82,14 +112,18 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::s
 
 std::vector<std::span<const std::byte>> safetensors_pieces(const SafetensorsFile& file,
                                                            std::string& head) {
-  std::string header = make_safetensors_header(file.tensors, file.metadata);
+  std::vector<uint32_t> checksums = file.checksums ? checksums_of(file) : std::vector<uint32_t>();
+  std::string header =
+      make_safetensors_header(file.tensors, file.metadata, file.checksums ? &checksums : nullptr);
+  if (header.size() > kMaxHeader)
+    throw ValueError(fmt::format("the names and metadata take {} bytes; a header has at most {}",
+                                 header.size(), kMaxHeader));
   uint64_t length = header.size();
   head.assign(reinterpret_cast<const char*>(&length), sizeof(length));
   head += header;
   std::vector<std::span<const std::byte>> pieces = {as_bytes(head)};
   pieces.reserve(1 + file.tensors.size());
-  for (const auto& [name, tensor] : file.tensors)
-    pieces.emplace_back(static_cast<const std::byte*>(tensor.raw()), tensor.bytes());
+  for (const auto& [name, tensor] : file.tensors) pieces.push_back(bytes_of(tensor));
   return pieces;
 }
 

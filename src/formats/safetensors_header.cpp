@@ -10,6 +10,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/safetensors_checksums.h"
+
 namespace stoker {
 
 namespace {
@@ -195,6 +197,18 @@ std::string_view format_name(DType dtype) {
   invalid("safetensors has no dtype {}", name(dtype));
 }
 
+// "__metadata__":{…}; checksums stand first, where seal_header() and check_header() look for them.
+std::string metadata_field(const std::map<std::string, std::string>& metadata,
+                           const std::vector<uint32_t>* checksums) {
+  for (std::string_view taken : {kHeaderChecksum, kTensorChecksums})
+    if (metadata.contains(std::string(taken)))
+      invalid("the metadata key {} is reserved", in_quotes(std::string(taken)));
+  std::string members = Header(metadata).dump();
+  if (checksums != nullptr)
+    members.insert(1, checksum_members(*checksums) + (metadata.empty() ? "" : ","));
+  return in_quotes(std::string(kMetadata)) + ":" + members;
+}
+
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t data_bytes) {
@@ -208,13 +222,14 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t dat
 }
 
 std::string make_safetensors_header(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                    const std::map<std::string, std::string>& metadata) {
+                                    const std::map<std::string, std::string>& metadata,
+                                    const std::vector<uint32_t>* checksums) {
   std::vector<std::string> fields;
   std::set<std::string_view> names = {kMetadata};
   uint64_t position = 0;
   try {
-    if (!metadata.empty())
-      fields.push_back(in_quotes(std::string(kMetadata)) + ":" + Header(metadata).dump());
+    if (!metadata.empty() || checksums != nullptr)
+      fields.push_back(metadata_field(metadata, checksums));
     for (const auto& [name, tensor] : tensors) {
       if (!tensor.defined()) invalid("tensor {} is undefined", in_quotes(name));
       if (!names.insert(name).second) invalid("the tensor name {} is taken", in_quotes(name));
@@ -229,6 +244,7 @@ std::string make_safetensors_header(const std::vector<std::pair<std::string, Ten
   }
   std::string text = fmt::format("{{{}}}", fmt::join(fields, ","));
   text.resize((text.size() + 7) / 8 * 8, ' ');
+  if (checksums != nullptr) seal_header(text);
   return text;
 }
 

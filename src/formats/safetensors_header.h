@@ -27,9 +27,11 @@ struct SafetensorsHeader {
 // that many bytes behind it.
 SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t data_bytes);
 
-// Padded with spaces to a multiple of eight bytes. ValueError for names that are taken, reserved or
-// not UTF-8, undefined tensors, and dtypes that the format does not have.
+// Padded with spaces to a multiple of eight bytes. `checksums`: one per tensor; null: none are
+// written. ValueError for names that are taken, reserved or not UTF-8, undefined tensors, and
+// dtypes that the format does not have.
 std::string make_safetensors_header(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                    const std::map<std::string, std::string>& metadata);
+                                    const std::map<std::string, std::string>& metadata,
+                                    const std::vector<uint32_t>* checksums = nullptr);
 
 }  // namespace stoker

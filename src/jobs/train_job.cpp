@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory_info.h"
+#include "base/writable.h"
 #include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
 #include "jobs/memory_taken.h"
@@ -64,7 +65,7 @@ class TrainingRun {
     prepare_folder(data);
     fit(model, data);
     json result = figures(model, data);
-    if (!job_.out.empty()) model.save(job_.out + "/model.stoker");
+    if (!job_.out.empty()) model.save(model_path());
     result["seconds"] = now() - begin;
     tell(result);
     return result;
@@ -73,6 +74,7 @@ class TrainingRun {
   const History& history() const { return history_; }
 
  private:
+  std::string model_path() const { return job_.out + "/model.stoker"; }
   static double now() { return double(steady_clock().now()) * 1e-9; }
 
   template <class... Args>
@@ -120,6 +122,7 @@ class TrainingRun {
   void prepare_folder(const JobData& data) const {
     if (job_.out.empty()) return;
     local_files().create_directories(job_.out);
+    check_can_write_file(model_path());
     std::string checkpoints = job_.out + "/checkpoints";
     if (job_.resume == "never" && local_files().exists(checkpoints))
       local_files().remove_all(checkpoints);
@@ -187,7 +190,7 @@ class TrainingRun {
         result["samples_per_second"].get<double>(), result["ms_per_step"].get<double>(),
         100 * result["input_wait_share"].get<double>());
     say("weights {}\n", result["final_weights_sha256"].get<std::string>());
-    if (!job_.out.empty()) say("saved   {}/model.stoker\n", job_.out);
+    if (!job_.out.empty()) say("saved   {}\n", model_path());
   }
 
   Job job_;

@@ -20,8 +20,9 @@ ActivationFunction::ActivationFunction(const std::string& name)
     : name_(name.empty() ? "linear" : name) {
   if (name_ == kCustom)
     throw ValueError(
-        "this activation was a C++ function, which is not in the file; pass a maker of its layer's "
-        "kind when loading");
+        "this activation was a C++ function, which is not in the file; pass its layer to "
+        "load_model, "
+        "by the layer's name in .custom_objects.layers");
   expect_known(name_);
 }
 

@@ -1,7 +1,10 @@
 #include "nn/layer_factory.h"
 
+#include <typeinfo>
+
 #include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/layer_options.h>
 
 #include "nn/layers/families.h"
 
@@ -9,13 +12,52 @@ namespace stoker {
 
 namespace {
 
-[[noreturn]] void fail_unknown(const std::string& kind, const LayerFactories& custom) {
+[[noreturn]] void fail_unknown(const std::string& kind, const LayerPlace& place) {
+  if (place.own)
+    throw ValueError(fmt::format("kind \"{}\" is C++ code, which is not in the file; pass it: {}",
+                                 kind, how_to_pass_layer(kind)));
   std::string known;
-  for (const LayerFactories* factories : {&custom, &built_in_layers()})
-    for (const auto& [name, make] : *factories) known += (known.empty() ? "" : ", ") + name;
-  throw ValueError(fmt::format(
-      "unknown layer kind \"{}\"; there are {}; pass the maker of an own layer when loading", kind,
-      known));
+  for (const auto& [name, make] : built_in_layers()) known += (known.empty() ? "" : ", ") + name;
+  throw ValueError(fmt::format("unknown layer kind \"{}\"; there are {}; pass an own one: {}", kind,
+                               known, how_to_pass_layer(kind)));
+}
+
+// Null where the caller has none for it.
+const LayerFactory* find_custom(const LayerFactories& custom, const std::string& kind,
+                                const std::string& name, const LayerPlace& place) {
+  for (const std::string* key : {&kind, &place.path, &name})
+    if (auto found = custom.find(*key); found != custom.end()) return &found->second;
+  return nullptr;
+}
+
+Layer make_custom(const LayerFactory& make, const std::string& kind, const std::string& name,
+                  const Attrs& config) {
+  auto fail = [&](const std::string& what) {
+    throw ValueError(fmt::format("the maker for {} \"{}\" in custom_objects {}", kind, name, what));
+  };
+  Layer layer;
+  try {
+    layer = make(config);
+  } catch (const std::exception& error) {
+    fail(fmt::format("failed: {}", error.what()));
+  }
+  if (layer.shared() == nullptr) fail("returned an empty Layer");
+  if (layer.base().kind() != kind)
+    fail(fmt::format("returned a layer of kind \"{}\"", layer.base().kind()));
+  return layer;
+}
+
+Layer make_built_in(const std::string& kind, const std::string& name, const Attrs& config,
+                    const LayerPlace& place) {
+  auto found = built_in_layers().find(kind);
+  if (place.own || found == built_in_layers().end()) fail_unknown(kind, place);
+  const Attr* activation = config.find("activation");
+  if (activation != nullptr && *activation == Attr(std::string(ActivationFunction::kCustom)))
+    throw ValueError(
+        fmt::format("the activation of {} \"{}\" is a C++ function, which is not in the file; pass "
+                    "the layer: {}",
+                    kind, name, how_to_pass_layer(name)));
+  return found->second(config);
 }
 
 }  // namespace
@@ -39,16 +81,32 @@ const LayerFactories& built_in_layers() {
   return factories;
 }
 
-Layer layer_from_config(const std::string& kind, const std::string& name, const Attrs& config,
-                        const LayerFactories& custom) {
-  auto found = custom.find(kind);
-  if (found == custom.end()) {
-    found = built_in_layers().find(kind);
-    if (found == built_in_layers().end()) fail_unknown(kind, custom);
+std::string how_to_pass_layer(const std::string& key) {
+  return fmt::format(
+      "load_model(path, {{.custom_objects = {{.layers = {{{{\"{}\", [](const Attrs& config) {{ "
+      "return ...; }}}}}}}}}})",
+      key);
+}
+
+bool is_own_class(const LayerBase& layer) {
+  auto found = built_in_layers().find(layer.kind());
+  if (found == built_in_layers().end()) return true;
+  try {
+    Layer same = found->second(layer.config());
+    const LayerBase& made = same.base();
+    return typeid(made) != typeid(layer);
+  } catch (const Error&) {
+    return false;  // a function inside it is missing; the layer is passed by its name
   }
+}
+
+Layer layer_from_config(const std::string& kind, const std::string& name, const Attrs& config,
+                        const LayerFactories& custom, const LayerPlace& place) {
   Attrs named = config;
   named.set("name", name);
-  Layer layer = found->second(named);
+  const LayerFactory* own = find_custom(custom, kind, name, place);
+  Layer layer = own != nullptr ? make_custom(*own, kind, name, named)
+                               : make_built_in(kind, name, named, place);
   if (!name.empty()) layer.base().set_name(name);
   if (!config.get_or("trainable", true)) layer.set_trainable(false);
   layer.set_dtype_policy(config.get_or("dtype_policy", std::string()));

@@ -14,10 +14,24 @@ namespace stoker {
 using LayerFactory = std::function<Layer(const Attrs& config)>;
 using LayerFactories = std::map<std::string, LayerFactory, std::less<>>;
 
+// Where a layer stands in the model that is being made.
+struct LayerPlace {
+  std::string path = {};  // "encoder/lambda"; empty: its name
+  bool own = false;       // its class is the user's, whatever its kind is called
+};
+
+// `custom` is asked for its kind, its path and its name, in this order, before the built-in kinds.
 // ValueError for an unknown kind, or one whose code cannot be in a file (HostLayer, Lambda), with
-// what to do. "trainable" in `config` freezes the layer when it is false.
+// what to pass; for a maker that throws, or returns nothing or another kind. "trainable" in
+// `config` freezes the layer when it is false.
 Layer layer_from_config(const std::string& kind, const std::string& name, const Attrs& config,
-                        const LayerFactories& custom = {});
+                        const LayerFactories& custom = {}, const LayerPlace& place = {});
+
+// How the maker of a layer is passed to load_model, for errors: by its kind or its name.
+std::string how_to_pass_layer(const std::string& key);
+
+// Whether the layer's class is not the library's, although its kind may be called like one.
+bool is_own_class(const LayerBase& layer);
 
 // config(), and "trainable" where the layer is frozen: what to write.
 Attrs full_config(const LayerBase& layer);

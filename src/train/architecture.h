@@ -11,7 +11,10 @@
 
 namespace stoker {
 
-// Constants that the model's ops refer to are appended to `constants`.
+inline constexpr int kMaxNesting = 32;  // models inside models
+
+// Constants that the model's ops refer to are appended to `constants`. ValueError for what a file
+// cannot hold.
 std::string architecture_to_json(const ModelBase& model, std::vector<Tensor>& constants);
 
 // The text is not trusted: ValueError or ShapeError says what is wrong and where.

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 #include <stoker/layers.h>
 #include <nlohmann/json.hpp>
@@ -11,8 +14,6 @@ namespace stoker {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kMaxNesting = 32;  // models inside models
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
   throw ValueError(fmt::format("{}: {}", where, what));
@@ -48,14 +49,17 @@ class Reader {
   Reader(const std::vector<Tensor>& constants, const LayerFactories& custom)
       : constants_(constants), custom_(custom) {}
 
-  std::shared_ptr<ModelBase> model(const Json& json, const std::string& where, int depth) {
+  // `prefix`: the names of the models around it, "encoder/".
+  std::shared_ptr<ModelBase> model(const Json& json, const std::string& where,
+                                   const std::string& prefix, int depth) {
     if (depth > kMaxNesting)
       fail(where, fmt::format("models are nested more than {} deep", kMaxNesting));
     std::string kind = text(json, "kind", where), name = text(json, "name", where);
     std::string here = fmt::format("{} \"{}\"", kind, name);
     std::vector<Layer> layers;
     for (const Json& each : list(json, "layers", here))
-      layers.push_back(layer(each, fmt::format("{}, layer {}", here, layers.size()), depth));
+      layers.push_back(
+          layer(each, fmt::format("{}, layer {}", here, layers.size()), prefix, depth));
     name_layers(layers);
     Values inputs = this->inputs(json, here);
     if (kind == "Sequential") return sequential(inputs, layers, name, here);
@@ -64,17 +68,45 @@ class Reader {
   }
 
  private:
-  Layer layer(const Json& json, const std::string& where, int depth) {
+  // Layers are numbered in the order in which they end.
+  Layer layer(const Json& json, const std::string& where, const std::string& prefix, int depth) {
+    if (json.is_object() && json.contains("same_as"))
+      return made_[index(json["same_as"], made_.size(), where, "layer")];
     std::string kind = text(json, "kind", where), name = text(json, "name", where);
     if (name.empty()) fail(where, "a layer has no name");
-    if (kind == "Functional" || kind == "Sequential")
-      return ModelAccess::wrap(model(json, where, depth + 1));
+    Layer layer = kind == "Functional" || kind == "Sequential"
+                      ? ModelAccess::wrap(model(json, where, prefix + name + "/", depth + 1))
+                      : leaf(json, kind, name, prefix + name, where);
+    if (std::ranges::find(made_, layer) != made_.end())
+      fail(where, fmt::format("the maker for {} \"{}\" in custom_objects returned a layer that it "
+                              "had returned before; each call has to make a new one",
+                              kind, name));
+    made_.push_back(layer);
+    return layer;
+  }
+
+  Layer leaf(const Json& json, const std::string& kind, const std::string& name,
+             const std::string& path, const std::string& where) {
     Attrs config = attrs_from_json(field(json, "config", Json::value_t::object, where).dump());
+    bool own = json.contains("custom") && json["custom"] == true;
+    check_name(kind, name, path, where);
     try {
-      return layer_from_config(kind, name, config, custom_);
+      return layer_from_config(kind, name, config, custom_, {.path = path, .own = own});
     } catch (const Error& error) {
       fail(where, error.what());
     }
+  }
+
+  // A maker that was passed by a layer's name is for one layer.
+  void check_name(const std::string& kind, const std::string& name, const std::string& path,
+                  const std::string& where) {
+    if (custom_.contains(kind) || !custom_.contains(name)) return;
+    if (path != name && custom_.contains(path)) return;
+    auto [first, is_first] = by_name_.emplace(name, path);
+    if (!is_first)
+      fail(where, fmt::format("custom_objects has a maker for \"{0}\", and two layers have that "
+                              "name: \"{1}\" and \"{2}\"; pass one by its path",
+                              name, first->second, path));
   }
 
   Values inputs(const Json& json, const std::string& where) {
@@ -141,6 +173,10 @@ class Reader {
       return inputs[index(json[1], inputs.size(), where, "input")];
     if (kind == "constant" && json.size() == 2)
       return constants_[index(json[1], constants_.size(), where, "constant")];
+    if (kind == "weight" && json.size() == 3) {
+      std::vector<Variable> weights = made_[index(json[1], made_.size(), where, "layer")].weights();
+      return weights[index(json[2], weights.size(), where, "weight")];
+    }
     if (kind == "node" && json.size() == 3) {
       const Values& outputs = nodes[index(json[1], nodes.size(), where, "node")];
       return outputs[index(json[2], outputs.size(), where, "output")];
@@ -151,6 +187,8 @@ class Reader {
   static constexpr uint64_t kMaxExtent = uint64_t(1) << 40;
   const std::vector<Tensor>& constants_;
   const LayerFactories& custom_;
+  std::vector<Layer> made_;                     // by number
+  std::map<std::string, std::string> by_name_;  // paths of layers whose maker was passed by name
 };
 
 }  // namespace
@@ -160,7 +198,7 @@ std::shared_ptr<ModelBase> architecture_from_json(std::string_view text,
                                                   const LayerFactories& custom) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw ValueError("the architecture is not valid JSON");
-  return Reader(constants, custom).model(json, "architecture", 0);
+  return Reader(constants, custom).model(json, "architecture", "", 0);
 }
 
 }  // namespace stoker

@@ -16,6 +16,9 @@ Trainer& trainer_of(const Callback& callback);
 // A line to Context::out, if there is one; a progress bar makes room.
 void say(const Callback& callback, const std::string& line);
 
+// Makes the folder that a file is about to be written to.
+void make_folder_of(const std::string& path);
+
 template <class T>
 T remembered(const CallbackState& state, const char* callback, const char* name) {
   const Attr* value = state.values.find(name);

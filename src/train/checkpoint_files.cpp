@@ -13,6 +13,7 @@
 #include "formats/checkpoint_manifest.h"
 #include "formats/crc32c.h"
 #include "formats/safetensors.h"
+#include "train/file_format.h"
 
 namespace stoker {
 
@@ -86,7 +87,8 @@ CheckpointManifest::File write_text(const std::string& directory, const char* na
 CheckpointManifest::File write_tensors(const std::string& directory, const char* name,
                                        const NamedTensors& tensors, const char* format,
                                        FileSystem& files) {
-  SafetensorsFile file{.tensors = tensors, .metadata = {{"format", format}, {"version", "1"}}};
+  SafetensorsFile file = file_of_format(format);
+  file.tensors = tensors;
   std::string head;
   return write_file(directory, name, safetensors_pieces(file, head), files);
 }
@@ -119,8 +121,8 @@ uint64_t write_files(const std::string& directory, const Checkpoint& checkpoint,
                               .monitored = monitored};
   manifest.files = {
       write_text(directory, kTraining, checkpoint_to_json(checkpoint), files),
-      write_tensors(directory, kWeights, checkpoint.weights, "stoker-weights", files),
-      write_tensors(directory, kState, state_tensors(checkpoint), "stoker-state", files)};
+      write_tensors(directory, kWeights, checkpoint.weights, kWeightsFormat, files),
+      write_tensors(directory, kState, state_tensors(checkpoint), kStateFormat, files)};
   uint64_t bytes =
       write_text(directory, kManifest, make_checkpoint_manifest(manifest), files).bytes;
   for (const CheckpointManifest::File& file : manifest.files) bytes += file.bytes;

@@ -9,9 +9,11 @@
 
 #include "base/clock.h"
 #include "base/tracing.h"
+#include "base/writable.h"
 #include "train/callback_states.h"
 #include "train/callback_support.h"
 #include "train/checkpoint_state.h"
+#include "train/saving.h"
 #include "train/steps.h"
 
 namespace stoker {
@@ -69,6 +71,7 @@ Checkpointer::~Checkpointer() { take(writer_.wait()); }
 // --- going on -----------------------------------------------------------------------------------
 
 void Checkpointer::find() {
+  check_can_write();
   FoundCheckpoint found = find_newest_checkpoint(backup_.directory(), files_of(backup_.files_));
   for (const std::string& line : found.damaged)
     note(fmt::format("damaged checkpoint, passed over: {}", line));
@@ -87,6 +90,17 @@ void Checkpointer::find() {
   if (args_.verbose > 0)
     say(backup_,
         fmt::format("Going on {} from {}", place_of(found_->epoch, found_->step), found.path));
+}
+
+// Before the first step: what fails later is said, and training goes on without checkpoints.
+void Checkpointer::check_can_write() const {
+  if (backup_.files_ == nullptr) check_can_write_folder(backup_.directory());
+  try {
+    check_can_save_weights(handle_);
+  } catch (const ValueError& error) {
+    throw ValueError(
+        fmt::format("BackupAndRestore (\"{}\"): {}", backup_.directory(), error.what()));
+  }
 }
 
 // What nobody chose here follows the training that goes on.

@@ -47,6 +47,7 @@ class Checkpointer {
   };
 
   void obey(const RunPlan& plan);
+  void check_can_write() const;
   void check_differences();
   void restore_all();
   void restore_feed(FeedState state);

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/writable.h"
 #include "train/checkpointer.h"
 #include "train/loops.h"
 #include "train/optimizer_impl.h"
@@ -56,6 +57,7 @@ class FitLoop {
 
   History run() {
     Busy busy(trainer_);
+    if (!args_.run_directory.empty()) check_can_write_folder(args_.run_directory);
     if (!model_.connected()) {
       training_.begin_epoch(args_.initial_epoch);
       prepare(model_, training_.peek()->tensors(), "fit");

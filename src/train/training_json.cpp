@@ -1,5 +1,7 @@
 #include "train/training_json.h"
 
+#include <map>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,11 +13,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-[[noreturn]] void fail_function(const char* what, const std::string& name) {
-  throw ValueError(
-      fmt::format("save: {} \"{}\" is a C++ function, which cannot be written to a file; save with "
-                  "{{.include_optimizer = false}} and compile after loading",
-                  what, name));
+// `what` is a member of CustomObjects.
+[[noreturn]] void fail_custom(const std::string& name, const char* what, const std::string& why) {
+  throw ValueError(fmt::format(
+      "\"{0}\", one of its {1}, {2}; pass it: load_model(path, {{.custom_objects = {{.{1} = "
+      "{{{{\"{0}\", ...}}}}}}}}), or load the model without losses, metrics and optimiser: "
+      "{{.compile = false}}",
+      name, what, why));
+}
+
+template <class T>
+const T& find_custom_object(const std::map<std::string, T, std::less<>>& objects,
+                            const std::string& name, const char* what) {
+  auto found = objects.find(name);
+  if (found == objects.end()) fail_custom(name, what, "is C++ code, which is not in the file");
+  return found->second;
 }
 
 Json described(const std::string& kind, const Attrs& config) {
@@ -23,15 +35,23 @@ Json described(const std::string& kind, const Attrs& config) {
 }
 
 Json described(const Loss& loss) {
-  if (loss.custom()) fail_function("loss", loss.kind());
-  return described(loss.kind(), loss.config());
+  Json json = described(loss.kind(), loss.config());
+  if (loss.custom()) json["custom"] = true;
+  return json;
 }
 
 Json described(const Metric& metric) {
-  if (metric.custom()) fail_function("metric", metric.name());
   Json json = described(metric.kind(), metric.config());
+  if (metric.custom()) json["custom"] = true;
   json["name"] = metric.name();
   json["output"] = metric.output();
+  return json;
+}
+
+Json described(const Optimizer& optimizer) {
+  Json json = described(optimizer.kind(), optimizer.config());
+  if (optimizer.schedule().defined() && optimizer.schedule().custom())
+    json["custom_schedule"] = true;
   return json;
 }
 
@@ -54,15 +74,54 @@ Attrs config_of(const Json& json) {
   return attrs_from_json(field(json, "config", is_object).dump());
 }
 
-Loss loss_from(const Json& json) {
-  Loss known(kind_of(json));  // ValueError for an unknown one
-  return {known.kind(), config_of(json)};
+bool is_custom(const Json& json, const char* name = "custom") {
+  return json.contains(name) && json[name] == true;
 }
 
-Metric metric_from(const Json& json) {
-  return {kind_of(json), config_of(json),
-          MetricOptions{.name = field(json, "name", is_string).get<std::string>(),
-                        .output = field(json, "output", is_string).get<std::string>()}};
+Loss loss_from(const Json& json, const CustomObjects& objects) {
+  std::string kind = kind_of(json);
+  if (!is_custom(json))
+    return {Loss(kind).kind(), config_of(json)};  // ValueError for an unknown one
+  const Loss& loss = find_custom_object(objects.losses, kind, "losses");
+  if (!loss.defined()) fail_custom(kind, "losses", "is undefined in custom_objects");
+  return loss;
+}
+
+Metric metric_from(const Json& json, const CustomObjects& objects) {
+  std::string kind = kind_of(json), output = field(json, "output", is_string).get<std::string>();
+  std::string name = field(json, "name", is_string).get<std::string>();
+  if (!is_custom(json)) return {kind, config_of(json), {.name = name, .output = output}};
+  auto by_name = objects.metrics.find(name);
+  Metric metric =
+      (by_name != objects.metrics.end() ? by_name->second
+                                        : find_custom_object(objects.metrics, kind, "metrics"))
+          .clone();
+  if (metric.output() != output)
+    fail_custom(name, "metrics",
+                fmt::format("is for output \"{}\" in custom_objects, and was for \"{}\"",
+                            metric.output(), output));
+  return metric;
+}
+
+// Schedules of the user's own, alone or inside a WarmUp: see schedule_config.h.
+LearningRateSchedule own_schedule(const std::string& name, const Attrs& config,
+                                  const CustomObjects& objects) {
+  auto kind = config.get<std::string>(name);
+  if (kind != "WarmUp" || !config.has(name + "/schedule")) {
+    const auto& found = find_custom_object(objects.schedules, kind, "schedules");
+    if (!found.defined()) fail_custom(kind, "schedules", "is undefined in custom_objects");
+    return found;
+  }
+  return WarmUp({.schedule = own_schedule(name + "/schedule", config, objects),
+                 .warmup_steps = config.get<int64_t>(name + "/warmup_steps"),
+                 .initial_learning_rate = config.get<double>(name + "/initial_learning_rate")});
+}
+
+Optimizer optimizer_from(const Json& json, const CustomObjects& objects) {
+  Attrs config = config_of(json);
+  if (!is_custom(json, "custom_schedule")) return Optimizer::from_config(kind_of(json), config);
+  return Optimizer::from_config(kind_of(json), config,
+                                own_schedule("learning_rate", config, objects));
 }
 
 }  // namespace
@@ -70,10 +129,8 @@ Metric metric_from(const Json& json) {
 std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   const Compiled& compiled = *trainer.compiled;
   const Optimizer& optimizer = compiled.args.optimizer;
-  if (optimizer.schedule().defined() && optimizer.schedule().custom())
-    fail_function("learning rate schedule", optimizer.schedule().kind());
   Json json;
-  json["optimizer"] = described(optimizer.kind(), optimizer.config());
+  json["optimizer"] = described(optimizer);
   json["accumulated_batches"] = optimizer.accumulated_batches();
   json["losses"] = Json::array();
   for (const Loss& loss : compiled.losses) json["losses"].push_back(described(loss));
@@ -83,27 +140,31 @@ std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   for (const Metric& metric : compiled.args.weighted_metrics)
     json["weighted_metrics"].push_back(described(metric));
   json["run_plan"] = Json::parse(to_json(plan));
-  return json.dump();
+  try {
+    return json.dump();
+  } catch (const Json::exception& error) {
+    throw ValueError(fmt::format("save: a name is not UTF-8: {}", error.what()));
+  }
 }
 
-TrainingSettings training_from_json(std::string_view text) {
+TrainingSettings training_from_json(std::string_view text, const CustomObjects& objects) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   TrainingSettings settings;
-  const Json& optimizer = field(json, "optimizer", is_object);
-  settings.args.optimizer = Optimizer::from_config(kind_of(optimizer), config_of(optimizer));
+  settings.args.optimizer = optimizer_from(field(json, "optimizer", is_object), objects);
   settings.accumulated_batches = field(json, "accumulated_batches", is_count).get<int64_t>();
   std::vector<Loss> losses;
-  for (const Json& each : field(json, "losses", is_array)) losses.push_back(loss_from(each));
+  for (const Json& each : field(json, "losses", is_array))
+    losses.push_back(loss_from(each, objects));
   settings.args.loss = losses;
   for (const Json& each : field(json, "loss_weights", is_array)) {
     if (!each.is_number()) throw ValueError("training settings: a loss weight is not a number");
     settings.args.loss_weights.push_back(each.get<double>());
   }
   for (const Json& each : field(json, "metrics", is_array))
-    settings.args.metrics.push_back(metric_from(each));
+    settings.args.metrics.push_back(metric_from(each, objects));
   if (json.contains("weighted_metrics"))
     for (const Json& each : field(json, "weighted_metrics", is_array))
-      settings.args.weighted_metrics.push_back(metric_from(each));
+      settings.args.weighted_metrics.push_back(metric_from(each, objects));
   settings.seed = run_plan_from_json(field(json, "run_plan", is_object).dump()).seed;
   return settings;
 }

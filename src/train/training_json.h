@@ -14,8 +14,9 @@ struct TrainingSettings {
   uint64_t seed = 0;
 };
 
-// ValueError for a loss or metric that is a C++ function.
+// Losses, metrics and schedules that are the user's own code are written by their names.
 std::string training_to_json(const Trainer& trainer, const RunPlan& plan);
-TrainingSettings training_from_json(std::string_view text);  // ValueError says what is wrong
+// ValueError says what is wrong, or what `objects` lacks.
+TrainingSettings training_from_json(std::string_view text, const CustomObjects& objects);
 
 }  // namespace stoker

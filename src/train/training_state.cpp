@@ -40,6 +40,10 @@ NamedVariables training_state(const Trainer& trainer, const NamedVariables& weig
   return named;
 }
 
+bool is_training_state(std::string_view name) {
+  return name.starts_with("optimizer/") || name == "random_state";
+}
+
 bool is_loss_scale(std::string_view name) {
   return std::ranges::find(kLossScaleNames, name) != kLossScaleNames.end();
 }

@@ -15,6 +15,8 @@ NamedVariables with_prefix(const std::string& prefix, NamedVariables named);
 // The optimiser's variables and the random state, named after the weights that they belong to.
 // `weights`: named_weights() of the model.
 NamedVariables training_state(const Trainer& trainer, const NamedVariables& weights);
+// Whether a tensor's name is one of that list.
+bool is_training_state(std::string_view name);
 // Whether a name of that list is the loss scale's, which only training in float16 has.
 bool is_loss_scale(std::string_view name);
 

@@ -1,10 +1,12 @@
 #include "train/weight_paths.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace stoker {
 
@@ -51,21 +53,39 @@ NamedVariables named_weights(const ModelBase& model) {
   return std::move(namer.named);
 }
 
+std::string first_few(const std::vector<std::string>& lines, const char* separator) {
+  constexpr size_t kListed = 5;
+  size_t listed = std::min(lines.size(), kListed);
+  std::string text =
+      fmt::format("{}", fmt::join(lines.begin(), lines.begin() + ptrdiff_t(listed), separator));
+  if (lines.size() > listed) text += fmt::format("{}and {} more", separator, lines.size() - listed);
+  return text;
+}
+
 void check_tensors(const NamedVariables& wanted,
                    const std::vector<std::pair<std::string, Tensor>>& there, bool exact) {
   std::map<std::string_view, const Tensor*> by_name;
   for (const auto& [name, tensor] : there) by_name[name] = &tensor;
+  std::vector<std::string> missing, different, unknown;
   for (const auto& [name, variable] : wanted) {
     auto found = by_name.find(name);
-    if (found == by_name.end()) throw ValueError(fmt::format("tensor \"{}\" is missing", name));
+    if (found == by_name.end()) {
+      missing.push_back(fmt::format("tensor \"{}\" is missing", name));
+      continue;
+    }
     if (found->second->spec() != variable.spec())
-      throw ValueError(fmt::format("tensor \"{}\" is {}, expected {}", name,
-                                   to_string(found->second->spec()), to_string(variable.spec())));
+      different.push_back(fmt::format("tensor \"{}\" is {}, expected {}", name,
+                                      to_string(found->second->spec()),
+                                      to_string(variable.spec())));
     by_name.erase(found);
   }
-  if (exact && !by_name.empty())
-    throw ValueError(
-        fmt::format("tensor \"{}\" belongs to nothing in the model", by_name.begin()->first));
+  if (exact)
+    for (const auto& [name, tensor] : by_name)
+      unknown.push_back(fmt::format("tensor \"{}\" belongs to nothing in the model", name));
+  std::string text;
+  for (const auto* lines : {&missing, &different, &unknown})
+    if (!lines->empty()) text += (text.empty() ? "" : "; ") + first_few(*lines, "; ");
+  if (!text.empty()) throw ValueError(text);
 }
 
 void write_tensors(const NamedVariables& wanted,

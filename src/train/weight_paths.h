@@ -15,8 +15,11 @@ using NamedVariables = std::vector<std::pair<std::string, Variable>>;
 // Each weight once, under the first of its names.
 NamedVariables named_weights(const ModelBase& model);
 
+// For messages: the first five, and how many more there are.
+std::string first_few(const std::vector<std::string>& lines, const char* separator);
+
 // For error texts and files: the tensors that a list of variables needs, compared with those that
-// are there. ValueError for the first that is missing, of another spec, or, where `exact`, not
+// are there. ValueError that lists those that are missing, of another spec, or, where `exact`, not
 // asked for.
 void check_tensors(const NamedVariables& wanted,
                    const std::vector<std::pair<std::string, Tensor>>& there, bool exact);

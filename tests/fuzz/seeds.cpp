@@ -71,12 +71,15 @@ void add_gzip(Seeds& seeds) {
 
 void add_safetensors(Seeds& seeds) {
   TempDir dir;
-  write_safetensors(dir / "a",
-                    {.tensors = {{"kernel", Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2})},
-                                 {"mask", Tensor::full({3}, 1, DType::bool_)},
-                                 {"step", Tensor::full({}, 5, DType::int64)}},
-                     .metadata = {{"format", "pt"}}});
+  SafetensorsFile three{.tensors = {{"kernel", Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2})},
+                                    {"mask", Tensor::full({3}, 1, DType::bool_)},
+                                    {"step", Tensor::full({}, 5, DType::int64)}},
+                        .metadata = {{"format", "pt"}}};
+  write_safetensors(dir / "a", three);
   seeds.add("safetensors", "three", read_text(dir / "a"));
+  three.checksums = true;
+  write_safetensors(dir / "a", three);
+  seeds.add("safetensors", "checked", read_text(dir / "a"));
   write_safetensors(dir / "a", {});
   seeds.add("safetensors", "none", read_text(dir / "a"));
 }

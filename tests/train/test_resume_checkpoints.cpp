@@ -164,12 +164,13 @@ TEST_F(Resume, AFailureThatPassesCostsOneCheckpoint) {
   }
 }
 
-TEST_F(Resume, ADirectoryThatCannotBeIsSaid) {
+TEST_F(Resume, ADirectoryThatCannotBeIsAnErrorBeforeTheFirstStep) {
   TempDir dir;
   dir.write("file", "");
-  Outcome got = train(BackupAndRestore(dir / "file/c"), on_arrays(data_, {.epochs = 1}));
-  ASSERT_EQ(got.notes.size(), 1U);
-  EXPECT_TRUE(says(got.notes[0], {"Not a directory"}));
+  EXPECT_TRUE(says(error_of<FileError>([&] {
+                     train(BackupAndRestore(dir / "file/c"), on_arrays(data_, {.epochs = 1}));
+                   }),
+                   {"file/c", "is not a directory"}));
 }
 
 TEST_F(Resume, ALossThatIsNotFiniteIsNeverSaved) {

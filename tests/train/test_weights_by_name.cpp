@@ -1,6 +1,9 @@
+#include <sstream>
+
 #include <stoker/safetensors.h>
 #include <stoker/weights.h>
 
+#include "base/file.h"
 #include "support/temp_dir.h"
 #include "train/helpers.h"
 
@@ -40,6 +43,56 @@ TEST(WeightsByName, ThatDoNotFitAreAnErrorAndChangeNothing) {
   EXPECT_TRUE(says(text, {"tensor \"head/kernel\" is float32[3, 10], the model's is float32[3, 2]",
                           ".skip_mismatch"}));
   EXPECT_EQ(weight(model, "body", 0), body);
+}
+
+TEST(WeightsByName, OfWhichNoneFitsAreAnError) {
+  OnDevice device;
+  TempDir dir;
+  Model model = classifier(2);
+  save_safetensors(dir / "w", {{"net.body.weight", Tensor::zeros({4, 3})}});
+  std::string text = error_of<FileError>([&] { load_weights_by_name(model, dir / "w"); });
+  EXPECT_TRUE(says(text, {"0 of the model's 4 weights", "body/kernel", "net.body.weight"}));
+  save_safetensors(dir / "w", {{"body/kernel", Tensor::zeros({9})}});
+  text =
+      error_of<FileError>([&] { load_weights_by_name(model, dir / "w", {.skip_mismatch = true}); });
+  EXPECT_TRUE(says(text, {"0 of", "tensor \"body/kernel\" is float32[9]", "float32[4, 3]"}));
+  save_safetensors(dir / "w", {});
+  EXPECT_THROW(load_weights_by_name(model, dir / "w"), FileError);
+}
+
+TEST(WeightsByName, ThatAreNotAllAreListedInAMessage) {
+  OnDevice device;
+  TempDir dir;
+  std::ostringstream out;
+  default_context().out = &out;
+  Model trained = classifier(10), model = classifier(2);
+  trained.save_weights(dir / "w");
+  load_weights_by_name(trained, dir / "w");
+  load_weights_by_name(model, dir / "w", {.skip_mismatch = true, .verbose = 0});
+  EXPECT_EQ(out.str(), "");
+  load_weights_by_name(model, dir / "w", {.skip_mismatch = true});
+  EXPECT_TRUE(says(out.str(), {"2 of the model's 4 weights loaded", "head/kernel", "[3, 10]",
+                               "[3, 2]", "head/bias"}));
+}
+
+TEST(WeightsByName, OfADamagedFileAreRefused) {
+  OnDevice device;
+  TempDir dir;
+  Model model = classifier(2);
+  model.save_weights(dir / "w");
+  std::string bytes = read_text(dir / "w");
+  bytes.back() ^= 1;
+  write_file_atomically(dir / "w", bytes);
+  EXPECT_TRUE(says(error_of<FileError>([&] { load_weights_by_name(model, dir / "w"); }),
+                   {"head/bias", "damaged"}));
+}
+
+TEST(WeightsByName, OfOthersAreNotTakenByLoadWeights) {
+  OnDevice device;
+  TempDir dir;
+  save_safetensors(dir / "w", {{"body/kernel", Tensor::zeros({4, 3})}});
+  EXPECT_TRUE(says(error_of<FileError>([&] { classifier(2).load_weights(dir / "w"); }),
+                   {"load_weights_by_name"}));
 }
 
 TEST(WeightsByName, MayComeFromAnybodyAndInAnyFloat) {

@@ -48,7 +48,8 @@ struct CudaLayerOptions {
   std::string name = "";
   std::string dtype = "";  // "float32": the kernels see float32 under any policy
 };
-// Without a backward function nothing before it learns. Cannot be written to a file.
+// Without a backward function nothing before it learns. load_model takes it from
+// custom_objects, by its name.
 class CudaLayer : public Layer {
  public:
   explicit CudaLayer(CudaForward forward, CudaBackward backward = {},

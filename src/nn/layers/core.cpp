@@ -117,10 +117,10 @@ Layer input_from(const Attrs& attrs) {
 }
 
 Layer lambda_from(const Attrs& attrs) {
+  std::string name = config::text(attrs, "name");
   throw ValueError(
-      fmt::format("Lambda \"{}\" is a C++ function, which is not in the file; pass a maker "
-                  "of \"Lambda\" when loading",
-                  config::text(attrs, "name")));
+      fmt::format("Lambda \"{}\" is a C++ function, which is not in the file; pass it: {}", name,
+                  how_to_pass_layer(name)));
 }
 
 }  // namespace

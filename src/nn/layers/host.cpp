@@ -103,9 +103,9 @@ class HostCallLayer : public SingleInputLayer {
 };
 
 [[noreturn]] Layer fail_loading(const char* kind, const Attrs& attrs) {
-  throw ValueError(fmt::format(
-      "{0} \"{1}\" is C++ code, which is not in the file; pass a maker of \"{0}\" when loading",
-      kind, config::text(attrs, "name")));
+  std::string name = config::text(attrs, "name");
+  throw ValueError(fmt::format("{} \"{}\" is C++ code, which is not in the file; pass it: {}", kind,
+                               name, how_to_pass_layer(name)));
 }
 
 [[noreturn]] void fail_without_gpu(const std::string& name, const char* option) {

@@ -1,11 +1,13 @@
 #include <stoker/callbacks.h>
 
+#include <filesystem>
 #include <limits>
 #include <ostream>
 
 #include <fmt/format.h>
 #include <stoker/model.h>
 
+#include "base/file.h"
 #include "base/terminal.h"
 #include "train/callback_support.h"
 #include "train/model_base.h"
@@ -26,6 +28,11 @@ void say(const Callback& callback, const std::string& line) {
   if (out == nullptr) return;
   if (terminal_of(out).live) *out << kClearLine;
   *out << line << "\n" << std::flush;
+}
+
+void make_folder_of(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty()) local_files().create_directories(folder);
 }
 
 int64_t batches_of(const Frequency& frequency, const char* callback, const char* option) {

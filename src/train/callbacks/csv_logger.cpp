@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/writable.h"
 #include "train/callback_support.h"
 
 namespace stoker {
@@ -32,6 +33,7 @@ CSVLogger::CSVLogger(std::string filename, CSVLoggerOptions options)
 }
 
 void CSVLogger::on_train_begin() {
+  check_can_write_file(filename_);
   begun_ = false;
   bytes_ = 0;
   keep_.reset();
@@ -52,6 +54,7 @@ void CSVLogger::begin_file(const Logs& logs) {
   }
   if (text.empty()) {
     text = header + "\n";
+    make_folder_of(filename_);
     local_files().create(filename_, FileSystem::Write::replace)->write(as_bytes(text));
   } else if (first_line(text) != header) {
     throw ValueError(fmt::format("{}: {} has the columns \"{}\", this training \"{}\"", kCSVLogger,

@@ -7,8 +7,9 @@
 #include <fmt/ranges.h>
 #include <stoker/model.h>
 
-#include "base/file.h"
+#include "base/writable.h"
 #include "train/callback_support.h"
+#include "train/saving.h"
 
 namespace stoker {
 
@@ -23,6 +24,31 @@ bool all_finite(const std::vector<Tensor>& weights) {
   });
 }
 
+// The part of a path that no placeholder can change.
+std::string fixed_folder(const std::string& filepath) {
+  std::string fixed = filepath.substr(0, filepath.find('{'));
+  std::string folder = std::filesystem::path(fixed).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// What save() will ask for at the end of an epoch.
+void check_can_save_at_all(const Model& model, const std::string& filepath, bool weights_only) {
+  if (filepath.find('{') == std::string::npos)
+    check_can_write_file(filepath);
+  else
+    check_can_write_folder(fixed_folder(filepath));
+  try {
+    if (weights_only)
+      check_can_save_weights(model);
+    else
+      check_can_save(model);
+  } catch (const ValueError& error) {
+    throw ValueError(fmt::format(
+        "{} (\"{}\"): {}{}", kModelCheckpoint, filepath, error.what(),
+        weights_only ? "" : "; or write the weights alone: {.save_weights_only = true}"));
+  }
+}
+
 }  // namespace
 
 ModelCheckpoint::ModelCheckpoint(std::string filepath, ModelCheckpointOptions options)
@@ -34,6 +60,7 @@ ModelCheckpoint::ModelCheckpoint(std::string filepath, ModelCheckpointOptions op
 }
 
 void ModelCheckpoint::on_train_begin() {
+  check_can_save_at_all(model(), filepath_, options_.save_weights_only);
   best_ = options_.initial_value_threshold.value_or(monitor_.worst());
   batches_ = 0;
   last_path_.clear();
@@ -58,8 +85,7 @@ void ModelCheckpoint::save(int64_t batch, const Logs& logs) {
         fmt::format("{}: the weights are not finite; {} is not written", kModelCheckpoint, path));
     return;
   }
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (!folder.empty()) local_files().create_directories(folder);
+  make_folder_of(path);
   if (options_.save_weights_only)
     model().save_weights(path);
   else

@@ -3,6 +3,7 @@
 #include <stoker/model.h>
 
 #include "base/clock.h"
+#include "base/writable.h"
 #include "formats/tensorboard_events.h"
 #include "train/callback_support.h"
 #include "train/event_log.h"
@@ -107,6 +108,7 @@ TensorBoard::TensorBoard(TensorBoard&&) noexcept = default;
 TensorBoard& TensorBoard::operator=(TensorBoard&&) noexcept = default;
 
 void TensorBoard::on_train_begin() {
+  check_can_write_folder(impl_->options.log_dir);
   impl_->batches = 0;
   impl_->read_batches = 0;
   impl_->read_begin = steady_clock().now();

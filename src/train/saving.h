@@ -1,0 +1,22 @@
+// What a fit that is going to save looks at before its first step, so that nothing that was trained
+// is lost to a file that cannot be written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <stoker/model.h>
+
+namespace stoker {
+
+// ValueError, as Model::save() would throw it, for a model that cannot be written to a file.
+void check_can_save(const Model& model, const SaveArgs& args = {});
+// The same for Model::save_weights().
+void check_can_save_weights(const Model& model);
+
+// Variables that the model's predictions are computed from and that none of its layers lists among
+// its weights(): captured by a Lambda, made by an own layer without add_weight(). No file holds
+// them.
+std::vector<Variable> unowned_variables(ModelBase& model);
+
+}  // namespace stoker
