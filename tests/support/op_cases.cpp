@@ -33,7 +33,7 @@ std::vector<DType> dtypes_of(const OpDef& op, const OpCase& op_case) {
 }
 
 std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DType dtype,
-                                uint64_t seed, double grid) {
+                                uint64_t seed, double grid, const ChangeInput& change) {
   Rng rng = named_rng(seed, fmt::format("{}/{}", op, op_case.name));
   std::vector<Tensor> inputs;
   for (const InputCase& input : op_case.inputs) {
@@ -41,7 +41,10 @@ std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DT
     std::vector<Tensor> from;
     if (input.derived)
       for (size_t which : input.derived->inputs) from.push_back(inputs[which]);
-    if (from.empty()) from.push_back(draw(spec, input.fill, rng, grid));
+    if (from.empty()) {
+      from.push_back(draw(spec, input.fill, rng, grid));
+      if (change) from[0] = change(inputs.size(), from[0]);
+    }
     inputs.push_back(input.derived ? run_op(reference_backend(), input.derived->op,
                                             input.derived->attrs, from)[input.derived->output]
                                    : from[0]);

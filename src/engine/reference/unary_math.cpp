@@ -22,7 +22,7 @@ Number sigmoid(Number x) {
   return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
 }
 Number softplus(Number x) { return std::max(x, Number(0)) + std::log1p(std::exp(-std::abs(x))); }
-Number sign(Number x) { return Number(x > 0) - Number(x < 0); }
+Number sign(Number x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0 : x; }
 Number normal_cdf(Number x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 Number normal_pdf(Number x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 Number gelu_tanh_inner(Number x) { return std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)); }
@@ -71,9 +71,9 @@ Number unary_value(UnaryFn fn, Number x, Number alpha, Number beta) {
     case UnaryFn::log_sigmoid: return -softplus(-x);
     case UnaryFn::squareplus: return (x + std::sqrt(x * x + alpha)) / 2;
     case UnaryFn::hard_shrink: return inside(x, -alpha, alpha) || std::abs(x) == alpha ? 0 : x;
-    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : 0;
+    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : x == x ? 0 : x;
     case UnaryFn::tanh_shrink: return x - std::tanh(x);
-    case UnaryFn::threshold: return x > alpha ? x : beta;
+    case UnaryFn::threshold: return x <= alpha ? beta : x;
   }
   throw ValueError("unary: unknown function");
 }
