@@ -8,7 +8,8 @@
 //   });
 //   double loss = train_step(x, y);
 //
-// What the function refers to must outlive it. One thread at a time.
+// What the function refers to must outlive it. One thread at a time may call it and read its
+// results: a call while another one lasts is an Error.
 #pragma once
 
 #include <concepts>

@@ -47,6 +47,7 @@ bool uses_float16(const ModelBase& model, const Context& context) {
 
 void compile_model(ModelBase& model, const CompileArgs& args) {
   Trainer& trainer = trainer_of(model);
+  Use use(trainer.gate, "compile", UseMode::alone);
   if (trainer.busy) throw Error("compile: this model is being trained");
   if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
   if (args.loss.list().empty()) throw ValueError("compile: no loss was given");
@@ -65,6 +66,7 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   }
   trainer.context = args.context ? args.context : &default_context();
   trainer.programs.clear();
+  trainer.lanes.clear();
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();
     trainer.random_state = make_random_state(trainer.seed);

@@ -97,6 +97,7 @@ Model read_model(const SafetensorsFile& file, const LoadArgs& args) {
 }  // namespace
 
 void Model::save(const std::string& path, const SaveArgs& args) const {
+  Use use(impl().trainer->gate, "save", UseMode::shared);
   const ModelBase& model = impl();
   SafetensorsFile file;
   std::vector<Tensor> constants;
@@ -115,6 +116,7 @@ void Model::save(const std::string& path, const SaveArgs& args) const {
 }
 
 void Model::save_weights(const std::string& path) const {
+  Use use(impl().trainer->gate, "save_weights", UseMode::shared);
   impl().topology("save_weights");
   SafetensorsFile file;
   file.metadata = {{"format", kWeightsFormat}, {"version", kVersion1}};
@@ -123,6 +125,7 @@ void Model::save_weights(const std::string& path) const {
 }
 
 void Model::load_weights(const std::string& path) const {
+  Use use(impl().trainer->gate, "load_weights", UseMode::alone);
   impl().topology("load_weights");
   SafetensorsFile file = read_safetensors(path);
   try {

@@ -30,6 +30,11 @@ void say_once(const Context& context, std::atomic<bool>& said, const std::string
 
 }  // namespace
 
+std::recursive_mutex& building() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
 Backend& engine_of(const Context& context) {
   static std::atomic<bool> said = false;
   std::string why;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/safetensors.h"
+#include "train/trainer.h"
 #include "train/weight_paths.h"
 
 namespace stoker {
@@ -36,6 +37,7 @@ bool fits(const Tensor& tensor, const Variable& weight) {
 LoadByNameResult load_weights_by_name(const Model& model, const std::string& path,
                                       const LoadByNameArgs& args) {
   const ModelBase& base = ModelAccess::base(model);
+  Use use(base.trainer->gate, "load_weights_by_name", UseMode::alone);
   base.topology("load_weights_by_name");
   std::map<std::string, Tensor> there = weights_in(read_safetensors(path));
   LoadByNameResult result;
