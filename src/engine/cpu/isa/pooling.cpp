@@ -59,7 +59,9 @@ void max_pool_any(const float* x, float* y, const PoolGeometry& g, int64_t begin
     for (int64_t column = 0; column < g.out_width; ++column) {
       Range rows = rows_of(g, row), columns = columns_of(g, column);
       float* out = y + (row * g.out_width + column) * g.y_pixel;
-      for (int64_t c = 0; c < g.inner; ++c) out[c] = -3.40282347e38F;
+      bool empty = rows.begin >= rows.end || columns.begin >= columns.end;
+      const float* start = x + (rows.begin * g.width + columns.begin) * g.x_pixel;
+      for (int64_t c = 0; c < g.inner; ++c) out[c] = empty ? -3.40282347e38F : start[c];
       for (int64_t h = rows.begin; h < rows.end; ++h)
         for (int64_t w = columns.begin; w < columns.end; ++w) {
           const float* in = x + (h * g.width + w) * g.x_pixel;
