@@ -199,7 +199,9 @@ class Dataset {
   std::shared_ptr<Observed> observed_;
 };
 
-// One walk over a dataset, by one thread. Destroying it stops and joins what works for it.
+// One walk over a dataset, by one thread: next() called by two at the same time is an Error. Any
+// number of walks may go on at the same time, of one dataset too. Destroying it stops and joins
+// what works for it.
 class Iterator {
  public:
   Iterator(Iterator&&) noexcept;

@@ -9,8 +9,9 @@
 //   double loss = train_step(x, y);
 //
 // Reads and updates happen in program order: after apply() or Variable::assign() the variable reads
-// as new, and two updates both count. What the function refers to must outlive it. One thread at a
-// time.
+// as new, and two updates both count. What the function refers to must outlive it.
+// One thread at a time may call it and read its results: a call while another one lasts is an
+// Error.
 #pragma once
 
 #include <concepts>

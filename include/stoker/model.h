@@ -6,8 +6,16 @@
 //   model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy"});
 //   History history = model.fit(x, y, {.epochs = 5});
 //
-// A step is compiled once for every shape of batch and then only run. One thread at a time may use
-// a model.
+// A step is compiled once for every shape of batch and then only run.
+//
+// Threads. predict, evaluate, model(x), get_weights and save may run at the same time, on one model
+// and with the same results as one after another: they share the weights, and each has buffers of
+// its own (evaluations take turns). Calls that change the model (compile, train_on_batch,
+// test_on_batch, set_weights, load_weights, add) wait until they have it alone. While fit runs, all
+// of these are an Error in other threads, and work in its callbacks; only stop_training may come
+// from anywhere. Models that share layers count as one: while a fit trains the layers, the others
+// are an Error in other threads. Everything else is for one thread at a time. A child after fork()
+// can use a model only if its parent had not used the engine's threads yet, else it gets an Error.
 #pragma once
 
 #include <initializer_list>
@@ -209,6 +217,8 @@ class Model : public Layer {
   const Values& inputs() const;                  // sketched; for models made of parts of this one
   const Values& outputs() const;
   Value output_of(std::string_view layer) const;  // of the layer's first use here
+  std::vector<Tensor> get_weights() const;        // as Layer's
+  void set_weights(const std::vector<Tensor>& values) const;
   std::vector<Variable> trainable_variables() const;
   std::vector<Variable> non_trainable_variables() const;
   int64_t count_params() const;

@@ -102,10 +102,15 @@ void ThreadPool::stop() {
     stopping_ = true;
   }
   task_ready_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads_)
+    if (forks_ == forks())
+      thread.join();
+    else
+      thread.detach();  // it runs in the parent
 }
 
 void ThreadPool::push(std::shared_ptr<Task> task) {
+  check_not_forked(forks_, "a pool of threads");
   std::unique_lock lock(mutex_);
   if (on_own_thread() && queue_.size() >= queue_limit_) {
     lock.unlock();
@@ -118,6 +123,7 @@ void ThreadPool::push(std::shared_ptr<Task> task) {
 }
 
 void ThreadPool::wait_idle() {
+  check_not_forked(forks_, "a pool of threads");
   if (on_own_thread()) throw Error("ThreadPool::wait_idle: called by a task of the same pool");
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return queue_.empty() && running_ == 0; });

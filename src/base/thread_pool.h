@@ -1,6 +1,7 @@
 // A pool with a fixed number of threads and one queue, first in, first out. What a task throws
 // arrives through its future. The destructor runs what is still queued and joins; no thread
 // outlives the pool. All functions may be called from any thread and from tasks, except wait_idle.
+// In a child after fork() its threads are gone: submit and wait_idle throw Error there.
 #pragma once
 
 #include <condition_variable>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/forks.h"
 #include "base/future.h"
 
 namespace stoker {
@@ -69,6 +71,7 @@ class ThreadPool {
   bool on_own_thread() const;
 
   const size_t queue_limit_;
+  const int forks_ = forks();  // when the threads were started
   std::mutex mutex_;
   std::condition_variable task_ready_, room_ready_, idle_;
   std::deque<std::shared_ptr<Task>> queue_;

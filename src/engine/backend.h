@@ -99,8 +99,8 @@ struct DeviceKnobs {
 
 enum class RunStatus : uint8_t { ok, skipped_non_finite };
 
-// Runs one at a time, from one thread. A steady run() neither allocates nor synchronises beyond
-// what its device needs.
+// Runs one at a time, beside programs that write none of its variables. A steady run() neither
+// allocates nor synchronises beyond what its device needs.
 class Program {
  public:
   virtual ~Program() = default;

@@ -114,6 +114,7 @@ void Checkpointer::obey(const RunPlan& plan) {
   if (context.threads.compute == 0 && handle_.run_plan().compute_threads != plan.compute_threads) {
     context.threads.compute = plan.compute_threads;
     trainer_.programs.clear();
+    trainer_.lanes.clear();
   }
 }
 

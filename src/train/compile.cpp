@@ -84,6 +84,7 @@ std::vector<std::string> layer_policies(const ModelBase& model) {
 
 void compile_model(ModelBase& model, const CompileArgs& args) {
   Trainer& trainer = trainer_of(model);
+  Use use(trainer.gate, "compile", UseMode::alone);
   if (trainer.busy) throw Error("compile: this model is being trained");
   if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
   if (args.loss.list().empty()) throw ValueError("compile: no loss was given");
@@ -104,6 +105,7 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   }
   trainer.context = &context;
   trainer.programs.clear();
+  trainer.lanes.clear();
   say_settings_without_effect(context, layer_policies(model));
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();

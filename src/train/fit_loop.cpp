@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/writable.h"
 #include "train/checkpointer.h"
+#include "train/claimed_weights.h"
 #include "train/loops.h"
 #include "train/optimizer_impl.h"
 #include "train/step_observer.h"
@@ -62,6 +63,7 @@ class FitLoop {
       training_.begin_epoch(args_.initial_epoch);
       prepare(model_, training_.peek()->tensors(), "fit");
     }
+    ClaimedWeights claimed(compiled_.trainable);
     live_ = Logs(compiled_.training);
     trainer_.history = {};
     trainer_.history.begin({args_.epochs, training_.steps().value_or(-1), training_.batch_size()});

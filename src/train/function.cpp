@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/one_thread.h"
 #include "graph/placement.h"
 #include "train/optimizer_impl.h"
 #include "train/program_cache.h"
@@ -46,6 +47,7 @@ struct TracedFunction::Impl {
   std::vector<Applied> optimizers;                          // whose apply() the body calls
   std::vector<std::shared_ptr<LazyTensor::State>> results;  // of the last call
   size_t traces = 0;
+  OneThread one_thread;
 
   ~Impl() {
     try {
@@ -82,6 +84,7 @@ TracedFunction::TracedFunction(Body body, FunctionOptions options)
 size_t TracedFunction::traces() const { return impl_->traces; }
 
 CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
+  std::lock_guard lock(building());
   if (traces == 0) {
     check_settings(*context);
     say_settings_without_effect(*context);
@@ -135,6 +138,7 @@ namespace {
 
 std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) const {
   Impl& impl = *impl_;
+  OneThread::Scope scope(impl.one_thread, impl.options.name.c_str());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].defined())
       throw ValueError(fmt::format("{}: argument {} is an undefined tensor", impl.options.name, i));

@@ -1,10 +1,12 @@
 #include "train/metric_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <stoker/ops.h>
 
 #include "base/tracing.h"
 #include "graph/graph.h"
@@ -15,6 +17,13 @@ namespace {
 
 Variable make_sum(const std::string& name) {
   return {name + "/sum", Tensor(0.0F), {.trainable = false, .category = MemoryCategory::metrics}};
+}
+
+// 0, or NaN where one of the floats is: a maximum keeps it.
+Value nan_if_any(const Value& x) {
+  Value most = ops::cast(ops::max(x), DType::float32);
+  return ops::where(ops::equal(most, most), Value(Tensor(0.0F)),
+                    Value(Tensor(std::numeric_limits<float>::quiet_NaN())));
 }
 
 void check_output(const Metric& metric, const std::vector<std::string>& outputs) {
@@ -31,6 +40,7 @@ MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>&
   if (outputs.size() > 1)
     for (const std::string& output : outputs) names_.push_back(output + "_loss");
   for (const std::string& name : names_) loss_sums_.push_back(make_sum(name));
+  for (const std::string& output : outputs) nan_seen_.push_back(make_sum(output + "_nan"));
   add_metrics(metrics.plain, outputs, false);
   add_metrics(metrics.weighted, outputs, true);
   values_.resize(names_.size());
@@ -71,6 +81,13 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& output_los
   };
   add(loss_sums_[0], loss);
   for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], output_losses[i - 1]);
+  if (!graph.training() && !metrics_.empty())
+    for (size_t i = 0; i < nan_seen_.size(); ++i) {
+      Value seen = nan_seen_[i];
+      for (const Value* values : {&predictions[i], &targets[i]})
+        if (is_floating(values->dtype())) seen = seen + nan_if_any(*values);
+      if (seen.traced() != nullptr) graph.assign(nan_seen_[i], seen, Assign::always);
+    }
   for (const OutputMetric& each : metrics_)
     each.metric.update(targets[each.output], predictions[each.output],
                        each.weighted ? sample_weights[each.output] : Value());
@@ -78,6 +95,7 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& output_los
 
 void MetricSet::reset() {
   for (Variable& sum : loss_sums_) sum.write(Tensor(0.0F));
+  for (Variable& seen : nan_seen_) seen.write(Tensor(0.0F));
   for (const OutputMetric& each : metrics_) each.metric.reset();
   samples_ = 0;
   ++version_;
@@ -104,13 +122,18 @@ void MetricSet::restore(int64_t samples) {
   ++version_;
 }
 
+double MetricSet::read_metric(const OutputMetric& each) const {
+  double seen = nan_seen_[each.output].read().item();
+  return std::isnan(seen) ? seen : each.metric.result();
+}
+
 double MetricSet::read(size_t index) const {
   if (value_versions_[index] == version_) return values_[index];
   ++reads_;
   TraceScope scope("read from the device");
   double value = 0;
   if (index >= loss_sums_.size())
-    value = metrics_[index - loss_sums_.size()].metric.result();
+    value = read_metric(metrics_[index - loss_sums_.size()]);
   else if (samples_ > 0)
     value = loss_sums_[index].read().item() / double(samples_);
   values_[index] = value;

@@ -1,5 +1,7 @@
 // Loss and metrics of one mode (training, or evaluation): sums on the device, read when somebody
-// asks.
+// asks. An evaluation also sees whether predictions or targets held NaN: the metrics of that output
+// are then NaN, where a comparison or an argmax would have made a plausible number of them.
+// Training steps have their guard for that.
 #pragma once
 
 #include <string>
@@ -52,8 +54,10 @@ class MetricSet : public LogSource {
   void add_metrics(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs,
                    bool weighted);
   std::string free_name(const std::string& prefix, const std::string& name, bool weighted) const;
+  double read_metric(const OutputMetric& each) const;
 
   std::vector<Variable> loss_sums_;  // the whole, then the outputs if there are several
+  std::vector<Variable> nan_seen_;   // one per output: 0, or NaN
   std::vector<OutputMetric> metrics_;
   std::vector<std::string> names_;
   int64_t samples_ = 0;

@@ -63,6 +63,16 @@ Value Model::output_of(std::string_view layer) const {
   throw ValueError(fmt::format("{}: layer \"{}\" is not used", impl().title(), layer));
 }
 
+std::vector<Tensor> Model::get_weights() const {
+  Use use(impl().trainer->gate, "get_weights", UseMode::shared);
+  return Layer::get_weights();
+}
+
+void Model::set_weights(const std::vector<Tensor>& values) const {
+  Use use(impl().trainer->gate, "set_weights", UseMode::alone);
+  Layer::set_weights(values);
+}
+
 std::vector<Variable> Model::trainable_variables() const { return impl().trainable_weights(); }
 
 std::vector<Variable> Model::non_trainable_variables() const {

@@ -49,12 +49,15 @@ std::vector<Variable> each_once(const std::vector<Layer>& layers, Get get) {
 }  // namespace
 
 ModelBase::ModelBase(const Values& inputs, const Values& outputs, std::string name)
-    : sequential_(false), topology_(make_topology(inputs, outputs)) {
+    : trainer(std::make_unique<Trainer>()),
+      sequential_(false),
+      topology_(make_topology(inputs, outputs)) {
   set_name(std::move(name));
   ensure_built({});
 }
 
-ModelBase::ModelBase(const std::vector<Layer>& layers, std::string name) : sequential_(true) {
+ModelBase::ModelBase(const std::vector<Layer>& layers, std::string name)
+    : trainer(std::make_unique<Trainer>()), sequential_(true) {
   set_name(std::move(name));
   for (const Layer& layer : layers) add(layer);
 }
@@ -68,8 +71,8 @@ ModelBase::~ModelBase() = default;
 
 void ModelBase::add(const Layer& layer) {
   if (layer.shared() == nullptr) throw ValueError(title() + ": an empty Layer was added");
-  if (trainer && trainer->compiled)
-    throw Error(title() + ": a layer cannot be added after compile()");
+  Use use(trainer->gate, "add", UseMode::alone);
+  if (trainer->compiled) throw Error(title() + ": a layer cannot be added after compile()");
   if (layer.shared().get() == this)
     throw ValueError(title() + ": a model cannot be part of itself");
   auto* input = dynamic_cast<InputLayer*>(&layer.base());

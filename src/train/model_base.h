@@ -43,7 +43,7 @@ class ModelBase : public LayerBase {
   std::vector<std::shared_ptr<LayerBase>> leaves() const;
   std::string title() const;  // Sequential "digits"
 
-  std::unique_ptr<Trainer> trainer;  // made when it is first needed
+  const std::unique_ptr<Trainer> trainer;
 
  private:
   void connect(const Value& input);

@@ -187,18 +187,21 @@ void check_can_save_weights(const Model& model) {
 }
 
 void Model::save(const std::string& path, const SaveArgs& args) const {
+  Use use(impl().trainer->gate, "save", UseMode::shared);
   impl().topology("save");
   check_place(path);
   write_safetensors(path, model_file(*this, args, Contents::real));
 }
 
 void Model::save_weights(const std::string& path) const {
+  Use use(impl().trainer->gate, "save_weights", UseMode::shared);
   impl().topology("save_weights");
   check_place(path);
   write_safetensors(path, weights_file(impl(), Contents::real));
 }
 
 void Model::load_weights(const std::string& path) const {
+  Use use(impl().trainer->gate, "load_weights", UseMode::alone);
   impl().topology("load_weights");
   SafetensorsFile file = read_safetensors(path);
   try {

@@ -1,6 +1,7 @@
 // Model: one step at a time.
 #include <stoker/model.h>
 
+#include "train/claimed_weights.h"
 #include "train/loops.h"
 #include "train/steps.h"
 
@@ -28,6 +29,8 @@ std::span<const Tensor> gather_inputs(ModelBase& model, const TensorList& x, con
 
 Logs Model::train_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args) const {
   ModelBase& model = impl();
+  Use use(model.trainer->gate, "train_on_batch", UseMode::alone);
+  check_unclaimed(model, "train_on_batch");
   run_training_step(model, gather_inputs(model, x, y, args, "train_on_batch"),
                     {.action = "train_on_batch"});
   return Logs(model.trainer->compiled->training);
@@ -35,6 +38,8 @@ Logs Model::train_on_batch(const TensorList& x, const TensorList& y, const Batch
 
 Logs Model::train_on_batch(const Batch& batch) const {
   ModelBase& model = impl();
+  Use use(model.trainer->gate, "train_on_batch", UseMode::alone);
+  check_unclaimed(model, "train_on_batch");
   compiled_of(model, "train_on_batch");
   prepare(model, batch.tensors(), "train_on_batch");
   run_training_step(model, batch.tensors(), {.action = "train_on_batch"});
@@ -43,12 +48,14 @@ Logs Model::train_on_batch(const Batch& batch) const {
 
 Logs Model::test_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args) const {
   ModelBase& model = impl();
+  Use use(model.trainer->gate, "test_on_batch", UseMode::alone);
   run_test_step(model, gather_inputs(model, x, y, args, "test_on_batch"),
                 {.action = "test_on_batch"});
   return Logs(model.trainer->compiled->evaluation);
 }
 
 void Model::reset_metrics() const {
+  Use use(impl().trainer->gate, "reset_metrics", UseMode::alone);
   Compiled& compiled = compiled_of(impl(), "reset_metrics");
   if (compiled.training) compiled.training->reset();
   if (compiled.evaluation) compiled.evaluation->reset();

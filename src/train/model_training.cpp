@@ -88,6 +88,7 @@ void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& col
                  int64_t batch_size, const char* action) {
   std::vector<TensorSpec> specs = specs_of(columns);
   for (TensorSpec& spec : specs) spec.shape.set(0, std::min(batch_size, spec.shape[0]));
+  ProgramLanes::Lease lease = trainer_of(model).lanes.lease_main();
   check_limits(program_for(model, kind, specs, action), columns, action);
 }
 
@@ -113,6 +114,7 @@ Tensor only(std::vector<Tensor> outputs, const ModelBase& model) {
 // Loss and metrics of all that the feed gives.
 Logs evaluated(const Model& model, Feed& feed, const EvaluateArgs& args) {
   ModelBase& base = ModelAccess::base(model);
+  std::lock_guard lock(base.trainer->evaluating);
   CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *base.trainer->context),
                           model);
   callbacks.set_params(
@@ -133,10 +135,11 @@ std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs&
 }  // namespace
 
 void Model::compile(const CompileArgs& args) const { compile_model(impl(), args); }
-bool Model::compiled() const { return impl().trainer && impl().trainer->compiled; }
+bool Model::compiled() const { return impl().trainer->compiled != nullptr; }
 
 History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args) const {
   ModelBase& model = impl();
+  Use use(model.trainer->gate, "fit", UseMode::lasting);
   compiled_of(model, "fit");
   check_fit(args);
   prepare(model, x.list(), "fit");
@@ -174,6 +177,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
 
 History Model::fit(const Batches& batches, const FitArgs& args) const {
   ModelBase& model = impl();
+  Use use(model.trainer->gate, "fit", UseMode::lasting);
   compiled_of(model, "fit");
   check_fit(args);
   refuse_for_batches(args.batch_size, args.sample_weight, "fit");
@@ -195,6 +199,7 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
 
 Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args) const {
   ModelBase& model = impl();
+  Reading reading(model, "evaluate");
   compiled_of(model, "evaluate");
   check_steps(args.steps, "evaluate: steps");
   int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "evaluate");
@@ -208,6 +213,7 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
 
 Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   ModelBase& model = impl();
+  Reading reading(model, "evaluate");
   compiled_of(model, "evaluate");
   check_steps(args.steps, "evaluate: steps");
   refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
@@ -219,6 +225,7 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
 
 std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& args) const {
   ModelBase& model = impl();
+  Reading reading(model, "predict");
   check_steps(args.steps, "predict: steps");
   std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, "predict");
   Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
@@ -227,6 +234,7 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
 }
 
 std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
+  Reading reading(impl(), "predict");
   check_steps(args.steps, "predict: steps");
   refuse_for_batches(args.batch_size, {}, "predict");
   wake_engine(impl());
@@ -245,10 +253,11 @@ Tensor Model::predict(const Batches& batches, const PredictArgs& args) const {
 
 Tensor Model::predict_on_batch(const TensorList& x) const {
   ModelBase& model = impl();
+  Reading reading(model, "predict_on_batch");
   prepare(model, x.list(), "predict_on_batch");
-  Program& program = run_prediction(model, x.list(), {.action = "predict_on_batch"});
+  Prediction prediction(model, x.list(), {.action = "predict_on_batch"});
   if (model.topology("predict").outputs.size() != 1) only({}, model);
-  return program.output(0);
+  return prediction.output(0);
 }
 
 Tensor Model::operator()(const Tensor& x) const { return predict_on_batch(x); }

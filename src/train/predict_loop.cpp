@@ -35,9 +35,11 @@ std::vector<Tensor> run_predict(ModelBase& model, Feed& feed, const CallbackCall
     prepare(model, batch->tensors(), "predict");
     // Batches may bring targets, as those of evaluate do.
     size_t inputs = std::min(batch->size(), model.topology("predict").inputs.size());
-    Program& program = run_prediction(model, std::span(batch->tensors()).first(inputs), place);
     parts.resize(model.topology("predict").outputs.size());
-    for (size_t i = 0; i < parts.size(); ++i) parts[i].push_back(program.output(i));
+    {
+      Prediction prediction(model, std::span(batch->tensors()).first(inputs), place);
+      for (size_t i = 0; i < parts.size(); ++i) parts[i].push_back(prediction.output(i));
+    }
     callbacks(&Callback::on_predict_batch_end, place.step);
     ++place.step;
   }

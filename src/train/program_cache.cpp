@@ -20,6 +20,11 @@ constexpr int kStatusLag = 2;
 
 }  // namespace
 
+std::recursive_mutex& building() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
 Backend& engine_of(const Context& context) {
   check_device(context.device);
   if (context.device.starts_with("cuda") && !has_cuda()) return backend("cpu");

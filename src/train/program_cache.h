@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -60,6 +61,8 @@ DType compute_dtype_of(const std::string& policy, const Context& context);
 // Tells a graph what its products and its layers' policies mean on the context's engine. The
 // context must outlive the tracing.
 void set_precision(Graph& graph, const Context& context);
+// Held while a step is traced and compiled: layers and models of several threads may meet there.
+std::recursive_mutex& building();
 // What a backend is told about this context; threads are resolved.
 CompileOptions compile_options(const Context& context);
 

@@ -12,12 +12,13 @@ namespace stoker {
 
 namespace {
 
-CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorSpec> specs,
-                            const char* action) {
+CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind kind,
+                            std::vector<TensorSpec> specs, const char* action) {
+  std::lock_guard lock(building());
   Trainer& trainer = trainer_of(model);
   check_step_specs(model, trainer, kind, specs, action);
   std::unique_ptr<Graph> graph = trace_step(model, trainer, kind, specs);
-  return trainer.programs.add(int(kind), std::move(specs), std::move(graph), *trainer.context);
+  return programs.add(int(kind), std::move(specs), std::move(graph), *trainer.context);
 }
 
 [[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs, StepPlace place,
@@ -38,6 +39,12 @@ CachedProgram& make_program(ModelBase& model, StepKind kind, std::vector<TensorS
                   to_string(place), first));
 }
 
+CachedProgram& program_in(ModelBase& model, ProgramCache& programs, StepKind kind,
+                          std::span<const Tensor> inputs, const char* action) {
+  CachedProgram* known = programs.find(int(kind), inputs);
+  return known ? *known : make_program(model, programs, kind, specs_of(inputs), action);
+}
+
 RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Tensor> inputs,
               const StepPlace& place) {
   try {
@@ -51,6 +58,13 @@ RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Ten
   }
 }
 
+Program& run_prediction(ModelBase& model, ProgramCache& programs, std::span<const Tensor> inputs,
+                        const StepPlace& place) {
+  CachedProgram& cached = program_in(model, programs, StepKind::predict, inputs, place.action);
+  run(model, cached, inputs, place);
+  return *cached.program;
+}
+
 }  // namespace
 
 std::string to_string(const StepPlace& place) {
@@ -61,14 +75,14 @@ std::string to_string(const StepPlace& place) {
 
 CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const TensorSpec> specs,
                            const char* action) {
-  CachedProgram* known = trainer_of(model).programs.find(int(kind), specs);
-  return known ? *known : make_program(model, kind, {specs.begin(), specs.end()}, action);
+  ProgramCache& programs = trainer_of(model).programs;
+  CachedProgram* known = programs.find(int(kind), specs);
+  return known ? *known : make_program(model, programs, kind, {specs.begin(), specs.end()}, action);
 }
 
 CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tensor> inputs,
                            const char* action) {
-  CachedProgram* known = trainer_of(model).programs.find(int(kind), inputs);
-  return known ? *known : make_program(model, kind, specs_of(inputs), action);
+  return program_in(model, trainer_of(model).programs, kind, inputs, action);
 }
 
 StepKind training_kind(const Trainer& trainer) {
@@ -99,15 +113,14 @@ void finish_training_steps(ModelBase& model, const StepPlace& place) {
 
 void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
+  ProgramLanes::Lease lease = trainer_of(model).lanes.lease_main();
   run(model, program_for(model, StepKind::test, inputs, place.action), inputs, place);
   compiled.evaluation->count(inputs[0].shape()[0]);
 }
 
-Program& run_prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
-  CachedProgram& cached = program_for(model, StepKind::predict, inputs, place.action);
-  run(model, cached, inputs, place);
-  return *cached.program;
-}
+Prediction::Prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place)
+    : lease_(trainer_of(model).lanes.lease(*model.trainer->context)),
+      program_(run_prediction(model, lease_.programs(), inputs, place)) {}
 
 void check_limits(const CachedProgram& program, std::span<const Tensor> columns,
                   const char* action) {

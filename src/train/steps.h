@@ -17,7 +17,8 @@ struct StepPlace {
 };
 std::string to_string(const StepPlace& place);  // "fit: epoch 2, step 17"
 
-// The program of a step; traced and compiled when these specs are met for the first time.
+// The program of a step; traced and compiled when these specs are met for the first time. For
+// whoever has the model alone or has leased its own programs.
 CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const TensorSpec> specs,
                            const char* action);
 CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tensor> inputs,
@@ -31,7 +32,17 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
 // Waits for the steps that are still running; NonFiniteError if one of them was skipped.
 void finish_training_steps(ModelBase& model, const StepPlace& place);
 void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
-Program& run_prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
+
+// One prediction: runs it, in programs that no other thread uses meanwhile, and holds its outputs.
+class Prediction {
+ public:
+  Prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place);
+  Tensor output(size_t index) const { return program_.output(index); }
+
+ private:
+  ProgramLanes::Lease lease_;
+  Program& program_;
+};
 
 // Checks whole columns against what a program's inputs may hold (class ids, embedding indices);
 // ValueError with the element's index in the column.

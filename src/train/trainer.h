@@ -1,7 +1,12 @@
-// What compile() and training add to a model: settings, sums, programs. One thread at a time.
+// What compile() and training add to a model: settings, sums, programs. Its gate decides who may
+// use them: whoever shares the model reads them, leases programs and holds `evaluating` around the
+// sums of an evaluation; whoever has it alone may change anything.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +16,9 @@
 
 #include "train/metric_set.h"
 #include "train/program_cache.h"
+#include "train/program_lanes.h"
 #include "train/topology.h"
+#include "train/use_gate.h"
 
 namespace stoker {
 
@@ -36,19 +43,30 @@ struct Trainer {
   Context* context = &default_context();
   std::unique_ptr<Compiled> compiled;
   ProgramCache programs;
+  ProgramLanes lanes{programs};  // for calls at the same time
+  UseGate gate;
+  std::recursive_mutex evaluating;
   uint64_t seed = 0;            // the context's when the model was first compiled
   Variable random_state;        // int64 [2]: a seed of its own, step
   std::vector<Tensor> scratch;  // the inputs of a step that are put together here
   History history;
-  bool stop = false;
+  std::atomic<bool> stop = false;
   bool busy = false;                           // inside fit
   int64_t batch_size = 0;                      // of the last fit
   std::shared_ptr<const Diagnosis> diagnosis;  // of the last fit, by who observed it
   StepObserver* observer = nullptr;            // of the running fit
 };
 
-// The model's trainer, made if need be.
 Trainer& trainer_of(ModelBase& model);
+
+// A use that reads the model. The first one of a model that its data builds has it alone.
+class Reading {
+ public:
+  Reading(ModelBase& model, const char* action);
+
+ private:
+  std::optional<Use> use_;
+};
 // Error, naming `action`, before compile().
 Compiled& compiled_of(ModelBase& model, const char* action);
 

@@ -58,6 +58,7 @@ void say(const ModelBase& model, const std::string& line) {
 LoadByNameResult load_weights_by_name(const Model& model, const std::string& path,
                                       const LoadByNameArgs& args) {
   const ModelBase& base = ModelAccess::base(model);
+  Use use(base.trainer->gate, "load_weights_by_name", UseMode::alone);
   base.topology("load_weights_by_name");
   std::map<std::string, Tensor> there = weights_in(read_safetensors(path));
   LoadByNameResult result;

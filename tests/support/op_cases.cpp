@@ -47,7 +47,7 @@ Tensor on_grid(const Tensor& tensor, double grid) {
 }  // namespace
 
 std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DType dtype,
-                                uint64_t seed, double grid) {
+                                uint64_t seed, double grid, const ChangeInput& change) {
   Rng rng = named_rng(seed, fmt::format("{}/{}", op, op_case.name));
   std::vector<Tensor> inputs;
   for (const InputCase& input : op_case.inputs) {
@@ -55,7 +55,10 @@ std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DT
     std::vector<Tensor> from;
     if (input.derived)
       for (size_t which : input.derived->inputs) from.push_back(inputs[which]);
-    if (from.empty()) from.push_back(draw(spec, input.fill, rng, grid));
+    if (from.empty()) {
+      from.push_back(draw(spec, input.fill, rng, grid));
+      if (change) from[0] = change(inputs.size(), from[0]);
+    }
     inputs.push_back(input.derived
                          ? on_grid(run_op(reference_backend(), input.derived->op,
                                           input.derived->attrs, from)[input.derived->output],

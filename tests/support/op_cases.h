@@ -2,6 +2,7 @@
 // An op's cases stand in the file of its family under op_cases/.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,8 +72,10 @@ void add_host_cases(OpCaseTable& table);
 
 // The dtypes of the main operand that a case is for.
 std::vector<DType> dtypes_of(const OpDef& op, const OpCase& op_case);
-// The inputs of a case, drawn from `seed`; `grid` as in draw().
+// The inputs of a case, drawn from `seed`; `grid` as in draw(). `change` may replace a drawn input
+// before others are derived from it.
+using ChangeInput = std::function<Tensor(size_t input, const Tensor& drawn)>;
 std::vector<Tensor> draw_inputs(const std::string& op, const OpCase& op_case, DType dtype,
-                                uint64_t seed, double grid = 0);
+                                uint64_t seed, double grid = 0, const ChangeInput& change = {});
 
 }  // namespace stoker::test

@@ -223,6 +223,8 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
 }
 
 const Batch* Iterator::Impl::next() {
+  OneThread::Scope scope(one_thread_, "Iterator::next");
+  check_not_forked(forks_, "the pipeline's threads");
   current_ = {};
   if (finished_) return nullptr;
   Made made;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/one_thread.h"
 #include "base/pipeline_statistics.h"
 #include "data/runtime/run.h"
 #include "data/runtime/runner.h"
@@ -45,6 +46,8 @@ class Iterator::Impl {
   void save_tuned() const;
 
   uint64_t seed_ = 0, fingerprint_ = 0;
+  OneThread one_thread_;
+  const int forks_ = forks();
   std::unique_ptr<ThreadPool> pool_;  // before what works on it
   std::shared_ptr<Run> run_;
   std::unique_ptr<Runner> runner_;

@@ -14,10 +14,12 @@ Activation::Activation(const Attrs& attrs) {
   beta_ = float(attrs.get_or<double>("beta", 0));
 }
 
-void Activation::fuse_into(dnnl::primitive_attr& attr) {
-  if (!present_ || (fn_ != UnaryFn::relu && fn_ != UnaryFn::leaky_relu)) return;
+void Activation::fuse_into(dnnl::primitive_attr& attr, Builder& builder, const Node& product) {
+  bool relu = present_ && (fn_ == UnaryFn::relu || fn_ == UnaryFn::leaky_relu);
+  float slope = fn_ == UnaryFn::relu ? 0 : alpha_;
+  if (!relu || (slope == 0 && !builder.guard_sees(product))) return;
   dnnl::post_ops operations;
-  operations.append_eltwise(1, dnnl::algorithm::eltwise_relu, fn_ == UnaryFn::relu ? 0 : alpha_, 0);
+  operations.append_eltwise(1, dnnl::algorithm::eltwise_relu, slope, 0);
   attr.set_post_ops(operations);
   fused_ = true;
 }

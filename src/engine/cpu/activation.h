@@ -10,8 +10,9 @@ class Activation {
  public:
   explicit Activation(const Attrs& attrs);
 
-  // relu and leaky_relu become part of a oneDNN primitive; others are left to emit().
-  void fuse_into(dnnl::primitive_attr& attr);
+  // relu and leaky_relu become part of `product`'s oneDNN primitive; the rest is left to emit(). As
+  // oneDNN's relu is max(x, 0), which makes 0 of NaN, it is taken only where the guard sees NaN.
+  void fuse_into(dnnl::primitive_attr& attr, Builder& builder, const Node& product);
   // Applies what is left to a tensor, in place.
   void emit(Builder& builder, int buffer, const TensorSpec& spec, const Layout& layout) const;
 

@@ -106,8 +106,8 @@ void build_batch_norm(Builder& b, const Node& node) {
              double count = double(view.total_pixels), first = space.total(base, 0, c) / count;
              double second = space.total(base, 1, c) / count - first * first;
              p.out<float>(4)[c] = shift[c] = float(shift[c] + first);
-             p.out<float>(5)[c] = float(second > 0 ? second : 0);
-             scale[c] = float(p.in<float>(1)[c] / std::sqrt((second > 0 ? second : 0) + epsilon));
+             p.out<float>(5)[c] = float(second <= 0 ? 0 : second);
+             scale[c] = float(p.in<float>(1)[c] / std::sqrt((second <= 0 ? 0 : second) + epsilon));
              offset[c] = p.in<float>(2)[c];
            }
            for_each_block(view, [&](int64_t part, int64_t index, int64_t at, int) {

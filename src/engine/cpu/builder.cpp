@@ -6,6 +6,7 @@
 
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/team.h"
+#include "engine/guard_sees.h"
 
 namespace stoker::cpu {
 
@@ -26,6 +27,17 @@ std::vector<const Node*> Builder::users(int value) const {
   for (int position : users_[size_t(value)])
     nodes.push_back(&graph().nodes()[size_t(schedule_.order[size_t(position)])]);
   return nodes;
+}
+
+bool Builder::guard_sees(const Node& product) {
+  std::span<const int> weights = std::span(product.inputs).subspan(1);
+  auto is_variable = [&](int value) {
+    return graph().values()[size_t(value)].kind == ValueKind::variable;
+  };
+  if (!stoker::guard_sees(graph(), product) || !std::ranges::all_of(weights, is_variable))
+    return false;
+  for (int value : weights) parts_.watched.push_back(graph().values()[size_t(value)].source);
+  return true;
 }
 
 void Builder::claim(const Node& node, std::function<void(Builder&)> build) {

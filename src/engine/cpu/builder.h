@@ -49,6 +49,7 @@ struct ProgramParts {
   std::vector<BoundMemory> memories;
   std::vector<std::shared_ptr<CpuResidence>> homes;  // by variable
   std::vector<int> output_buffers;                   // by output, row-major
+  std::vector<int> watched;  // variables whose NaN only the guard can tell of
   int guard_buffer = -1;
   int gate_buffer = -1;
 };
@@ -66,6 +67,9 @@ class Builder {
   const Node& node() const { return graph().nodes()[size_t(node_)]; }
   // Nodes that use a value, if nothing else does (outputs, assignments, the guard): else none.
   std::vector<const Node*> users(int value) const;
+  // As guard_sees.h says; from then on the program watches the weights, which must be variables,
+  // for NaN too.
+  bool guard_sees(const Node& product);
   // A builder that does another node's work too says what is to happen when that node's turn comes.
   void claim(const Node& node, std::function<void(Builder&)> build);
   // The work of a node that is still to come is done by the kernel of `other`.

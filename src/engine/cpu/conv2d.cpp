@@ -47,7 +47,7 @@ void build_conv2d(Builder& b, const Node& node) {
   Convolution conv(node.attrs, b.shape(x), b.shape(w), b.shape(y));
   Activation activation(node.attrs);
   dnnl::primitive_attr attr = attr_with_scratchpad();
-  activation.fuse_into(attr);
+  activation.fuse_into(attr, b, node);
   convolution_forward::primitive_desc desc = conv.forward(with_bias, attr);
 
   std::vector<Argument> arguments = {

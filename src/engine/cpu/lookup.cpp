@@ -101,7 +101,7 @@ void build_in_top_k(Builder& b, const Node& node) {
         const float* row = p.in<float>(0) + i * classes;
         int64_t target = read(p.in<void>(1), i), better = 0;
         bool valid = target >= 0 && target < classes;
-        for (int64_t c = 0; valid && c < classes; ++c) better += row[c] > row[target];
+        for (int64_t c = 0; valid && c < classes; ++c) better += !(row[c] <= row[target]);
         p.out<bool>(2)[i] = valid && better < k;
       }
     });

@@ -68,7 +68,7 @@ void build_matmul(Builder& b, const Node& node) {
 
   Activation activation(node.attrs);
   dnnl::primitive_attr attr = attr_with_scratchpad();
-  activation.fuse_into(attr);
+  activation.fuse_into(attr, b, node);
   using Description = dnnl::matmul::desc;
   dnnl::matmul::primitive_desc desc(
       with_bias ? Description(a_desc, b_desc, bias, y_desc) : Description(a_desc, b_desc, y_desc),

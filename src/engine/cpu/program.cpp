@@ -80,6 +80,12 @@ bool CpuProgram::is_finite(int buffer) const {
   return buffer < 0 || std::isfinite(*static_cast<const float*>(addresses_[size_t(buffer)]));
 }
 
+int CpuProgram::watched_variable() const {
+  for (int variable : parts_.watched)
+    if (!parts_.homes[size_t(variable)]->came_finite()) return variable;
+  return -1;
+}
+
 RunStatus CpuProgram::run(std::span<const Tensor> inputs) {
   prepare(inputs);
   TeamScope team(threads_);
@@ -131,6 +137,9 @@ std::optional<NonFinite> CpuProgram::find_non_finite(std::span<const Tensor> inp
   prepare(inputs);
   TeamScope team(threads_);
   has_run_ = true;
+  if (int variable = watched_variable(); variable >= 0)
+    return NonFinite{"variable", variables_[size_t(variable)].name(),
+                     variables_[size_t(variable)].spec()};
   for (size_t i = 0; i < parts_.first_update; ++i) {
     run_instruction(i);
     if (auto found = non_finite_output(parts_.instructions[i])) return found;

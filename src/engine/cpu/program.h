@@ -28,7 +28,8 @@ class CpuProgram final : public Program {
   void prepare(std::span<const Tensor> inputs);
   void bind_all();
   void bind(int buffer, void* data);
-  bool guard_is_finite() const { return is_finite(parts_.guard_buffer); }
+  bool guard_is_finite() const { return is_finite(parts_.guard_buffer) && watched_variable() < 0; }
+  int watched_variable() const;      // a watched one that holds NaN or infinity, or -1
   bool is_finite(int buffer) const;  // a float32; true where there is none
   const void* output_data(size_t index) const;
   std::optional<NonFinite> non_finite_output(const Instruction& instruction) const;

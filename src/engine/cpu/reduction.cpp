@@ -136,6 +136,12 @@ void build_integer_reduce(Builder& b, const Node& node, int fn) {
   }
 }
 
+// NaN is the largest of all: the first one is the maximum.
+template <class T>
+bool is_larger(T a, T b) {
+  return a > b || (a != a && b == b);
+}
+
 // x: [outer, n, inner] → y: [outer, inner], the first of equals
 template <class T>
 void build_argmax_of(Builder& b, const Node& node) {
@@ -151,7 +157,7 @@ void build_argmax_of(Builder& b, const Node& node) {
         const T* row = p.in<T>(0) + i / inner * n * inner + i % inner;
         int64_t best = 0;
         for (int64_t k = 1; k < n; ++k)
-          if (row[k * inner] > row[best * inner]) best = k;
+          if (is_larger(row[k * inner], row[best * inner])) best = k;
         p.out<int64_t>(1)[i] = best;
       }
     });

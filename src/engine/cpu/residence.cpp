@@ -1,5 +1,7 @@
 #include "engine/cpu/residence.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "engine/cpu/runtime.h"
@@ -19,6 +21,9 @@ Tensor CpuResidence::read() const {
 }
 
 void CpuResidence::write(const Tensor& value) {
+  came_finite_ =
+      value.dtype() != DType::float32 ||
+      std::ranges::all_of(value.values<float>(), [](float x) { return std::isfinite(x); });
   if (layout_.is_plain())
     std::memcpy(data(), value.raw(), value.bytes());
   else

@@ -23,11 +23,14 @@ class CpuResidence final : public Residence {
   const Layout& layout() const { return layout_; }
   void* data() const { return block_.data(); }
   size_t bytes() const { return block_.bytes(); }
+  // Whether what write() brought last was finite. Updates of a guarded program keep it so.
+  bool came_finite() const { return came_finite_; }
 
  private:
   TensorSpec spec_;
   Layout layout_;
   AlignedBlock block_;
+  bool came_finite_ = true;
 };
 
 // Which variables have, or had, a buffer here. A variable that another backend took meanwhile comes

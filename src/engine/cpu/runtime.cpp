@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/cpu/team.h"
+
 namespace stoker::cpu {
 
 const dnnl::engine& cpu_engine() {
@@ -17,6 +19,7 @@ dnnl::primitive_attr attr_with_scratchpad() {
 
 void reorder_now(const dnnl::memory::desc& from, void* source, const dnnl::memory::desc& to,
                  void* target) {
+  check_team(team_size());
   dnnl::stream stream(cpu_engine());
   dnnl::memory in(from, cpu_engine(), source), out(to, cpu_engine(), target);
   dnnl::reorder(in, out).execute(stream, in, out);

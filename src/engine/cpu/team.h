@@ -7,12 +7,28 @@
 
 #include <omp.h>
 
+#include <atomic>
+
+#include "base/forks.h"
+
 namespace stoker::cpu {
 
-// Sets the size of the team for the calling thread, and restores what was there.
+// Error in a child after fork() whose parent had a team already: libgomp would wait for threads
+// that did not come along. A team of one has none.
+inline void check_team(int threads) {
+  static constinit std::atomic<int> first = -1;  // forks() when the first team was made
+  if (threads < 2) return;
+  int none = -1;
+  if (first.load(std::memory_order_relaxed) == none) first.compare_exchange_strong(none, forks());
+  check_not_forked(first.load(std::memory_order_relaxed), "the CPU engine's threads");
+}
+
+// Sets the size of the team for the calling thread, and restores what was there. Error as
+// check_team.
 class TeamScope {
  public:
   explicit TeamScope(int threads) : before_(omp_get_max_threads()) {
+    check_team(threads);
     if (threads != before_) omp_set_num_threads(threads);
   }
   ~TeamScope() { omp_set_num_threads(before_); }

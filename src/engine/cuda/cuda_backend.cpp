@@ -47,7 +47,7 @@ class CudaBackend final : public Backend {
   }
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
-    shared_.device->use();
+    Device::Turn turn(*shared_.device);
     shared_.pool->set_share(share_of(options, shared_.device->info()));
     std::unique_ptr<Graph> copy = graph.clone();
     if (!options.keep_order) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/forks.h"
 #include "engine/cuda/check.h"
 
 namespace stoker::cuda {
@@ -82,9 +84,23 @@ struct DeviceInfo {
 // `why` says which of the two.
 std::vector<DeviceInfo> devices(std::string* why = nullptr);
 
-// One device with its stream and library handles, made once and used by one thread at a time.
+// One device with its stream and library handles, made once. Threads take turns: whoever issues
+// work or waits for it holds a Turn, so that nothing comes between the calls of a capture.
 class Device {
  public:
+  // The calling thread's turn on this device, which it chooses. May be nested. Error in a child
+  // after fork(), where CUDA does not work.
+  class Turn {
+   public:
+    explicit Turn(const Device& device) : lock_(device.mutex_) {
+      check_not_forked(device.forks_, "the GPU engine");
+      device.use();
+    }
+
+   private:
+    std::lock_guard<std::recursive_mutex> lock_;
+  };
+
   explicit Device(const DeviceInfo& info);
   ~Device();
   Device(const Device&) = delete;
@@ -110,6 +126,8 @@ class Device {
   std::vector<Stream> lanes_;
   cudnnHandle_t cudnn_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
+  const int forks_ = forks();
+  mutable std::recursive_mutex mutex_;
 };
 
 }  // namespace stoker::cuda

@@ -98,7 +98,6 @@ void CudaProgram::upload(Slot& slot, std::span<const Tensor> inputs) {
 
 CudaProgram::Slot& CudaProgram::prepare(std::span<const Tensor> inputs) {
   check_inputs(*parts_.graph, inputs);
-  device_.use();
   for (size_t i = 0; i < variables_.size(); ++i) take(variables_[i], parts_.homes[i]);
   if (generation_ != arena_->generation()) {
     wait();
@@ -194,6 +193,7 @@ void CudaProgram::end_run(Slot& slot) {
 }
 
 RunStatus CudaProgram::run(std::span<const Tensor> inputs) {
+  Device::Turn turn(device_);
   if (has_guard() && arena_->gate().is_closed()) return RunStatus::skipped_non_finite;
   Slot& slot = prepare(inputs);
   timer_.begin_kernels();
@@ -223,6 +223,7 @@ RunStatus CudaProgram::take_status() {
 }
 
 RunStatus CudaProgram::status() {
+  Device::Turn turn(device_);
   wait();
   return has_guard() && arena_->gate().is_closed() ? RunStatus::skipped_non_finite : RunStatus::ok;
 }
@@ -245,6 +246,7 @@ void CudaProgram::capture_all(KernelTimer& timer) {
 // Marks between the kernels measure the device's time alone, not how fast the host issues them.
 RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
                                  std::vector<int64_t>& nanoseconds) {
+  Device::Turn turn(device_);
   if (!kernel_timer_) kernel_timer_ = std::make_unique<KernelTimer>(parts_.instructions.size());
   Slot& slot = prepare(inputs);
   capture_all(*kernel_timer_);
@@ -257,6 +259,7 @@ RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
 }
 
 std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> inputs) {
+  Device::Turn turn(device_);
   Gate& gate = arena_->gate();
   wait();
   bool replays = has_guard() && gate.is_closed() && *gate.program() == id_;

@@ -25,6 +25,7 @@ void CudaProgram::read_back(size_t index, void* to, size_t bytes) const {
 }
 
 Tensor CudaProgram::output(size_t index) const {
+  Device::Turn turn(device_);
   output_data(index);
   const TensorSpec& spec = parts_.graph->spec(parts_.graph->outputs()[index].value);
   Tensor tensor(spec.dtype, spec.shape);
@@ -70,6 +71,7 @@ double as_double(const void* data, DType dtype) {
 }  // namespace
 
 double CudaProgram::scalar(size_t index) const {
+  Device::Turn turn(device_);
   output_data(index);
   const GraphOutput& output = parts_.graph->outputs()[index];
   const TensorSpec& spec = parts_.graph->spec(output.value);

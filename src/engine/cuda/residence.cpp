@@ -10,6 +10,7 @@ CudaResidence::CudaResidence(std::shared_ptr<DevicePool> pool, const TensorSpec&
 Tensor CudaResidence::read() const {
   Tensor value(spec_.dtype, spec_.shape);
   if (value.bytes() == 0) return value;
+  Device::Turn turn(pool_->device());
   cudaStream_t stream = pool_->device().stream();
   check(cudaMemcpyAsync(value.raw_mut(), data(), value.bytes(), cudaMemcpyDeviceToHost, stream),
         "reading a variable");
@@ -19,6 +20,7 @@ Tensor CudaResidence::read() const {
 
 void CudaResidence::write(const Tensor& value) {
   if (value.bytes() == 0) return;
+  Device::Turn turn(pool_->device());
   cudaStream_t stream = pool_->device().stream();
   check(cudaMemcpyAsync(data(), value.raw(), value.bytes(), cudaMemcpyHostToDevice, stream),
         "writing a variable");

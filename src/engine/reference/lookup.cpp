@@ -38,7 +38,8 @@ void one_hot(const Call& call) {
   }
 }
 
-// predictions: [B, C], targets: [B]. A target that is no class is in no one's top k.
+// predictions: [B, C], targets: [B]. A target that is no class is in no one's top k. Written so
+// that NaN is larger than all, and a target's own NaN is behind all.
 void in_top_k(const Call& call) {
   const Array &predictions = call.in(0), &targets = call.in(1);
   auto k = call.attrs.get<int64_t>("k");
@@ -48,7 +49,7 @@ void in_top_k(const Call& call) {
     if (target < 0 || target >= classes) continue;
     int64_t better = 0;
     for (int64_t c = 0; c < classes; ++c)
-      better += predictions[b * classes + c] > predictions[b * classes + target];
+      better += !(predictions[b * classes + c] <= predictions[b * classes + target]);
     call.out()[b] = better < k;
   }
 }

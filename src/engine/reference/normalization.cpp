@@ -49,7 +49,7 @@ void batch_norm_grad(const Call& call) {
   Array &dx = call.out(0), &dgamma = call.out(1), &dbeta = call.out(2);
   auto epsilon = call.attrs.get<double>("epsilon");
   auto [rows, channels] = Rows(x.shape());
-  auto gradient = [&](int64_t i) { return y != nullptr && (*y)[i] <= 0 ? 0 : dy[i]; };
+  auto gradient = [&](int64_t i) { return y == nullptr || (*y)[i] > 0 ? dy[i] : 0; };
   for (int64_t c = 0; c < channels; ++c) {
     Number rstd = 1 / std::sqrt(variance[c] + epsilon);
     auto normalized = [&](int64_t i) { return (x[i] - mean[c]) * rstd; };

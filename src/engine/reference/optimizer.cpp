@@ -88,7 +88,8 @@ void adam_update(const Call& call) {
       Number v = at.in(3)[i] + (g * g - at.in(3)[i]) * (1 - beta_2);
       at.out(1)[i] = m;
       at.out(2)[i] = v;
-      if (amsgrad) at.out(3)[i] = v = std::max(at.in(4)[i], v);
+      // Not std::max: NaN in either stays.
+      if (amsgrad) at.out(3)[i] = v = at.in(4)[i] <= v || std::isnan(v) ? v : at.in(4)[i];
       at.out(0)[i] = p - rate * m / (std::sqrt(v) + epsilon);
     }
   });

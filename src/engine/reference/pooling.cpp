@@ -1,4 +1,5 @@
 // x: [B, H, W, C], y: [B, H', W', C]. Padding is neither a maximum nor counted in a mean.
+#include <cmath>
 #include <limits>
 
 #include "engine/reference/kernel.h"
@@ -31,11 +32,12 @@ void for_each_window(const Attrs& attrs, const Shape& x, const Shape& y, Body bo
   });
 }
 
-// The first maximum of the window, or -1 when it lies in padding altogether.
+// The first maximum of the window (NaN is the largest of all), or -1 when it lies in padding
+// altogether.
 int64_t first_maximum(const Array& x, const std::vector<int64_t>& elements) {
   int64_t best = elements.empty() ? -1 : elements[0];
   for (int64_t element : elements)
-    if (x[element] > x[best]) best = element;
+    if (!(x[element] <= x[best]) && !std::isnan(x[best])) best = element;
   return best;
 }
 
@@ -55,7 +57,7 @@ void max_pool2d_grad(const Call& call) {
   for_each_window(call.attrs, x.shape(), dy.shape(),
                   [&](int64_t from, const std::vector<int64_t>& elements) {
                     int64_t best = first_maximum(x, elements);
-                    if (best >= 0 && !(relu && x[best] <= 0)) dx[best] += dy[from];
+                    if (best >= 0 && (!relu || x[best] > 0)) dx[best] += dy[from];
                   });
 }
 

@@ -30,6 +30,8 @@ ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
   for (const ValueInfo& info : graph_->values()) values_.emplace_back(info.spec);
   for (const GraphConstant& constant : graph_->constants())
     load(constant.tensor, values_[size_t(constant.value)]);
+  // Now, so that runs of several programs at the same time find them here and move nothing.
+  for (const GraphVariable& variable : graph_->variables()) take(variable.variable, rounding_);
   std::vector<StepMemory> memory = graph_memory_of_nodes(*graph_);
   for (const Node& node : graph_->nodes()) {
     Step step{&node, find_kernel(node), {}, {}};

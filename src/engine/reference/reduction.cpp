@@ -1,5 +1,6 @@
 // Many numbers in, one out.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <stoker/error.h>
@@ -58,11 +59,12 @@ void argmax(const Call& call) {
   Shape kept = x.shape().with(axis, 1);
   for (int64_t position = 0; position < call.out().size(); ++position) {
     Index index = unravel(position, kept);
-    Number best = -kInfinity;
+    Number best = 0;
     for (int64_t candidate = 0; candidate < x.shape()[axis]; ++candidate) {
       index[size_t(axis)] = candidate;
       Number value = x[ravel(index, x.shape())];
-      if (!(value > best)) continue;
+      bool larger = candidate == 0 || value > best || (std::isnan(value) && !std::isnan(best));
+      if (!larger) continue;
       best = value;
       call.out()[position] = Number(candidate);
     }

@@ -22,12 +22,18 @@ Number sigmoid(Number x) {
   return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
 }
 Number softplus(Number x) { return std::max(x, Number(0)) + std::log1p(std::exp(-std::abs(x))); }
-Number sign(Number x) { return Number(x > 0) - Number(x < 0); }
+Number sign(Number x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0 : x; }
 Number normal_cdf(Number x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 Number normal_pdf(Number x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 Number gelu_tanh_inner(Number x) { return std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)); }
 // Not std::clamp: NaN passes, and low > high is defined.
 Number clip(Number x, Number low, Number high) { return x < low ? low : x > high ? high : x; }
+// (x + s) / 2 with s = sqrt(x² + alpha); for negative x as alpha / 2 (s - x), where nothing
+// cancels.
+Number squareplus(Number x, Number alpha) {
+  Number s = std::sqrt(x * x + alpha);
+  return x < 0 ? alpha / 2 / (s - x) : (x + s) / 2;
+}
 bool inside(Number x, Number low, Number high) { return low < x && x < high; }
 
 }  // namespace
@@ -69,11 +75,11 @@ Number unary_value(UnaryFn fn, Number x, Number alpha, Number beta) {
     case UnaryFn::hard_tanh: return clip(x, -1, 1);
     case UnaryFn::mish: return x * std::tanh(softplus(x));
     case UnaryFn::log_sigmoid: return -softplus(-x);
-    case UnaryFn::squareplus: return (x + std::sqrt(x * x + alpha)) / 2;
+    case UnaryFn::squareplus: return squareplus(x, alpha);
     case UnaryFn::hard_shrink: return inside(x, -alpha, alpha) || std::abs(x) == alpha ? 0 : x;
-    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : 0;
+    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : x == x ? 0 : x;
     case UnaryFn::tanh_shrink: return x - std::tanh(x);
-    case UnaryFn::threshold: return x > alpha ? x : beta;
+    case UnaryFn::threshold: return x <= alpha ? beta : x;
   }
   throw ValueError("unary: unknown function");
 }
@@ -119,7 +125,7 @@ Number derivative_from_input(UnaryFn fn, Number x, Number alpha, Number beta) {
       return t + x * (1 - t * t) * sigmoid(x);
     }
     case UnaryFn::log_sigmoid: return sigmoid(-x);
-    case UnaryFn::squareplus: return 0.5 * (1 + x / std::sqrt(x * x + alpha));
+    case UnaryFn::squareplus: return squareplus(x, alpha) / std::sqrt(x * x + alpha);
     case UnaryFn::hard_shrink:
     case UnaryFn::soft_shrink: return std::abs(x) > alpha;
     case UnaryFn::tanh_shrink: return std::tanh(x) * std::tanh(x);

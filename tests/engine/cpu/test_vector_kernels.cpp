@@ -118,6 +118,42 @@ TEST_P(VectorKernels, FindTheMaximumWhereverItIs) {
   }
 }
 
+TEST_P(VectorKernels, PassNanThroughEveryFunction) {
+  std::vector<float> x = uniform(1003, 0.01F, 12), y(x.size());
+  for (size_t i = 0; i < x.size(); i += 7) x[i] = std::nanf("");
+  for (const UnaryInfo& info : unary_functions()) {
+    GetParam().unary[int(info.fn)](x.data(), y.data(), int64_t(x.size()), 0.3F, 0.7F);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(std::isnan(y[i]), i % 7 == 0) << info.name << " of " << x[i] << " is " << y[i];
+  }
+}
+
+TEST_P(VectorKernels, KeepNanInMaximaWhereverItStands) {
+  for (int64_t window : {2, 3})
+    for (int64_t inner : {5, 8, 16})
+      for (int64_t at = 0; at < window * window; ++at) {
+        std::vector<float> x = uniform(size_t(window * window * inner), -1, 1), y(size_t(inner), 0);
+        x[size_t(at * inner + 2)] = std::nanf("");
+        cpu::PoolGeometry g = {.height = window,
+                               .width = window,
+                               .out_height = 1,
+                               .out_width = 1,
+                               .window_h = window,
+                               .window_w = window,
+                               .stride_h = window,
+                               .stride_w = window,
+                               .top = 0,
+                               .left = 0,
+                               .inner = inner,
+                               .x_pixel = inner,
+                               .y_pixel = inner,
+                               .relu = false};
+        GetParam().max_pool(x.data(), y.data(), g, 0, 1);
+        for (int64_t c = 0; c < inner; ++c)
+          EXPECT_EQ(std::isnan(y[size_t(c)]), c == 2) << window << ", " << inner << ", " << at;
+      }
+}
+
 }  // namespace
 
 }  // namespace stoker::test

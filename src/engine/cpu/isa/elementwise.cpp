@@ -100,9 +100,9 @@ STOKER_FUNCTION(Mish, x * (mish_n(x) / (mish_n(x) + 2)), mish_n(v) / (mish_n(v) 
 STOKER_FUNCTION(LogSigmoid, -softplus(-x), sigmoid(-v))
 STOKER_FUNCTION(Squareplus, squareplus(x, a), squareplus(v, a) / sqrt(fma(v, v, a)))
 STOKER_FUNCTION(HardShrink, abs(x) <= a ? 0.0F : x, abs(v) > a ? 1.0F : 0.0F)
-STOKER_FUNCTION(SoftShrink, x > a ? x - a : x < -a ? x + a : 0.0F, abs(v) > a ? 1.0F : 0.0F)
+STOKER_FUNCTION(SoftShrink, x > a ? x - a : x < -a ? x + a : x == x ? 0.0F : x, abs(v) > a ? 1.0F : 0.0F)
 STOKER_FUNCTION(TanhShrink, tanh_shrink(x), tanh(v) * tanh(v))
-STOKER_FUNCTION(Threshold, x > a ? x : b, v > a ? 1.0F : 0.0F)
+STOKER_FUNCTION(Threshold, x <= a ? b : x, v > a ? 1.0F : 0.0F)
 
 struct Add { STOKER_INLINE float of(float a, float b) { return a + b; } };
 struct Sub { STOKER_INLINE float of(float a, float b) { return a - b; } };

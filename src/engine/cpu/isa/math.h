@@ -22,7 +22,7 @@ STOKER_INLINE float from_bits(int32_t bits) { return __builtin_bit_cast(float, b
 STOKER_INLINE int32_t to_bits(float x) { return __builtin_bit_cast(int32_t, x); }
 STOKER_INLINE float abs(float x) { return __builtin_fabsf(x); }
 STOKER_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
-STOKER_INLINE float sign(float x) { return float(x > 0) - float(x < 0); }
+STOKER_INLINE float sign(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : x == x ? 0.0F : x; }
 STOKER_INLINE float clip(float x, float low, float high) {
   return x < low ? low : x > high ? high : x;
 }

@@ -43,7 +43,7 @@ void adam_of(float* p, const float* g, float* m, float* v, float* vhat, int64_t 
     float second = fma(fma(d, d, -v[i]), rest_2, v[i]);
     m[i] = first;
     v[i] = second;
-    if (kAmsgrad) vhat[i] = second = vhat[i] > second ? vhat[i] : second;
+    if (kAmsgrad) vhat[i] = second = (vhat[i] <= second) | (second != second) ? second : vhat[i];
     p[i] = decayed(p[i], common) - rate * first / (sqrt(second) + epsilon);
   }
 }

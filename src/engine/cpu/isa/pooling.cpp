@@ -42,9 +42,11 @@ void max_pool_2x2(const float* x, float* y, const PoolGeometry& g, int64_t begin
     float* out = y + row * g.out_width * g.y_pixel;
     for (int64_t column = 0; column < g.out_width; ++column) {
 #pragma GCC ivdep
-      for (int64_t c = 0; c < inner; ++c)
-        out[c] =
-            larger(larger(upper[c], upper[g.x_pixel + c]), larger(lower[c], lower[g.x_pixel + c]));
+      for (int64_t c = 0; c < inner; ++c) {
+        float x0 = upper[c], x1 = upper[g.x_pixel + c], x2 = lower[c], x3 = lower[g.x_pixel + c];
+        bool nan = __builtin_isunordered(x0, x1) | __builtin_isunordered(x2, x3);
+        out[c] = nan ? __builtin_nanf("") : larger(larger(x0, x1), larger(x2, x3));
+      }
       upper += 2 * g.x_pixel;
       lower += 2 * g.x_pixel;
       out += g.y_pixel;
@@ -57,12 +59,15 @@ void max_pool_any(const float* x, float* y, const PoolGeometry& g, int64_t begin
     for (int64_t column = 0; column < g.out_width; ++column) {
       Range rows = rows_of(g, row), columns = columns_of(g, column);
       float* out = y + (row * g.out_width + column) * g.y_pixel;
-      for (int64_t c = 0; c < g.inner; ++c) out[c] = -3.40282347e38F;
+      bool empty = rows.begin >= rows.end || columns.begin >= columns.end;
+      const float* start = x + (rows.begin * g.width + columns.begin) * g.x_pixel;
+      for (int64_t c = 0; c < g.inner; ++c) out[c] = empty ? -3.40282347e38F : start[c];
       for (int64_t h = rows.begin; h < rows.end; ++h)
         for (int64_t w = columns.begin; w < columns.end; ++w) {
           const float* in = x + (h * g.width + w) * g.x_pixel;
 #pragma GCC ivdep
-          for (int64_t c = 0; c < g.inner; ++c) out[c] = larger(in[c], out[c]);
+          for (int64_t c = 0; c < g.inner; ++c)  // once NaN, always NaN
+            out[c] = (out[c] >= in[c]) | (out[c] != out[c]) ? out[c] : in[c];
         }
     }
 }

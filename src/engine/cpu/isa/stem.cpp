@@ -86,7 +86,9 @@ void stem_filters(const float* x, const float* w, const float* bias, float* y, u
           which = larger ? Integers{} + k : which;
         }
         which = most > 0 ? which : Integers{} + int32_t(KernelTable::kNobody);
-        store(y + pixel * g.y_pixel + v * g.y_vector, Vector(most < 0 ? Vector{} : most));
+        most = most < 0 ? Vector{} : most;
+        store(y + pixel * g.y_pixel + v * g.y_vector,
+              keep_nan(most, sum[0][v], sum[1][v], sum[2][v], sum[3][v]));
         store_bytes(winner + pixel * g.filters + v * kLanes, which);
       }
     }

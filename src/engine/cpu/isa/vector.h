@@ -46,4 +46,19 @@ STOKER_INLINE Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
+// `value`, but NaN where one of the four is: a maximum drops it. A comparison looks at two of them.
+STOKER_INLINE Vector keep_nan(Vector value, Vector a, Vector b, Vector c, Vector d) {
+  Vector nan = Vector{} + __builtin_nanf("");
+#if defined(__AVX512F__)
+  __mmask16 bad =
+      __mmask16(_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q) | _mm512_cmp_ps_mask(c, d, _CMP_UNORD_Q));
+  return _mm512_mask_blend_ps(bad, value, nan);
+#elif defined(__AVX2__)
+  __m256 bad = _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q), _mm256_cmp_ps(c, d, _CMP_UNORD_Q));
+  return _mm256_blendv_ps(value, nan, bad);
+#else
+  return (a != a) | (b != b) | (c != c) | (d != d) ? nan : value;
+#endif
+}
+
 }  // namespace stoker::cpu::STOKER_ISA

@@ -114,7 +114,8 @@ struct Sums {
       double mean = found[0] / double(c.rows);
       float first = to_float(static_cast<const T*>(c.x)[channel]);
       static_cast<float*>(c.out)[channel] = float(double(first) + mean);
-      c.second_out[channel] = float(fmax(found[1] / double(c.rows) - mean * mean, 0.0));
+      double variance = found[1] / double(c.rows) - mean * mean;
+      c.second_out[channel] = float(variance < 0 ? 0 : variance);  // NaN passes
     } else {
       static_cast<float*>(c.out)[channel] = float(found[0]);
       c.second_out[channel] = float(found[1]) / sqrtf(c.variance[channel] + c.epsilon);

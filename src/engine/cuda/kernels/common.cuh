@@ -134,6 +134,9 @@ __device__ inline void store_floats(const float* from, T* to) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
+// Whether a takes b's place as the maximum; NaN is the largest of all.
+__device__ inline bool beats(float a, float b) { return a > b || (a != a && b == b); }
+
 // --- a block's own reductions; every thread gets the result ---
 
 struct Plus {

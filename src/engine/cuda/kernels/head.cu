@@ -136,7 +136,7 @@ __device__ inline void take_features(const HeadCall& c, int64_t row, int vector,
       best[f] = four[0][f];
 #pragma unroll
       for (int q = 1; q < 4; ++q)
-        if (four[q][f] > best[f]) {
+        if (beats(four[q][f], best[f])) {
           best[f] = four[q][f];
           place.at[f] = uint8_t(q);
         }

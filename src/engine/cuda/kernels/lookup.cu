@@ -69,7 +69,7 @@ __global__ void in_top_k(const T* predictions, DType target_dtype, const void* t
   float mine = known ? to_float(predictions[row * classes + target]) : 0;
   int better = 0;
   for (int64_t c = threadIdx.x % 32; c < classes; c += 32)
-    better += to_float(predictions[row * classes + c]) > mine;
+    better += !(to_float(predictions[row * classes + c]) <= mine);  // NaN is the largest
   for (int offset = 16; offset > 0; offset /= 2) better += __shfl_xor_sync(~0U, better, offset);
   if (threadIdx.x % 32 == 0) out[row] = known && better < k;
 }

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kBlock, 3)
         for (int i = 0; i < N; ++i) {
           // As it would be stored between the two: ties are ties there. Below zero all are alike.
           float value = to_float(from_float<T>(norm.of(i, to_float(x_pack.at[i]))));
-          bool wins = first || value > most[i];
+          bool wins = first || beats(value, most[i]);
           most[i] = wins ? value : most[i];
           winners.at[i] = wins ? x_pack.at[i] : winners.at[i];
           places[i] = wins ? in_row * Window + q : places[i];

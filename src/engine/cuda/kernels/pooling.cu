@@ -26,7 +26,7 @@ __device__ void pool_forward(const PoolCall& c, Pool what, int b, int row, int c
           (r - (row * c.stride_y - c.top)) * c.window_x + q - (column * c.stride_x - c.left);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        bool wins = first || values[i] > result[i];
+        bool wins = first || beats(values[i], result[i]);
         if (is_max && wins) places[i] = uint8_t(place);
         result[i] = !is_max ? result[i] + values[i] : wins ? values[i] : result[i];
       }

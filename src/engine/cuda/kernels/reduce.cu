@@ -158,6 +158,12 @@ void launch(const ReduceCall& call, cudaStream_t stream) {
   check_launch("finish_reduce");
 }
 
+// NaN is the largest of all.
+template <class S>
+__device__ bool is_larger(S a, S b) {
+  return a > b || (a != a && b == b);
+}
+
 // One warp an output, or one thread where the axis is not the innermost.
 template <class T>
 __global__ void argmax(const T* x, int64_t outer, int64_t extent, int64_t inner, int64_t* y) {
@@ -169,8 +175,7 @@ __global__ void argmax(const T* x, int64_t outer, int64_t extent, int64_t inner,
   Sum<T> most{};
   for (int64_t i = lane; i < extent; i += 32) {
     auto value = convert_to<Sum<T>>(x[i * inner]);
-    if (value != value) continue;  // NaN is never larger
-    if (best < 0 || value > most) {
+    if (best < 0 || is_larger(value, most)) {
       most = value;
       best = i;
     }
@@ -178,7 +183,8 @@ __global__ void argmax(const T* x, int64_t outer, int64_t extent, int64_t inner,
   for (int step = 16; step > 0; step /= 2) {
     Sum<T> other = __shfl_xor_sync(~0U, most, step);
     int64_t where = __shfl_xor_sync(~0U, best, step);
-    if (where >= 0 && (best < 0 || other > most || (other == most && where < best))) {
+    bool equal = !is_larger(other, most) && !is_larger(most, other);
+    if (where >= 0 && (best < 0 || is_larger(other, most) || (equal && where < best))) {
       most = other;
       best = where;
     }

@@ -16,7 +16,7 @@ __device__ inline float clipped(float x, float low, float high) {
   return x < low ? low : x > high ? high : x;  // NaN passes
 }
 __device__ inline bool inside(float x, float low, float high) { return low < x && x < high; }
-__device__ inline float sign_of(float x) { return float(x > 0) - float(x < 0); }
+__device__ inline float sign_of(float x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0 : x; }
 
 constexpr float kSeluAlpha = 1.6732632423543772F, kSeluScale = 1.0507009873554805F;
 constexpr float kGeluCubic = 0.044715F, kGeluScale = 0.7978845608028654F;
@@ -70,7 +70,7 @@ __device__ __noinline__ static float unary_value(UnaryFn fn, float x, float alph
       return x >= 0 ? (x + root) / 2 : alpha / (2 * (root - x));
     }
     case UnaryFn::hard_shrink: return fabsf(x) <= alpha ? 0 : x;
-    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : 0;
+    case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : x == x ? 0 : x;
     case UnaryFn::tanh_shrink: {
       // x - tanh x cancels near zero: x³/3 - 2x⁵/15 + 17x⁷/315 - 62x⁹/2835 + 1382x¹¹/155925 there.
       if (fabsf(x) > 0.4F) return x - tanhf(x);
@@ -78,7 +78,7 @@ __device__ __noinline__ static float unary_value(UnaryFn fn, float x, float alph
       return x * s * (0.33333334F + s * (-0.13333334F + s * (0.053968254F + s * (-0.021869488F +
              s * (0.0088632355F - s * 0.0035921280F)))));
     }
-    case UnaryFn::threshold: return x > alpha ? x : beta;
+    case UnaryFn::threshold: return x <= alpha ? beta : x;
   }
   return 0;
 }

@@ -106,8 +106,9 @@ __device__ void make_scales(const ClipTerms& c, const double* sums, const int* f
     double own = 0;
     if (!c.global)
       for (int i = first_block[which]; i < first_block[which + 1]; ++i) own += sums[i];
-    c.scales[which] =
-        float(factor * c.max_norm / fmax(factor * (c.global ? norm : sqrt(own)), c.max_norm));
+    double length = factor * (c.global ? norm : sqrt(own));
+    // Not fmax: NaN passes.
+    c.scales[which] = float(factor * c.max_norm / (length < c.max_norm ? c.max_norm : length));
   }
 }
 

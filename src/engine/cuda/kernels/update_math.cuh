@@ -45,7 +45,7 @@ __device__ inline float next_value(const UpdateOptions& c, const UpdateTerms& te
     moments[0] += (g - moments[0]) * terms.rest_1;
     moments[1] += (g * g - moments[1]) * float(1 - c.beta_2);
     float v = moments[1];
-    if (c.amsgrad) v = moments[2] = fmaxf(moments[2], v);
+    if (c.amsgrad) v = moments[2] = moments[2] <= v || v != v ? v : moments[2];
     return p - terms.rate * moments[0] / (sqrtf(v) + c.epsilon);
   }
   moments[0] = c.rho * moments[0] + (1 - c.rho) * g * g;

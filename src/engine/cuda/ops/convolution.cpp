@@ -2,6 +2,7 @@
 
 #include "engine/cuda/ops/conv_frames.h"
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/guard_sees.h"
 
 namespace stoker::cuda {
 
@@ -41,14 +42,15 @@ struct ForwardPlan {
 ForwardPlan find_forward(Builder& b, const Node& node, const ConvShape& shape) {
   ConvKey key{.kind = ConvKind::forward, .shape = shape, .dtype = b.spec(node.inputs[0]).dtype};
   auto activation = node.attrs.get_or<std::string>("activation", "");
-  bool has_bias = node.inputs.size() > 2, relu = activation == "relu";
+  bool has_bias = node.inputs.size() > 2;
+  bool relu = activation == "relu" && guard_sees(b.graph(), node);  // else own kernels keep NaN
   bool plain = !has_bias && activation.empty();
   // Fused plans compute with tensor cores: not for full float32, where an epilogue rounds nothing.
   if (plain || (key.dtype == DType::float32 && !b.options().tf32))
     return {find_conv_plan(b, key), false, plain, false};
   key.bias = has_bias;
   key.relu = relu;
-  key.wide = !activation.empty() && !relu && key.dtype != DType::float32;
+  key.wide = !activation.empty() && activation != "relu" && key.dtype != DType::float32;
   if (auto plan = find_conv_plan(b, key))
     return {plan, has_bias, !key.wide && (activation.empty() || relu), key.wide};
   key.bias = key.relu = false;

@@ -1,5 +1,6 @@
 #include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/guard_sees.h"
 
 namespace stoker::cuda {
 
@@ -87,10 +88,11 @@ void build_matmul(Builder& b, const Node& node) {
     });
     return emit_epilogue(b, node, {y, key.dtype, bias, y});
   }
-  // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32.
-  bool in_epilogue = activation.empty() || activation == "relu";
+  // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32. So
+  // is relu where only an own kernel keeps NaN.
+  key.relu = activation == "relu" && (is_narrow(key) || guard_sees(b.graph(), node));
+  bool in_epilogue = activation.empty() || key.relu;
   key.bias = has_bias && in_epilogue;
-  key.relu = activation == "relu";
   key.wide = !in_epilogue && key.dtype != DType::float32;
   if (in_epilogue && is_narrow(key)) {
     std::vector<int> operands = {a, w};
