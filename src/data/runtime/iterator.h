@@ -15,6 +15,7 @@ struct Plan {
 };
 struct PlanOptions {
   uint64_t seed = 0;
+  bool seed_drawn = false;  // nobody has set it
   ThreadPool* pool = nullptr;
   int threads = 1;
   bool pin = false;
@@ -41,6 +42,7 @@ class Iterator::Impl {
 
  private:
   void tune(int64_t now);
+  void hand_on_notices();
   void load_tuned();
   void save_tuned() const;
 
@@ -49,6 +51,7 @@ class Iterator::Impl {
   std::shared_ptr<Run> run_;
   std::unique_ptr<Runner> runner_;
   std::optional<Tuner> tuner_;
+  std::ostream* out_ = nullptr;  // Context::out
   Batch current_;
   bool finished_ = false;
   int64_t window_begin_ = 0;
