@@ -134,8 +134,7 @@ Batches Dataset::batches() const {
                                    .state = walk.state,
                                    .context = walk.context});
           },
-          cardinality().count,
-          [node = node_] { return described_lines(*node); }};
+          cardinality().count, [node = node_] { return described_lines(*node); }};
 }
 
 }  // namespace stoker::data

@@ -15,8 +15,8 @@ namespace stoker::data {
 
 namespace {
 
-constexpr size_t kSamples = 64;           // of the files, whose contents are looked at
-constexpr uint64_t kSampleBytes = 4096;   // at the beginning, in the middle and at the end
+constexpr size_t kSamples = 64;          // of the files, whose contents are looked at
+constexpr uint64_t kSampleBytes = 4096;  // at the beginning, in the middle and at the end
 constexpr size_t kLongestPath = 4096;
 
 uint64_t hash_of(std::string_view text) {
@@ -55,7 +55,8 @@ uint32_t sample(const std::string& path, FileSystem& files) {
   try {
     auto file = files.open(path);
     uint64_t size = file->size(), bytes = std::min(size, kSampleBytes);
-    std::vector<std::byte> page(size_t(bytes), std::byte());
+    std::vector<std::byte> page;
+    page.resize(size_t(bytes));
     uint32_t crc = 0;
     for (uint64_t offset : {uint64_t(0), (size - bytes) / 2, size - bytes}) {
       file->read_exactly(offset, page);
@@ -151,19 +152,5 @@ std::string changes(std::string_view before, std::string_view now) {
 }
 
 std::string hash_text(std::string_view text) { return fmt::format("{:016x}", hash_of(text)); }
-
-std::string checksum_line(const Tensor& tensor) {
-  uint32_t crc = 0;
-  if (tensor.dtype() == DType::bytes) {
-    for (const std::string& text : tensor.values<std::string>()) {
-      uint64_t size = text.size();
-      crc = crc32c(as_bytes(text), crc32c(std::as_bytes(std::span(&size, 1)), crc));
-    }
-  } else {
-    crc = crc32c({static_cast<const std::byte*>(tensor.raw()), tensor.bytes()});
-  }
-  return fmt::format("{} {:08x}", stoker::to_string(TensorSpec{tensor.dtype(), tensor.shape()}),
-                     crc);
-}
 
 }  // namespace stoker::data

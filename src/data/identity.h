@@ -50,7 +50,5 @@ std::string changes(std::string_view before, std::string_view now);
 
 // 64 well mixed bits of a text, as sixteen digits.
 std::string hash_text(std::string_view text);
-// Of a tensor's values: "float32[600, 20] 5f3a0c11".
-std::string checksum_line(const Tensor& tensor);
 
 }  // namespace stoker::data

@@ -25,12 +25,10 @@ std::string read_listing(const std::string& path) {
 
 }  // namespace
 
-CacheFile::CacheFile(std::string path, ElementSpec spec, CacheIdentity identity, Notices& notices)
+CacheFile::CacheFile(std::string path, ElementSpec spec, CacheIdentity identity)
     : path_(std::move(path)), spec_(std::move(spec)), identity_(std::move(identity)) {
   check_shard_folder(path_);
-  std::string why;
-  reader_.store(open(why));
-  if (!why.empty()) notices.say(fmt::format("cache {} is rebuilt: {}", path_, why));
+  reader_.store(open(outdated_));
 }
 
 std::shared_ptr<const ShardReader> CacheFile::open(std::string& why) const {
@@ -49,16 +47,19 @@ std::shared_ptr<const ShardReader> CacheFile::open(std::string& why) const {
 std::shared_ptr<const ShardReader> CacheFile::reader(int64_t epoch, Notices& notices) {
   auto found = reader_.load();
   if (found || looked_.load(std::memory_order_relaxed) >= epoch) return found;
+  if (looked_.exchange(epoch) >= 0) look(notices);
+  return reader_.load();
+}
+
+void CacheFile::look(Notices& notices) {
   std::lock_guard lock(mutex_);
-  bool first = looked_.exchange(epoch) < 0;
-  if (first || writer_ || failed_ || !idle_) return reader_.load();
+  if (reader_.load() || failed_ || !idle_) return;
   std::string why;
-  if ((found = open(why))) {
+  if (auto found = open(why)) {
     notices.say(fmt::format("cache {} is complete: it is read from now on", path_));
-    reader_.store(found);
+    reader_.store(std::move(found));
   }
   idle_ = false;  // whoever wrote it may be gone
-  return found;
 }
 
 void CacheFile::drop(const std::shared_ptr<const ShardReader>& reader, const std::string& why,
@@ -104,6 +105,9 @@ void CacheFile::finish(int64_t walk, Notices& notices) {
 bool CacheFile::start(int64_t length, Notices& notices) {
   if (writer_) return true;
   if (idle_) return false;
+  if (!outdated_.empty())
+    notices.say(
+        fmt::format("cache {} is rebuilt: {}", path_, std::exchange(outdated_, std::string())));
   try {
     writer_ = std::make_unique<ShardWriter>(path_, with_number(spec_),
                                             ShardOptions{.fingerprint = identity_.text});
@@ -119,8 +123,8 @@ bool CacheFile::start(int64_t length, Notices& notices) {
   } catch (const FolderInUse& error) {
     idle_ = true;
     if (!std::exchange(busy_said_, true))
-      notices.say(
-          fmt::format("cache {}; until it is complete, elements are made without it", error.what()));
+      notices.say(fmt::format("cache {}; until it is complete, elements are made without it",
+                              error.what()));
     return false;
   } catch (const FileError& error) {
     give_up(error.what(), notices);
@@ -158,8 +162,8 @@ void CacheFile::give_up(const std::string& why, Notices& notices) {
   writer_.reset();
   failed_ = true;
   idle_ = true;
-  notices.say(fmt::format("cache {} cannot be written: {}; elements are made without it", path_,
-                          why));
+  notices.say(
+      fmt::format("cache {} cannot be written: {}; elements are made without it", path_, why));
 }
 
 }  // namespace stoker::data

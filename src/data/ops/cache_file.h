@@ -17,15 +17,17 @@ namespace stoker::data {
 
 class CacheFile {
  public:
-  // Opens what is there. What does not fit is rebuilt, with a notice; a folder that holds other
-  // things is a FileError.
-  CacheFile(std::string path, ElementSpec spec, CacheIdentity identity, Notices& notices);
+  // Opens what is there. What does not fit is rebuilt, with a notice when that begins; a folder
+  // that holds other things is a FileError.
+  CacheFile(std::string path, ElementSpec spec, CacheIdentity identity);
 
   size_t components() const { return spec_.size(); }
   // Null: not complete.
   std::shared_ptr<const ShardReader> reader() const { return reader_.load(); }
-  // The same, once per epoch after looking whether another process has completed it.
+  // The same; looks when an epoch begins.
   std::shared_ptr<const ShardReader> reader(int64_t epoch, Notices& notices);
+  // While another process writes it: whether that has completed it, or is gone.
+  void look(Notices& notices);
   // A record of it could not be read: it is rebuilt.
   void drop(const std::shared_ptr<const ShardReader>& reader, const std::string& why,
             Notices& notices);
@@ -53,9 +55,10 @@ class CacheFile {
   const ElementSpec spec_;
   const CacheIdentity identity_;
   std::atomic<std::shared_ptr<const ShardReader>> reader_;
-  std::atomic<bool> idle_ = false;     // not written in this epoch: another does, or it failed
-  std::atomic<int64_t> looked_ = -1;   // the last epoch in which reader() looked
+  std::atomic<bool> idle_ = false;    // not written in this epoch: another does, or it failed
+  std::atomic<int64_t> looked_ = -1;  // the last epoch in which reader() looked
   std::mutex mutex_;
+  std::string outdated_;  // why what was found does not fit, until that was said
   bool failed_ = false, busy_said_ = false;
   std::unique_ptr<ShardWriter> writer_;
   std::vector<bool> written_;

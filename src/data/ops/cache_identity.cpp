@@ -36,7 +36,8 @@ std::string different_seed(const Json& now, const Json& before) {
                        now.value("drawn", false)
                            ? "call set_seed(), or put cache() before what is random"
                            : "put cache() before what is random to keep it for every seed");
-  if (text_in(now, "key") != text_in(before, "key")) return "it stands in another place of its chain";
+  if (text_in(now, "key") != text_in(before, "key"))
+    return "it stands in another place of its chain";
   return {};
 }
 

@@ -102,15 +102,25 @@ class FileCacheTickets final : public Tickets {
 
 class HeldOrFileMaker final : public Maker {
  public:
-  HeldOrFileMaker(CacheRef file, size_t place) : file_(std::move(file)), place_(place) {}
+  HeldOrFileMaker(CacheRef file, size_t place, NoticesRef notices)
+      : file_(std::move(file)), place_(place), notices_(std::move(notices)) {}
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     if (ticket.held) return held_maker()->make(ticket, out, worker);
-    return give(*file_, *file_->reader(), ticket, worker.local<ShardRecord>(place_), out);
+    auto reader = file_->reader();
+    if (!reader)
+      throw FileError("cache(path): it was found damaged; walk again, and it is rebuilt");
+    try {
+      return give(*file_, *reader, ticket, worker.local<ShardRecord>(place_), out);
+    } catch (const FileError& error) {
+      file_->drop(reader, error.what(), *notices_);
+      throw;
+    }
   }
 
  private:
   CacheRef file_;
   size_t place_;
+  NoticesRef notices_;
 };
 
 class FileCacheNode final : public Node {
@@ -141,7 +151,7 @@ class FileCacheNode final : public Node {
       return planned;
     }
     planned = context.materialised(std::move(planned), *this);
-    planned.maker = std::make_shared<HeldOrFileMaker>(file, place);
+    planned.maker = std::make_shared<HeldOrFileMaker>(file, place, context.notices);
     planned.stream = std::make_unique<FileCacheTickets>(std::move(planned.stream), std::move(file),
                                                         context.notices);
     return planned;
@@ -157,10 +167,11 @@ class FileCacheNode final : public Node {
     if (!file_ || key_ != key) {
       file_.reset();
       CacheSeed seed{.seed = context.seed, .key = key, .drawn = context.seed_drawn};
-      file_ = std::make_shared<CacheFile>(
-          path_, spec(), make_cache_identity(*chain_, options_.version, seed), *context.notices);
+      file_ = std::make_shared<CacheFile>(path_, spec(),
+                                          make_cache_identity(*chain_, options_.version, seed));
     }
     key_ = key;
+    file_->look(*context.notices);
     return file_;
   }
 

@@ -26,9 +26,9 @@ struct Run {
   Statistics statistics;
   std::shared_ptr<MemoryBudget> budget;
   std::vector<std::shared_ptr<Quarantine>> quarantines;
-  std::vector<std::string> notes;  // what was repaired, fused or added
+  std::vector<std::string> notes;    // what was repaired, fused or added
   std::shared_ptr<Notices> notices;  // said while it runs; null: only described
-  std::string replay;              // why a restore makes elements again
+  std::string replay;                // why a restore makes elements again
   bool random_access = false, ordered = true, page_locked = false;
   bool tunes_workers = false, tunes_depth = false;
   std::shared_ptr<void> kept;    // elements of a cache that was not asked for

@@ -53,8 +53,7 @@ class ImageFolderNode final : public Node {
         classes_(std::move(classes)),
         files_(files) {}
   std::string details() const override {
-    return fmt::format("\"{}\", {} images of {} classes", path_, images_->size(),
-                       classes_.size());
+    return fmt::format("\"{}\", {} images of {} classes", path_, images_->size(), classes_.size());
   }
   std::string recipe() const override {
     return fmt::format("{}: {}", details(), fmt::join(classes_, ", "));
@@ -107,7 +106,8 @@ Dataset image_folder(const std::string& path, const ImageFolderOptions& options,
   if (images->empty())
     throw FileError(fmt::format("{}: no images in its {} folders; looked for {}", path,
                                 classes.size(), fmt::join(options.extensions, ", ")));
-  return Dataset(std::make_shared<ImageFolderNode>(path, std::move(images), std::move(classes), files));
+  return Dataset(
+      std::make_shared<ImageFolderNode>(path, std::move(images), std::move(classes), files));
 }
 
 Dataset image_folder(const std::string& path, const ImageFolderOptions& options) {

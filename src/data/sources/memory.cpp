@@ -5,6 +5,7 @@
 #include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/plan.h"
+#include "formats/tensor_checksum.h"
 
 namespace stoker::data {
 

@@ -7,6 +7,7 @@
 #include "data/runtime/plan.h"
 #include "data/sources/files.h"
 #include "formats/idx.h"
+#include "formats/tensor_checksum.h"
 #include "formats/tf_example.h"
 #include "formats/tfrecord.h"
 
