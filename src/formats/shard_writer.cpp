@@ -175,6 +175,7 @@ class ShardWriter::Impl {
     write_file_atomically(in_directory(kManifestName), make_manifest(manifest_), files_);
     finished_ = true;
     remove_previous();
+    lock_.reset();
   }
 
  private:

@@ -27,7 +27,7 @@ struct ShardOptions {
 
 // Writes a dataset in any order of its elements. Holds one megabyte, 32 bytes for every record of
 // the open shard and a bit for every element. One thread at a time, and one writer for a directory:
-// it is locked while the writer lives.
+// it is locked until the writer has finished or is gone.
 //
 // Only finish() makes a dataset of it: it writes manifest.json atomically, after all else is
 // synced. Before that, and after any failure, a dataset that was there is there unchanged. What an
