@@ -29,14 +29,26 @@ struct BackupOptions {
   std::string monitor = "";       // and the best of the epochs' ends by this, as "val_loss"
   std::string mode = "auto";      // of the monitor: min, max; auto: max for accuracies and the like
   bool delete_checkpoint = false;  // when the training is over (Keras: true)
-  // Go on although something differs from the training that was saved (RunPlan, steps, callbacks):
-  // what differs is then a note, and results may differ too. False: an error that lists it.
+  // Go on although something differs from the training that was saved (RunPlan, optimiser, loss,
+  // architecture, data, callbacks): what differs is then a note, and what this fit says holds, its
+  // learning rate too. False: a DifferentTraining that lists it. More epochs are no difference.
   bool allow_differences = false;
   // SIGINT and SIGTERM end the fit after its step with a checkpoint and Interrupted, if the program
   // has no handler of its own and does not ignore them. A second one ends the process at once.
   bool handle_signals = true;
   // For trials: ends this fit as a signal would, after so many steps.
   std::optional<int64_t> stop_after_steps = {};
+};
+
+// A fit that was to go on with a training of other settings. No file was changed.
+class DifferentTraining : public ValueError {
+ public:
+  DifferentTraining(const std::string& differences, const std::string& advice)
+      : ValueError(differences + advice), differences_(differences) {}
+  const std::string& differences() const { return differences_; }  // the text without the advice
+
+ private:
+  std::string differences_;
 };
 
 // What the checkpoints of a fit cost.
@@ -53,6 +65,9 @@ struct BackupCosts {
 // being written is taken after the first step behind that; only the end of the training and of
 // epochs to be kept waits. A checkpoint that cannot be written is said once in Context::out, the
 // training goes on and the ones before stay. A loss that is not finite is never saved.
+//
+// The directory is locked while the fit runs: another fit there, in any process, is a FileError
+// that says who has it. Reading, as latest_checkpoint() does, needs no lock.
 class BackupAndRestore : public Callback {
  public:
   // ValueError for options that make no sense. The directory is made if need be.

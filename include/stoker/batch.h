@@ -103,11 +103,18 @@ class Batches {
   // For sources that are more than a range: every call begins a new walk. `size`: batches in a
   // walk, if known.
   using BeginWalk = std::function<std::unique_ptr<BatchStream>(const WalkOptions&)>;
-  Batches(BeginWalk walk, std::optional<int64_t> size) : walk_(std::move(walk)), size_(size) {}
+  // `describe`: what the batches are made of, one line each, so that a training which goes on
+  // notices other data; none: not known.
+  using Describe = std::function<std::vector<std::string>()>;
+  Batches(BeginWalk walk, std::optional<int64_t> size, Describe describe = {})
+      : walk_(std::move(walk)), size_(size), describe_(std::move(describe)) {}
 
   bool defined() const { return walk_ != nullptr; }
   bool repeatable() const { return repeatable_; }
   std::optional<int64_t> size() const { return size_; }
+  std::vector<std::string> described() const {
+    return describe_ ? describe_() : std::vector<std::string>();
+  }
   std::unique_ptr<BatchStream> begin_walk(const WalkOptions& options = {}) const {
     return walk_(options);
   }
@@ -120,6 +127,7 @@ class Batches {
 
   BeginWalk walk_;
   std::optional<int64_t> size_;
+  Describe describe_;
   bool repeatable_ = true;
 };
 

@@ -73,6 +73,11 @@ struct PaddedBatchOptions {
   bool mask = false;  // adds a component bool [B, length]: true where component 0 has values
   bool drop_remainder = false;
 };
+struct CacheOptions {
+  // For functions in front of the cache, which it cannot look into: change it with what they
+  // compute. Empty: the cache is rebuilt whenever a program that holds such functions was.
+  std::string version = {};
+};
 struct ShuffleOptions {
   std::optional<uint64_t> seed = {};  // none: follows the dataset's
   bool reshuffle_each_epoch = true;
@@ -166,8 +171,11 @@ class Dataset {
   Dataset concatenate(const Dataset& next) const;
   Dataset enumerate(int64_t start = 0) const;  // puts a component int64[] in front
 
-  Dataset cache() const;                         // in memory, as far as the budget goes
-  Dataset cache(const std::string& path) const;  // in files, complete after one epoch
+  Dataset cache() const;  // in memory, as far as the budget goes
+  // In files, complete after one epoch. It is rebuilt, with a line to Context::out that says why,
+  // when the files, arrays or steps before it have changed. While another process fills it, and
+  // where it cannot be written, elements are made without it.
+  Dataset cache(const std::string& path, const CacheOptions& options = {}) const;
   Dataset prefetch(int64_t depth = AUTOTUNE) const;
   Dataset on_error(OnError policy, const ErrorOptions& options = {}) const;
   Dataset with_budget(const Budget& budget) const;

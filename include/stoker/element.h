@@ -55,6 +55,9 @@ class ElementFunction {
   virtual ElementSpec infer(const ElementSpec& in) const = 0;
   virtual void apply(std::span<const ConstTensorView> in, ElementWriter& out, Rng& rng) const = 0;
   virtual bool is_random() const { return false; }
+  // What it computes, as text that is another whenever results can be: name and all options. By it
+  // cache(path) and a resumed training notice a change. Empty: not known, as for C++ functions.
+  virtual std::string identity() const { return {}; }
 };
 
 using FunctionRef = std::shared_ptr<const ElementFunction>;
@@ -65,6 +68,8 @@ class ElementPredicate {
   virtual ~ElementPredicate() = default;
   virtual void check(const ElementSpec& in) const = 0;  // ShapeError when it cannot take them
   virtual bool test(std::span<const ConstTensorView> in, Rng& rng) const = 0;
+  virtual bool is_random() const { return false; }
+  virtual std::string identity() const { return {}; }  // as ElementFunction's
 };
 
 using PredicateRef = std::shared_ptr<const ElementPredicate>;

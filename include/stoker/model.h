@@ -127,7 +127,7 @@ struct FitArgs {
   std::vector<CallbackRef> callbacks = {};
   Tune tune = Tune::off;
   // A folder that gets status.json, about once a second, for `stoker monitor`, and doctor.json at
-  // the end; empty: none.
+  // the end; empty: none. It is locked while the fit runs: a second one there is a FileError.
   std::string run_directory = {};
 };
 

@@ -314,6 +314,7 @@ class Predicate final : public ElementPredicate {
   bool test(std::span<const ConstTensorView> in, Rng& rng) const override {
     return P::call(function_, in, {}, rng);
   }
+  bool is_random() const override { return P::random; }
 
  private:
   F function_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
 
+#include "base/folder_lock.h"
 #include "base/mapped_file.h"
 
 namespace stoker {
@@ -45,6 +46,15 @@ Container read_whole(const std::string& path, FileSystem& files) {
 }  // namespace
 
 std::unique_ptr<MappedFile> FileReader::map() { return nullptr; }
+
+std::optional<FileStatus> FileSystem::status(const std::string& path) {
+  if (!exists(path)) return std::nullopt;
+  return FileStatus{.size = size(path)};
+}
+
+std::unique_ptr<FolderLock> FileSystem::lock(const std::string&, std::string&) {
+  return std::make_unique<FolderLock>();
+}
 
 void FileReader::read_exactly(uint64_t offset, std::span<std::byte> out) {
   for (size_t done = 0; done < out.size();) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,17 @@
 
 namespace stoker {
 
+class FolderLock;  // base/folder_lock.h
 class MappedFile;  // base/mapped_file.h
+
+// What the operating system says of a file. Two equal ones of one path mean the same bytes, unless
+// somebody has set the clock back.
+struct FileStatus {
+  uint64_t size = 0;
+  int64_t modified_ns = 0;  // since 1970; 0: not known
+  uint64_t inode = 0;       // 0: not known
+  friend bool operator==(const FileStatus&, const FileStatus&) = default;
+};
 
 // An open file for reading.
 class FileReader {
@@ -65,6 +76,11 @@ class FileSystem {
   virtual std::unique_ptr<FileWriter> create(const std::string& path, Write mode) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual uint64_t size(const std::string& path) = 0;
+  // Of a regular file; nothing where there is none. The default knows sizes only.
+  virtual std::optional<FileStatus> status(const std::string& path);
+  // Keeps a folder for one owner. Null: another has it, and `holder` says who. The default locks
+  // nothing.
+  virtual std::unique_ptr<FolderLock> lock(const std::string& folder, std::string& holder);
   virtual std::vector<DirectoryEntry> list(const std::string& directory) = 0;  // sorted by name
   virtual void create_directories(const std::string& path) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;  // replaces `to`

@@ -15,6 +15,7 @@
 #include <stoker/error.h>
 
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/mapped_file.h"
 
 namespace stoker {
@@ -147,6 +148,19 @@ class LocalFiles final : public FileSystem {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) fail(path, "reading its size");
     return uint64_t(status.st_size);
+  }
+
+  std::optional<FileStatus> status(const std::string& path) override {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+    return FileStatus{.size = uint64_t(status.st_size),
+                      .modified_ns = int64_t(status.st_mtim.tv_sec) * 1'000'000'000 +
+                                     int64_t(status.st_mtim.tv_nsec),
+                      .inode = uint64_t(status.st_ino)};
+  }
+
+  std::unique_ptr<FolderLock> lock(const std::string& folder, std::string& holder) override {
+    return FolderLock::try_lock(folder, holder);
   }
 
   std::vector<DirectoryEntry> list(const std::string& directory) override {

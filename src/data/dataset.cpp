@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <stoker/context.h>
 
+#include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/iterator.h"
 
@@ -104,6 +105,19 @@ class DatasetStream final : public BatchStream {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> described_lines(const Node& node) {
+  ChainIdentity identity = identity_of(node);
+  if (std::string files = identity.files.contents(); !files.empty())
+    identity.steps.push_back(std::move(files));
+  if (auto seed = settings_of(node).options.seed)
+    identity.steps.push_back(fmt::format("seed {}", *seed));
+  return identity.steps;
+}
+
+}  // namespace
+
 Batches Dataset::batches() const {
   Go go = [dataset = *this](const IterateOptions& options, const PipelineKnobs& knobs,
                             const std::shared_ptr<void>& kept) -> Walking {
@@ -120,7 +134,7 @@ Batches Dataset::batches() const {
                                    .state = walk.state,
                                    .context = walk.context});
           },
-          cardinality().count};
+          cardinality().count, [node = node_] { return described_lines(*node); }};
 }
 
 }  // namespace stoker::data

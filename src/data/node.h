@@ -1,12 +1,15 @@
 // The description of a dataset: an immutable tree of nodes, one kind per file in sources/ and ops/.
 #pragma once
 
+#include <typeinfo>
+
 #include <stoker/dataset.h>
 
 namespace stoker::data {
 
 struct Planned;
 class PlanContext;
+class SourceFiles;  // data/identity.h
 
 class Node {
  public:
@@ -32,10 +35,16 @@ class Node {
   virtual std::string details() const { return {}; }
   // Does not count in the keys of random numbers: prefetch, options, budget, error policies.
   virtual bool transparent() const { return false; }
-  // Whether its function is given random numbers.
+  // Whether its function is given random numbers, or its order drawn, by the dataset's seed.
   virtual bool draws_at_random() const { return false; }
   // Of the options, those that change what comes out: a state fits only where they are the same.
   virtual std::string identity() const { return details(); }
+  // All that is known of what it computes, in one line; for caches and resumed trainings.
+  virtual std::string recipe() const { return identity(); }
+  // The type of a C++ function in it that the recipe does not describe; null: none.
+  virtual const std::type_info* unknown_code() const { return nullptr; }
+  // The files that it reads.
+  virtual void add_sources(SourceFiles& files) const { (void)files; }
   // How it runs. Called once per iteration.
   virtual Planned plan(PlanContext& context) const = 0;
 

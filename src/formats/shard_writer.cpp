@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/folder_lock.h"
 #include "formats/shard_file.h"
 #include "formats/shards.h"
 
@@ -95,9 +96,10 @@ Contents look_into(const std::string& path, FileSystem& files) {
   Contents contents;
   for (const DirectoryEntry& entry : files.list(path)) {
     ShardName name;
+    if (entry.name == kLockName || entry.name == kSourcesName) continue;
     if (entry.name == kManifestName) {
       contents.has_manifest = true;
-    } else if (entry.name.starts_with(kManifestName) && entry.name.ends_with(kTemporarySuffix)) {
+    } else if (entry.name.ends_with(kTemporarySuffix)) {
       contents.temporaries.insert(entry.name);
     } else if (parse_shard_name(entry.name, name)) {
       contents.shards.insert(entry.name);
@@ -125,6 +127,8 @@ class ShardWriter::Impl {
     check_options();
     made_directory_ = !files_.exists(path_);
     files_.create_directories(path_);
+    lock_ = lock_or_refuse(
+        path_, "one writer at a time can fill it: wait, or choose another folder", files_);
     Contents contents = look_into(path_, files_);
     generation_ = contents.next_generation;
     remove_leftovers(contents);
@@ -135,6 +139,7 @@ class ShardWriter::Impl {
     file_.reset();
     for (uint32_t number = 0; number < next_shard_; ++number)
       remove_quietly(in_directory(make_shard_name({generation_, number})), files_);
+    lock_.reset();
     if (made_directory_) remove_quietly(path_, files_);
   }
   Impl(const Impl&) = delete;
@@ -170,6 +175,7 @@ class ShardWriter::Impl {
     write_file_atomically(in_directory(kManifestName), make_manifest(manifest_), files_);
     finished_ = true;
     remove_previous();
+    lock_.reset();
   }
 
  private:
@@ -233,6 +239,7 @@ class ShardWriter::Impl {
   const std::string path_;
   FileSystem& files_;
   const uint64_t shard_bytes_;
+  std::unique_ptr<FolderLock> lock_;
   ShardManifest manifest_;
   bool made_directory_ = false, failed_ = false, publishing_ = false, finished_ = false;
   uint32_t generation_ = 0, next_shard_ = 0;
@@ -251,5 +258,9 @@ void ShardWriter::write(int64_t index, std::span<const ConstTensorView> element)
 }
 
 void ShardWriter::finish() { impl_->finish(); }
+
+void check_shard_folder(const std::string& path, FileSystem& files) {
+  if (files.exists(path)) look_into(path, files);
+}
 
 }  // namespace stoker

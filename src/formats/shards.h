@@ -26,14 +26,16 @@ struct ShardOptions {
 };
 
 // Writes a dataset in any order of its elements. Holds one megabyte, 32 bytes for every record of
-// the open shard and a bit for every element. One thread at a time, and one writer for a directory.
+// the open shard and a bit for every element. One thread at a time, and one writer for a directory:
+// it is locked until the writer has finished or is gone.
 //
 // Only finish() makes a dataset of it: it writes manifest.json atomically, after all else is
 // synced. Before that, and after any failure, a dataset that was there is there unchanged. What an
 // earlier writer left unfinished is removed by the next one.
 class ShardWriter {
  public:
-  // The directory is made where there is none; one that holds other things is a FileError. In
+  // The directory is made where there is none; one that holds other things is a FileError, one
+  // that another writer is filling a FolderInUse. In
   // `spec` a dimension of -1 may differ from element to element. ValueError for specs and names
   // that cannot be.
   ShardWriter(std::string path, std::vector<TensorSpec> spec, const ShardOptions& options = {},
@@ -100,6 +102,12 @@ class ShardReader {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// FileError for a path that holds anything but shards; nothing there is fine.
+void check_shard_folder(const std::string& path, FileSystem& files = local_files());
+
+// May stand beside the shards: what a cache was made from. Its owner writes and reads it.
+inline constexpr std::string_view kSourcesName = "sources";
 
 // Whether a finished dataset is there (by its manifest, which is not looked into).
 bool shards_exist(const std::string& path, FileSystem& files = local_files());

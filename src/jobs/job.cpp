@@ -170,6 +170,9 @@ constexpr JobField kFields[] = {
 
     field<&Job::out>("out", "DIR", "where the model, checkpoints, figures and logs go", kOutput),
     field<&Job::resume>("resume", "auto|never", "auto: go on with what --out holds", kOutput),
+    field<&Job::allow_differences>("allow_differences", "",
+                                   "go on although settings or data differ from those of --out",
+                                   kOutput),
     field<&Job::checkpoint_steps>("checkpoint_steps", "N", "between checkpoints; 0: one an epoch",
                                   kOutput),
     field<&Job::profile>("profile", "N|A-B", "steps to profile, for TensorBoard and Perfetto",

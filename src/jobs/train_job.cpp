@@ -19,6 +19,7 @@
 #include "jobs/memory_taken.h"
 #include "jobs/step_clock.h"
 #include "train/memory_table.h"
+#include "train/run_lock.h"
 #include "train/verify_resume.h"
 #include "train/weights_hash.h"
 
@@ -40,6 +41,16 @@ class Quiet {
   std::ostream* out_;
 };
 
+// Calls a function when the fit begins: what it goes on from has been found and fits.
+class AtBegin : public Callback {
+ public:
+  explicit AtBegin(std::function<void()> function) : function_(std::move(function)) {}
+  void on_train_begin() override { function_(); }
+
+ private:
+  std::function<void()> function_;
+};
+
 class TrainingRun {
  public:
   TrainingRun(Job job, std::ostream* out, std::optional<int64_t> stop_after = {})
@@ -48,6 +59,7 @@ class TrainingRun {
   json run() {
     double begin = now();
     check_job(job_);
+    if (!job_.out.empty()) lock_ = lock_run_folder(job_.out, out_);
     adopt_choices();
     configure_context(job_, out_);
     job_.seed = default_context().seed.value();
@@ -62,7 +74,7 @@ class TrainingRun {
     }
     choose_batch(model, data);
     compile_model(job_, model, steps_in_all(data));
-    prepare_folder(data);
+    prepare_folder();
     fit(model, data);
     json result = figures(model, data);
     if (!job_.out.empty()) model.save(model_path());
@@ -119,14 +131,22 @@ class TrainingRun {
         job_.batch.size, human_bytes(double(predicted_)));
   }
 
-  void prepare_folder(const JobData& data) const {
-    if (job_.out.empty()) return;
-    local_files().create_directories(job_.out);
-    check_can_write_file(model_path());
+  // A run that begins anew has no use for the checkpoints of the one before.
+  void prepare_folder() const {
+    if (!job_.out.empty()) check_can_write_file(model_path());
     std::string checkpoints = job_.out + "/checkpoints";
-    if (job_.resume == "never" && local_files().exists(checkpoints))
-      local_files().remove_all(checkpoints);
-    write_file_atomically(job_.out + "/job.json", to_json(job_).dump(2) + "\n");
+    if (job_.out.empty() || job_.resume != "never" || !local_files().exists(checkpoints)) return;
+    auto lock = lock_run_folder(checkpoints, nullptr);
+    for (const DirectoryEntry& entry : local_files().list(checkpoints))
+      if (entry.name != kLockName) local_files().remove_all(checkpoints + "/" + entry.name);
+  }
+
+  // Once nothing refuses the job any more: what a resume that fails finds is what it leaves.
+  void write_job(const JobData& data) const {
+    local_files().create_directories(job_.out);
+    Job kept = job_;
+    kept.allow_differences = false;
+    write_file_atomically(job_.out + "/job.json", to_json(kept).dump(2) + "\n");
     if (!data.class_names.empty()) write_classes(job_.out, data.class_names);
   }
 
@@ -136,6 +156,7 @@ class TrainingRun {
                  .steps_per_epoch = job_.steps_per_epoch,
                  .verbose = int(job_.verbose),
                  .callbacks = {clock_}};
+    if (!job_.out.empty()) args.callbacks.emplace_back(AtBegin([&] { write_job(data); }));
     if (data.validation)
       args.validation_data = plain_batches(job_, data, *data.validation, job_.batch.size);
     if (!job_.out.empty()) {
@@ -144,12 +165,17 @@ class TrainingRun {
       TensorBoardOptions board{.log_dir = job_.out + "/tensorboard"};
       if (job_.profile) board.profile_batch = {job_.profile->first, job_.profile->last};
       args.callbacks.emplace_back(TensorBoard(board));
-      BackupOptions backup{.stop_after_steps = stop_after_};
+      BackupOptions backup{.allow_differences = job_.allow_differences,
+                           .stop_after_steps = stop_after_};
       if (job_.checkpoint_steps > 0) backup.save_freq = job_.checkpoint_steps;
       args.callbacks.emplace_back(BackupAndRestore(job_.out + "/checkpoints", backup));
     }
     try {
       history_ = model.fit(train, args);
+    } catch (const DifferentTraining& different) {
+      throw ValueError(different.differences() +
+                       ". Give the settings of that run, another --out, or --allow-differences to "
+                       "go on all the same");
     } catch (const Interrupted& interrupted) {
       throw Interrupted(fmt::format("{}\ngo on with: stoker train --job {}/job.json --resume auto",
                                     interrupted.what(), job_.out),
@@ -196,6 +222,7 @@ class TrainingRun {
   Job job_;
   std::ostream* out_;
   std::optional<int64_t> stop_after_;
+  std::shared_ptr<FolderLock> lock_;  // of `out`; null: there is none
   int64_t memory_before_ = 0;
   size_t predicted_ = 0;
   StepClock clock_;

@@ -10,6 +10,7 @@
 #include <stoker/run_plan.h>
 
 #include "train/feed.h"
+#include "train/run_settings.h"
 
 namespace stoker {
 
@@ -20,6 +21,7 @@ struct Checkpoint {
   int64_t epoch = 0, step = 0;
   bool stop = false;  // a callback has asked the training to end
   RunPlan plan = {};
+  RunSettings settings = {};                    // none: written by Stoker 0.1
   std::optional<int64_t> steps_per_epoch = {};  // where it was known
   FeedState feed = {};
   History history = {};

@@ -102,6 +102,8 @@ std::string checkpoint_to_json(const Checkpoint& checkpoint) {
                {"step", checkpoint.step},
                {"stop", checkpoint.stop},
                {"run_plan", Json::parse(to_json(checkpoint.plan))}};
+  if (!checkpoint.settings.empty())
+    json["settings"] = Json::parse(settings_to_json(checkpoint.settings));
   if (checkpoint.steps_per_epoch) json["steps_per_epoch"] = *checkpoint.steps_per_epoch;
   json["feed"] = feed_to_json(checkpoint.feed);
   json["history"] = history_to_json(checkpoint.history);
@@ -119,6 +121,8 @@ Checkpoint checkpoint_from_json(std::string_view text) {
                         .step = count(json, "step"),
                         .stop = flag(json, "stop"),
                         .plan = run_plan_from_json(json_member(json, "run_plan").dump())};
+  if (json.contains("settings"))
+    checkpoint.settings = settings_from_json(json_member(json, "settings").dump());
   if (json.contains("steps_per_epoch")) checkpoint.steps_per_epoch = count(json, "steps_per_epoch");
   checkpoint.feed = feed_from_json(json_member(json, "feed"));
   checkpoint.history = history_from_json(json_member(json, "history"));

@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -40,22 +41,24 @@ std::string place_of(int64_t epoch, int64_t step) {
 }  // namespace
 
 std::unique_ptr<Checkpointer> Checkpointer::of(const Model& model, Feed& training,
-                                               const FitArgs& args) {
+                                               const Feed* validation, const FitArgs& args) {
   BackupAndRestore* found = nullptr;
   for (const CallbackRef& callback : args.callbacks)
     if (auto* backup = dynamic_cast<BackupAndRestore*>(&*callback)) {
       if (found != nullptr) throw ValueError("fit: two BackupAndRestore callbacks; give one");
       found = backup;
     }
-  return found ? std::make_unique<Checkpointer>(model, training, args, *found) : nullptr;
+  return found ? std::make_unique<Checkpointer>(model, training, validation, args, *found)
+               : nullptr;
 }
 
-Checkpointer::Checkpointer(const Model& model, Feed& training, const FitArgs& args,
-                           BackupAndRestore& backup)
+Checkpointer::Checkpointer(const Model& model, Feed& training, const Feed* validation,
+                           const FitArgs& args, BackupAndRestore& backup)
     : handle_(model),
       model_(ModelAccess::base(model)),
       trainer_(*model_.trainer),
       training_(training),
+      validation_(validation),
       args_(args),
       backup_(backup),
       since_ns_(steady_clock().now()),
@@ -64,6 +67,7 @@ Checkpointer::Checkpointer(const Model& model, Feed& training, const FitArgs& ar
   backup_.resumed_from_.clear();
   backup_.notes_.clear();
   backup_.costs_ = {};
+  lock_ = lock_run_folder(backup_.directory(), trainer_.context->out, files_of(backup_.files_));
 }
 
 Checkpointer::~Checkpointer() { take(writer_.wait()); }
@@ -72,6 +76,7 @@ Checkpointer::~Checkpointer() { take(writer_.wait()); }
 
 void Checkpointer::find() {
   check_can_write();
+  settings_ = run_settings(model_, training_, validation_, args_);
   FoundCheckpoint found = find_newest_checkpoint(backup_.directory(), files_of(backup_.files_));
   for (const std::string& line : found.damaged)
     note(fmt::format("damaged checkpoint, passed over: {}", line));
@@ -82,11 +87,17 @@ void Checkpointer::find() {
   obey(found_->plan);
   check_differences();
   try {
-    restore_state(model_, *found_);
+    restore_model(*found_);
   } catch (const ValueError& error) {
     throw FileError(
         fmt::format("{}: it is of another model or optimiser: {}", found.path, error.what()));
   }
+  // Stoker 0.1 kept no settings: only the data itself can tell that it is another.
+  if (found_->settings.empty() && !found_->feed.stream.empty()) try {
+      restore_feed(found_->feed);
+    } catch (const ValueError& error) {
+      throw FileError(fmt::format("{}: {}", found.path, error.what()));
+    }
   if (args_.verbose > 0)
     say(backup_,
         fmt::format("Going on {} from {}", place_of(found_->epoch, found_->step), found.path));
@@ -126,14 +137,48 @@ void Checkpointer::check_differences() {
                                 found_->steps_per_epoch.value_or(-1)));
   for (std::string& line : differences(others(args_.callbacks), found_->callbacks))
     lines.push_back(std::move(line));
+  for (std::string& line : different_settings()) lines.push_back(std::move(line));
+  if (std::pair(found_->epoch, found_->step) > std::pair(args_.epochs, int64_t(0)))
+    lines.push_back(fmt::format("epochs: {} here, the training stands {} there", args_.epochs,
+                                place_of(found_->epoch, found_->step)));
   if (lines.empty()) return;
   std::string text = fmt::format("{}: this fit differs from the training that was saved there: {}",
                                  newest_, fmt::join(lines, "; "));
   if (!backup_.options().allow_differences)
-    throw ValueError(text +
-                     ". Make them equal, choose another directory to begin anew, or go on "
-                     "all the same with {.allow_differences = true}");
+    throw DifferentTraining(text,
+                            ". Make them equal, choose another directory to begin anew, or go on "
+                            "all the same with {.allow_differences = true}");
   note(text);
+}
+
+// More epochs are what a training is gone on with for, and a schedule may follow their number.
+std::vector<std::string> Checkpointer::different_settings() {
+  auto follows_epochs = [](const std::string& name) {
+    return name.starts_with("learning_rate/") &&
+           (name.ends_with("_steps") || name.ends_with("boundaries"));
+  };
+  std::vector<SettingDifference> found = differences(settings_, found_->settings);
+  bool other_epochs = std::ranges::find(found, "epochs", &SettingDifference::name) != found.end();
+  std::vector<std::string> lines;
+  for (const SettingDifference& each : found) {
+    if (each.name == "epochs") continue;
+    if (other_epochs && follows_epochs(each.name)) {
+      note(to_string(each) + "; with the number of epochs the learning rate changes");
+      continue;
+    }
+    if (each.name == "learning_rate" && !trainer_.compiled->args.optimizer.schedule().defined()) {
+      double rate = trainer_.compiled->args.optimizer.config().get<double>("learning_rate");
+      if (rate == found_->learning_rate) continue;  // a callback has set it there, and here
+      own_rate_ = rate;
+    }
+    lines.push_back(to_string(each));
+  }
+  return lines;
+}
+
+void Checkpointer::restore_model(const Checkpoint& checkpoint) {
+  restore_state(model_, checkpoint);
+  if (own_rate_) trainer_.compiled->args.optimizer.set_learning_rate(*own_rate_);
 }
 
 int64_t Checkpointer::begin_training(Logs& logs) {
@@ -156,7 +201,7 @@ void Checkpointer::restore_all() {
   Checkpoint checkpoint = std::move(*found_);
   found_.reset();
   try {
-    restore_state(model_, checkpoint);
+    restore_model(checkpoint);
     restore_feed(checkpoint.feed);
     restore_callbacks(others(args_.callbacks), checkpoint.callbacks);
   } catch (const ValueError& error) {
@@ -272,6 +317,7 @@ Checkpoint Checkpointer::snapshot(const Place& place) {
   Checkpoint checkpoint{.epoch = place.epoch,
                         .step = place.step,
                         .plan = handle_.run_plan(),
+                        .settings = settings_,
                         .steps_per_epoch = training_.steps(),
                         .feed = training_.state()};
   for (size_t i = 0; i < place.logs.size(); ++i)

@@ -11,14 +11,18 @@
 #include "train/checkpoint_writer.h"
 #include "train/interrupts.h"
 #include "train/loops.h"
+#include "train/run_lock.h"
 
 namespace stoker {
 
 class Checkpointer {
  public:
   // Null without a BackupAndRestore among the callbacks; ValueError with two.
-  static std::unique_ptr<Checkpointer> of(const Model& model, Feed& training, const FitArgs& args);
-  Checkpointer(const Model& model, Feed& training, const FitArgs& args, BackupAndRestore& backup);
+  // Locks its directory. `validation` may be null.
+  static std::unique_ptr<Checkpointer> of(const Model& model, Feed& training,
+                                          const Feed* validation, const FitArgs& args);
+  Checkpointer(const Model& model, Feed& training, const Feed* validation, const FitArgs& args,
+               BackupAndRestore& backup);
   ~Checkpointer();  // waits for what is being written
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -49,6 +53,8 @@ class Checkpointer {
   void obey(const RunPlan& plan);
   void check_can_write() const;
   void check_differences();
+  std::vector<std::string> different_settings();
+  void restore_model(const Checkpoint& checkpoint);
   void restore_all();
   void restore_feed(FeedState state);
 
@@ -66,9 +72,13 @@ class Checkpointer {
   ModelBase& model_;
   Trainer& trainer_;
   Feed& training_;
+  const Feed* validation_;
   const FitArgs& args_;
   BackupAndRestore& backup_;
 
+  std::shared_ptr<FolderLock> lock_;  // null: the directory cannot be written
+  RunSettings settings_;
+  std::optional<double> own_rate_;                   // instead of the checkpoint's
   std::optional<Checkpoint> found_;                  // until everything is restored
   std::optional<std::pair<int64_t, int64_t>> last_;  // epoch and step of the last checkpoint
   std::string newest_;                               // its path, once it is there

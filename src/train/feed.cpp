@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/tensor_checksum.h"
+
 namespace stoker {
 
 Feed::Feed(std::vector<Tensor> columns, int64_t batch_size, const FeedOptions& options)
@@ -26,6 +28,13 @@ Feed::Feed(const Batches& batches, const FeedOptions& options)
 std::optional<int64_t> Feed::steps() const {
   if (options_.steps) return options_.steps;
   return arrays_ ? std::optional(arrays_->steps()) : batches_.size();
+}
+
+std::vector<std::string> Feed::described() const {
+  if (!arrays_) return batches_.described();
+  std::vector<std::string> lines;
+  for (const Tensor& column : arrays_->columns()) lines.push_back(checksum_line(column));
+  return lines;
 }
 
 void Feed::begin_epoch(int64_t epoch) {

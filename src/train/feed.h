@@ -42,6 +42,9 @@ class Feed {
   // The walk in progress; null: none, or arrays.
   BatchStream* stream() const { return walk_.get(); }
 
+  // What the data is, one line each: arrays, or the steps and files of a dataset. None: not known.
+  std::vector<std::string> described() const;
+
   void begin_epoch(int64_t epoch);
   // The epoch's next batch, valid until the next call; null at its end. ValueError when there is no
   // batch at all, or when a source that can be walked once ends too early.

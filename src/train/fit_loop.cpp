@@ -4,6 +4,7 @@
 #include "train/claimed_weights.h"
 #include "train/loops.h"
 #include "train/optimizer_impl.h"
+#include "train/run_lock.h"
 #include "train/step_observer.h"
 #include "train/steps.h"
 
@@ -51,7 +52,10 @@ class FitLoop {
         validation_(validation),
         args_(args),
         callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model),
-        checkpoints_(Checkpointer::of(model, training, args)) {}
+        lock_(args.run_directory.empty()
+                  ? nullptr
+                  : lock_run_folder(args.run_directory, trainer_.context->out)),
+        checkpoints_(Checkpointer::of(model, training, validation, args)) {}
   ~FitLoop() { trainer_.observer = nullptr; }
   FitLoop(const FitLoop&) = delete;
   FitLoop& operator=(const FitLoop&) = delete;
@@ -195,6 +199,7 @@ class FitLoop {
   Feed* validation_;
   const FitArgs& args_;
   CallbackCalls callbacks_;
+  std::shared_ptr<FolderLock> lock_;           // of the run directory; null: there is none
   std::unique_ptr<Checkpointer> checkpoints_;  // null: none were asked for
   std::unique_ptr<StepObserver> observer_;
   Logs live_;

@@ -1,4 +1,4 @@
-// save, load and cache(path).
+// save and load.
 #include <gtest/gtest.h>
 
 #include "elements.h"
@@ -23,41 +23,6 @@ TEST(Shards, GiveBackWhatWasSaved) {
   EXPECT_EQ(elements[2][1].data<std::string>()[1], "9");
   EXPECT_THROW(range(3).repeat().save(folder / "endless"), ValueError);
   EXPECT_THROW(load(folder / "nothing"), FileError);
-}
-
-TEST(FileCache, IsCompleteAfterOneEpoch) {
-  test::TempDir folder;
-  std::atomic<int> calls = 0;
-  auto counted = [&calls](int64_t x) { return ++calls, 3 * x; };
-  auto cached = [&] {
-    return range(20).map(counted).cache(folder / "cache").with_options({.seed = 3});
-  };
-  Dataset first = cached();
-  Integers values = integers(first);
-  EXPECT_EQ(calls, 20);
-  EXPECT_EQ(integers(first), values);
-  EXPECT_EQ(integers(cached()), values) << "also in another program";
-  EXPECT_EQ(calls, 20);
-  EXPECT_THROW(integers(range(20).map(counted).cache(folder / "cache").with_options({.seed = 4})),
-               FileError);
-}
-
-TEST(FileCache, KeepsStreams) {
-  test::TempDir folder;
-  Dataset odd = range(9).filter([](int64_t x) { return x % 2 == 1; }).cache(folder / "cache");
-  EXPECT_EQ(integers(odd), (Integers{1, 3, 5, 7}));
-  EXPECT_EQ(integers(odd), (Integers{1, 3, 5, 7}));
-  EXPECT_EQ(integers(load(folder / "cache")), (Integers{1, 3, 5, 7}));
-}
-
-TEST(FileCache, LeavesNothingWhenItWasNotCompleted) {
-  test::TempDir folder;
-  {
-    Dataset cached = range(1000).cache(folder / "cache").prefetch(0);
-    Iterator walk = cached.iterate();
-    walk.next();
-  }
-  EXPECT_THROW(load(folder / "cache"), FileError);
 }
 
 }  // namespace

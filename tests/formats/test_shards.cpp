@@ -183,7 +183,7 @@ TEST(Shards, WithoutFinishLeaveNothing) {
   {
     ShardWriter writer(dir / "a", kSpec, {.shard_bytes = 100});
     for (int64_t index = 0; index < 5; ++index) write(writer, index, element(index));
-    EXPECT_EQ(names_in(dir / "a").size(), 5U);
+    EXPECT_EQ(names_in(dir / "a").size(), 6U);  // with the lock
     EXPECT_FALSE(shards_exist(dir / "a"));
     EXPECT_THROW(ShardReader(dir / "a"), FileError);
   }
@@ -213,7 +213,7 @@ TEST(Shards, LeftoversAreRemovedByTheNextWriter) {
   dir.write("a/manifest.json.123-0.stoker-tmp", "half");
   ShardWriter writer(dir / "a", kSpec);
   EXPECT_EQ(names_in(dir / "a"),
-            (std::vector<std::string>{"data-0000-00000.shard", "manifest.json"}));
+            (std::vector<std::string>{".lock", "data-0000-00000.shard", "manifest.json"}));
   EXPECT_EQ(read_all(dir / "a"), elements(3));
 }
 

@@ -1,11 +1,15 @@
 #include "jobs/train_job.h"
 
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+#include "base/folder_lock.h"
 #include "jobs/data_spec.h"
 #include "support/tiny_data.h"
 
@@ -94,6 +98,96 @@ TEST(TrainJob, GoesOnWithASavedModel) {
   test::write_idx_folder(folder, "larger", {.side = 14});
   job.data = "idx:" + folder / "larger";
   EXPECT_THROW(train(job, nullptr), ShapeError);
+}
+
+// Every file of a run, by name.
+std::map<std::string, std::string> contents_of(const std::string& folder) {
+  std::map<std::string, std::string> contents;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) contents[entry.path().string()] = read_text(entry.path().string());
+  return contents;
+}
+
+template <class E>
+std::string refusal_of(const Job& job) {
+  auto before = contents_of(job.out);
+  try {
+    train(job, nullptr);
+  } catch (const E& error) {
+    EXPECT_EQ(contents_of(job.out), before) << "a refusal changes no file";
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return "";
+}
+
+TEST(TrainJob, ThatIsRefusedToGoOnChangesNothingAndSaysHowToGoOn) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  job.resume = "auto";
+  job.schedule = "constant";
+  job.learning_rate = 0.01;
+  train(job, nullptr);
+  Job other = job;
+  other.epochs = 5;
+  other.learning_rate = 0.02;
+  other.weight_decay = 0.1;
+  other.augment = true;
+  std::string text = refusal_of<ValueError>(other);
+  for (const char* part : {"learning_rate: 0.02 here, 0.01 there", "weight_decay: 0.1 here",
+                           "data: ", "random_crop", "--allow-differences", "another --out"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+  EXPECT_EQ(text.find("{.allow"), std::string::npos) << text;
+  other.allow_differences = true;
+  other.augment = false;  // the place in the data is that of another chain
+  EXPECT_EQ(train(other, nullptr)["history"]["loss"].size(), 5U);
+  EXPECT_FALSE(read_job(job.out + "/job.json").allow_differences) << "asked for again each time";
+}
+
+TEST(TrainJob, GoesOnWithMoreEpochsAndRefusesFewerThanAreDone) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  job.resume = "auto";
+  train(job, nullptr);
+  job.epochs = 3;
+  EXPECT_NE(refusal_of<ValueError>(job).find("epochs: 3 here"), std::string::npos);
+  job.epochs = 6;
+  std::ostringstream told;
+  EXPECT_EQ(train(job, &told)["history"]["loss"].size(), 6U);
+  EXPECT_NE(told.str().find("decay_steps: 30 here, 20 there"), std::string::npos) << told.str();
+}
+
+TEST(TrainJob, NoticesAnotherDatasetOfTheSameSize) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  job.resume = "auto";
+  train(job, nullptr);
+  job.epochs = 5;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "digits"))
+    if (entry.path().filename().string().starts_with("train-images")) {
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(-1, std::ios::end);
+      file.put('\x7f');
+    }
+  EXPECT_NE(refusal_of<ValueError>(job).find("data: from_slices"), std::string::npos);
+}
+
+TEST(TrainJob, IsRefusedInAFolderThatAnotherRunUses) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  train(job, nullptr);
+  std::string holder;
+  auto lock = FolderLock::try_lock(job.out, holder);
+  for (const char* resume : {"auto", "never"}) {
+    job.resume = resume;
+    EXPECT_NE(refusal_of<FileError>(job).find("is in use by process"), std::string::npos);
+  }
+  lock = FolderLock::try_lock(job.out + "/checkpoints", holder);
+  EXPECT_NE(refusal_of<FileError>(job).find("is in use by process"), std::string::npos);
 }
 
 TEST(TrainJob, TrainsOnAFolderOfImages) {

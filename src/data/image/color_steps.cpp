@@ -39,6 +39,7 @@ class ColorStep : public Step {
     if (change_ == Change::brightness) return fmt::format("random_{}({:g})", change, high_);
     return fmt::format("random_{}({:g}, {:g})", change, low_, high_);
   }
+  std::string options() const override { return fmt::format("{}, {}", low_, high_); }
   bool is_random() const override { return random_; }
   TensorSpec infer(const TensorSpec& in) const override {
     check_pixel_dtype(*this, in);

@@ -51,6 +51,7 @@ class JpegStep : public Decode {
       : Decode("decode_jpeg", options.channels, {0, 1, 3}, options.max_pixels),
         scaled_(options.scaled) {}
   std::string name() const override { return named("decode_jpeg", channels_); }
+  std::string options() const override { return scaled_ ? "scaled" : ""; }
   void plan(const ConstTensorView& source, Plan& plan, Rng*) const override {
     JpegReader& reader = JpegReader::of_thread();
     reader.open(bytes_of(source), channels_, max_pixels_);
@@ -88,6 +89,7 @@ class ImageStep : public Decode {
         jpeg_({options.channels, options.scaled, options.max_pixels}),
         png_({options.channels, options.max_pixels}) {}
   std::string name() const override { return named("decode_image", channels_); }
+  std::string options() const override { return jpeg_.options(); }
   // The plan refers to the step that knows the format.
   void plan(const ConstTensorView& source, Plan& plan, Rng* rng) const override {
     std::string_view bytes = bytes_of(source);

@@ -16,6 +16,10 @@ class EncodeStep : public Step {
       throw ValueError(fmt::format("encode_jpeg: quality {}; expected 1 … 100", options.quality));
   }
   std::string name() const override { return fmt::format("encode_jpeg({})", options_.quality); }
+  std::string options() const override {
+    return fmt::format("{}{}", options_.subsampled ? "subsampled " : "",
+                       options_.progressive ? "progressive" : "");
+  }
   TensorSpec infer(const TensorSpec& in) const override {
     check_picture(*this, in);
     if (in.dtype != DType::uint8)

@@ -14,6 +14,17 @@ class ImageFunction : public ElementFunction {
 
   std::string name() const override { return op_.name(); }
   bool is_random() const override { return op_.is_random(); }
+  std::string identity() const override {
+    std::string text = component_ == 0 ? "" : fmt::format("component {}: ", component_);
+    std::string_view between;
+    for (const auto& step : op_.steps()) {
+      std::string options = step->options();
+      text += fmt::format("{}{}{}", between, step->name(),
+                          options.empty() ? "" : fmt::format(" {{{}}}", options));
+      between = " | ";
+    }
+    return text;
+  }
 
   ElementSpec infer(const ElementSpec& in) const override {
     if (component_ >= in.size())

@@ -31,6 +31,11 @@ std::string sized(std::string_view name, int64_t height, int64_t width) {
                          : fmt::format("{}({}, {})", name, height, width);
 }
 
+std::string resize_options(ResizeMethod method, bool antialias) {
+  static constexpr const char* kNames[] = {"bilinear", "nearest", "area"};
+  return fmt::format("{}{}", kNames[size_t(method)], antialias ? ", antialias" : "");
+}
+
 class ResizeStep : public Step {
  public:
   ResizeStep(int64_t height, int64_t width, const Resize& how)
@@ -38,6 +43,7 @@ class ResizeStep : public Step {
     check_size("resize", height, width);
   }
   std::string name() const override { return sized("resize", height_, width_); }
+  std::string options() const override { return resize_options(how_.method, how_.antialias); }
   TensorSpec infer(const TensorSpec& in) const override {
     check_picture(*this, in);
     if (in.shape[0] == 0 || in.shape[1] == 0) refuse(*this, in, "an empty picture has no size");
@@ -114,6 +120,7 @@ class RandomCropStep : public CropStep {
           fmt::format("random_crop: padding = {}; expected 0 … {}", padding_, kMostExtent));
   }
   std::string name() const override { return sized("random_crop", height_, width_); }
+  std::string options() const override { return fmt::format("padding {}", padding_); }
   bool is_random() const override { return true; }
   void plan(const ConstTensorView&, Plan& plan, Rng* rng) const override {
     int64_t y = rng->integer(0, height_of(plan) + 2 * padding_ - height_ + 1) - padding_;
@@ -139,6 +146,11 @@ class RandomResizedCropStep : public Step {
     check_range("ratio", options.ratio, 1e6);
   }
   std::string name() const override { return sized("random_resized_crop", height_, width_); }
+  std::string options() const override {
+    return fmt::format("scale {} {}, ratio {} {}, {}", options_.scale.low, options_.scale.high,
+                       options_.ratio.low, options_.ratio.high,
+                       resize_options(options_.method, options_.antialias));
+  }
   bool is_random() const override { return true; }
   TensorSpec infer(const TensorSpec& in) const override {
     check_picture(*this, in);

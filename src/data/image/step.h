@@ -21,6 +21,8 @@ class Step {
  public:
   virtual ~Step() = default;
   virtual std::string name() const = 0;
+  // The options that change results and are not, or not to the last digit, in the name.
+  virtual std::string options() const { return {}; }
   virtual TensorSpec infer(const TensorSpec& in) const = 0;
   virtual bool is_random() const { return false; }
   // Whether plan() looks at the value itself, not only at its spec (decoders open it). What comes

@@ -42,6 +42,9 @@ class Normalize : public Step {
     }
   }
   std::string name() const override { return "normalize"; }
+  std::string options() const override {
+    return fmt::format("scale {}, offset {}", fmt::join(scale_, " "), fmt::join(offset_, " "));
+  }
   TensorSpec infer(const TensorSpec& in) const override {
     check_pixel_dtype(*this, in);
     int64_t channels = in.shape.rank() == 0 ? 1 : in.shape[-1];
@@ -66,6 +69,7 @@ class Rescale : public Step {
     return offset_ == 0 ? fmt::format("rescale({:g})", scale_)
                         : fmt::format("rescale({:g}, {:g})", scale_, offset_);
   }
+  std::string options() const override { return fmt::format("{}, {}", scale_, offset_); }
   TensorSpec infer(const TensorSpec& in) const override {
     check_pixel_dtype(*this, in);
     return {DType::float32, in.shape};

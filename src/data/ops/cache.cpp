@@ -162,6 +162,7 @@ class CacheNode final : public Node {
   explicit CacheNode(const NodeRef& input)
       : Node("cache", {input}, input->spec(), input->cardinality(), input->random_access()) {}
 
+  std::string recipe() const override { return {}; }
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);
     if (!planned.length) {

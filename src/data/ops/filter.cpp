@@ -57,6 +57,15 @@ class FilterNode final : public Node {
     return options_.name.empty() ? "" : fmt::format("\"{}\"", options_.name);
   }
 
+  bool draws_at_random() const override { return predicate_->is_random(); }
+  std::string recipe() const override {
+    std::string known = predicate_->identity();
+    return known.empty() ? details() : known;
+  }
+  const std::type_info* unknown_code() const override {
+    return predicate_->identity().empty() ? &typeid(*predicate_) : nullptr;
+  }
+
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);
     planned.maker =

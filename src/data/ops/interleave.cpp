@@ -28,6 +28,7 @@ class Inner {
       : node_(dataset.node()), bad_(std::move(bad)) {
     PlanContext context(seed, outer.as_written, ahead ? outer.pool : nullptr, outer.budget,
                         statistics_);
+    context.notices = outer.notices;
     Planned planned = node_->plan(context);
     own_bad_ = std::move(context.quarantines);
     Runner::Options options{.title = title(*node_),
@@ -191,6 +192,7 @@ class InterleaveNode final : public Node {
   std::string identity() const override {
     return fmt::format("\"{}\", {}, {}", options_.name, options_.cycle, options_.block);
   }
+  const std::type_info* unknown_code() const override { return &function_.target_type(); }
 
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);

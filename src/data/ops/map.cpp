@@ -158,6 +158,13 @@ class MapNode final : public Node {
   bool draws_at_random() const override { return function_->is_random(); }
   // How many are made at the same time does not change what comes out.
   std::string identity() const override { return function_->name(); }
+  std::string recipe() const override {
+    std::string known = function_->identity();
+    return known.empty() ? fmt::format("\"{}\"", function_->name()) : known;
+  }
+  const std::type_info* unknown_code() const override {
+    return function_->identity().empty() ? &typeid(*function_) : nullptr;
+  }
 
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);

@@ -32,6 +32,7 @@ class ExactShuffleNode final : public Node {
       throw ValueError("shuffle(): the dataset has no end; put repeat() after shuffle()");
   }
   std::string details() const override { return shuffle_details(options_); }
+  bool draws_at_random() const override { return !options_.seed; }
 
   Planned plan(PlanContext& context) const override {
     PlanContext::KeepPositions keep(context);
@@ -95,6 +96,7 @@ class WindowShuffleNode final : public Node {
     std::string more = shuffle_details(options_);
     return fmt::format("{}{}{}", size_, more.empty() ? "" : ", ", more);
   }
+  bool draws_at_random() const override { return !options_.seed; }
 
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);

@@ -68,6 +68,13 @@ std::string restore_line(const Run& run) {
   return run.random_access ? "at once: the place is a number" : "by drawing positions again";
 }
 
+std::vector<std::string> notes_of(const Run& run) {
+  std::vector<std::string> notes = run.notes;
+  if (!run.notices) return notes;
+  for (std::string& line : run.notices->all()) notes.push_back(std::move(line));
+  return notes;
+}
+
 }  // namespace
 
 std::string explain_text(const Run& run) {
@@ -91,7 +98,7 @@ std::string explain_text(const Run& run) {
     text += line + "\n";
   }
   text += "runs with " + plan_line(run) + "\n";
-  for (const std::string& note : run.notes) text += "  " + note + "\n";
+  for (const std::string& note : notes_of(run)) text += "  " + note + "\n";
   text += "restores " + restore_line(run) + "\n";
 
   Measured now = measured(run);
@@ -155,7 +162,7 @@ std::string explain_as_json(const Run& run) {
               {"random_access", run.random_access},
               {"as_written", run.settings.options.as_written},
               {"stages", stages},
-              {"notes", run.notes},
+              {"notes", notes_of(run)},
               {"restore", restore_line(run)},
               {"workers", run.stats->workers.value()},
               {"depth", run.stats->depth.value()},

@@ -1,5 +1,7 @@
 #include "data/runtime/iterator.h"
 
+#include <ostream>
+
 #include <fmt/format.h>
 #include <stoker/context.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include "base/cores.h"
 #include "base/file.h"
 #include "base/memory_info.h"
+#include "base/terminal.h"
 #include "data/ops/positions.h"
 #include "data/ops/settings.h"
 #include "data/runtime/cache_place.h"
@@ -121,6 +124,7 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   bool as_written = run.settings.options.as_written;
   PlanContext context(plan_options.seed, as_written, pool, run.budget, run.statistics);
   context.retuned = knobs.repaired;
+  context.seed_drawn = plan_options.seed_drawn;
   if (knobs.cache) context.cache_after = place_for_cache(root.get());
   if (knobs.cache || knobs.hold_cache) context.kept = plan_options.kept;
 
@@ -171,6 +175,7 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
                           .helps = false};
   run.stats = &run.statistics.runner("batches");
   run.notes = std::move(context.notes);
+  run.notices = context.notices;
   run.quarantines = std::move(context.quarantines);
   plan.runner = std::make_unique<Runner>(std::move(planned), last->spec(), options, pool,
                                          run.budget, memory, *run.stats);
@@ -205,6 +210,7 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
   pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .name = "pipeline"});
   Plan plan =
       make_plan(root, {.seed = seed_,
+                       .seed_drawn = !settings.options.seed && context.seed.drawn(),
                        .pool = pool_.get(),
                        .threads = threads,
                        .pin = context.pin,
@@ -214,12 +220,21 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
                        .kept = std::move(kept)});
   run_ = std::move(plan.run);
   runner_ = std::move(plan.runner);
+  out_ = context.out;
+  hand_on_notices();
   if (run_->tunes_workers || run_->tunes_depth) {
     tuner_.emplace(plan.limits, plan.start);
     load_tuned();
   }
   runner_->begin(from, options.epochs);
   run_->begin_ns = window_begin_ = steady_clock().now();
+}
+
+void Iterator::Impl::hand_on_notices() {
+  if (!run_->notices->pending()) return;
+  for (const std::string& line : run_->notices->take())
+    if (out_ != nullptr)
+      *out_ << (terminal_of(out_).live ? kClearLine : "") << line << "\n" << std::flush;
 }
 
 const Batch* Iterator::Impl::next() {
@@ -230,6 +245,7 @@ const Batch* Iterator::Impl::next() {
   Made made;
   std::exception_ptr none;
   Runner::Outcome outcome = runner_->next(current_, made, none);
+  hand_on_notices();
   int64_t now = steady_clock().now();
   run_->elapsed_ns.store(now - run_->begin_ns, std::memory_order_relaxed);
   if (outcome == Runner::Outcome::element) {

@@ -16,6 +16,7 @@ struct Plan {
 };
 struct PlanOptions {
   uint64_t seed = 0;
+  bool seed_drawn = false;  // nobody has set it
   ThreadPool* pool = nullptr;
   int threads = 1;
   bool pin = false;
@@ -42,6 +43,7 @@ class Iterator::Impl {
 
  private:
   void tune(int64_t now);
+  void hand_on_notices();
   void load_tuned();
   void save_tuned() const;
 
@@ -52,6 +54,7 @@ class Iterator::Impl {
   std::shared_ptr<Run> run_;
   std::unique_ptr<Runner> runner_;
   std::optional<Tuner> tuner_;
+  std::ostream* out_ = nullptr;  // Context::out
   Batch current_;
   bool finished_ = false;
   int64_t window_begin_ = 0;

@@ -8,6 +8,7 @@
 #include "data/node.h"
 #include "data/runtime/budget.h"
 #include "data/runtime/making.h"
+#include "data/runtime/notices.h"
 #include "data/runtime/statistics.h"
 
 namespace stoker::data {
@@ -89,7 +90,9 @@ class PlanContext {
   bool retuned = false;               // stated numbers of workers are not obeyed
   const Node* cache_after = nullptr;  // what comes out of it is kept in memory
   std::shared_ptr<void> kept;         // what is kept there, from an earlier walk or of this one
+  bool seed_drawn = false;            // nobody has set it
   std::vector<std::string> notes;
+  std::shared_ptr<Notices> notices = std::make_shared<Notices>();
   std::vector<std::shared_ptr<Quarantine>> quarantines;
 
  private:

@@ -5,6 +5,7 @@
 #include "base/pipeline_statistics.h"
 #include "data/node.h"
 #include "data/runtime/budget.h"
+#include "data/runtime/notices.h"
 #include "data/runtime/quarantine.h"
 #include "data/runtime/statistics.h"
 #include "data/runtime/tuner.h"
@@ -25,8 +26,9 @@ struct Run {
   Statistics statistics;
   std::shared_ptr<MemoryBudget> budget;
   std::vector<std::shared_ptr<Quarantine>> quarantines;
-  std::vector<std::string> notes;  // what was repaired, fused or added
-  std::string replay;              // why a restore makes elements again
+  std::vector<std::string> notes;    // what was repaired, fused or added
+  std::shared_ptr<Notices> notices;  // said while it runs; null: only described
+  std::string replay;                // why a restore makes elements again
   bool random_access = false, ordered = true, page_locked = false;
   bool tunes_workers = false, tunes_depth = false;
   std::shared_ptr<void> kept;    // elements of a cache that was not asked for

@@ -59,6 +59,7 @@ class ReadFile final : public ElementFunction {
  public:
   explicit ReadFile(FileSystem& files) : files_(files) {}
   std::string name() const override { return "read_file"; }
+  std::string identity() const override { return name(); }
   ElementSpec infer(const ElementSpec& in) const override {
     if (in.empty() || !(in[0] == TensorSpec{DType::bytes, {}}))
       throw ShapeError(fmt::format("read_file takes a path, bytes[], first, but elements are {}",

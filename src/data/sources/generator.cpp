@@ -69,6 +69,7 @@ class GeneratorNode final : public Node {
         make_(std::move(make)),
         name_(std::move(name)) {}
   std::string details() const override { return name_.empty() ? "" : fmt::format("\"{}\"", name_); }
+  const std::type_info* unknown_code() const override { return &make_.target_type(); }
   Planned plan(PlanContext&) const override {
     Planned planned{.maker = held_maker()};
     planned.stream = std::make_unique<GeneratorTickets>(make_, spec(), title(*this));

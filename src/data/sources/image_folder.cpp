@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/plan.h"
@@ -44,15 +45,21 @@ class ImageFolderMaker final : public Maker {
 class ImageFolderNode final : public Node {
  public:
   ImageFolderNode(std::string path, std::shared_ptr<const std::vector<Image>> images,
-                  size_t classes, FileSystem& files)
+                  std::vector<std::string> classes, FileSystem& files)
       : Node("image_folder", {}, {{DType::bytes, {}}, {DType::int64, {}}},
              {int64_t(images->size())}, true),
         path_(std::move(path)),
         images_(std::move(images)),
-        classes_(classes),
+        classes_(std::move(classes)),
         files_(files) {}
   std::string details() const override {
-    return fmt::format("\"{}\", {} images of {} classes", path_, images_->size(), classes_);
+    return fmt::format("\"{}\", {} images of {} classes", path_, images_->size(), classes_.size());
+  }
+  std::string recipe() const override {
+    return fmt::format("{}: {}", details(), fmt::join(classes_, ", "));
+  }
+  void add_sources(SourceFiles& files) const override {
+    for (const Image& image : *images_) files.add(image.path, files_);
   }
   Planned plan(PlanContext&) const override {
     return {.maker = std::make_shared<ImageFolderMaker>(images_, files_),
@@ -62,7 +69,7 @@ class ImageFolderNode final : public Node {
  private:
   std::string path_;
   std::shared_ptr<const std::vector<Image>> images_;
-  size_t classes_;
+  std::vector<std::string> classes_;
   FileSystem& files_;
 };
 
@@ -99,7 +106,8 @@ Dataset image_folder(const std::string& path, const ImageFolderOptions& options,
   if (images->empty())
     throw FileError(fmt::format("{}: no images in its {} folders; looked for {}", path,
                                 classes.size(), fmt::join(options.extensions, ", ")));
-  return Dataset(std::make_shared<ImageFolderNode>(path, std::move(images), classes.size(), files));
+  return Dataset(
+      std::make_shared<ImageFolderNode>(path, std::move(images), std::move(classes), files));
 }
 
 Dataset image_folder(const std::string& path, const ImageFolderOptions& options) {

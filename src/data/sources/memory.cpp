@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include "base/counters.h"
+#include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/plan.h"
+#include "formats/tensor_checksum.h"
 
 namespace stoker::data {
 
@@ -51,6 +53,18 @@ class SlicesNode final : public Node {
       : Node("from_slices", {}, row_specs(columns), {columns[0].shape()[0]}, true),
         columns_(std::move(columns)) {}
   std::string details() const override { return fmt::format("{} rows", columns_[0].shape()[0]); }
+  std::string recipe() const override {
+    std::string text;
+    for (const Tensor& column : columns_)
+      text += (text.empty() ? "" : ", ") + checksum_line(column);
+    return text;
+  }
+  // Texts that name files are taken for paths, which a function behind reads.
+  void add_sources(SourceFiles& files) const override {
+    for (const Tensor& column : columns_)
+      if (column.dtype() == DType::bytes && column.shape().rank() == 1)
+        for (const std::string& text : column.values<std::string>()) files.add_if_file(text);
+  }
   Planned plan(PlanContext&) const override {
     return {.maker = std::make_shared<SliceMaker>(columns_), .length = columns_[0].shape()[0]};
   }

@@ -1,11 +1,13 @@
 // Elements from record files: IDX, TFRecord, and the tf.train.Example messages in them.
 #include <fmt/format.h>
 
+#include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/plan.h"
 #include "data/sources/files.h"
 #include "formats/idx.h"
+#include "formats/tensor_checksum.h"
 #include "formats/tf_example.h"
 #include "formats/tfrecord.h"
 
@@ -76,6 +78,9 @@ class RecordNode final : public Node {
     return paths_.size() == 1 ? fmt::format("\"{}\"", paths_[0])
                               : fmt::format("{} files", paths_.size());
   }
+  void add_sources(SourceFiles& files) const override {
+    for (const std::string& path : paths_) files.add(path, files_);
+  }
   Planned plan(PlanContext&) const override {
     Planned planned{.maker = held_maker()};
     planned.stream = std::make_unique<RecordTickets>(paths_, options_, files_);
@@ -95,6 +100,13 @@ class ParseExample final : public ElementFunction {
     for (const Feature& feature : features_) check(feature);
   }
   std::string name() const override { return "parse_example"; }
+  std::string identity() const override {
+    std::string text = name();
+    for (const Feature& feature : features_)
+      text += fmt::format(" {} {}{}", feature.name, to_string(feature.spec),
+                          feature.fallback ? " or " + checksum_line(*feature.fallback) : "");
+    return text;
+  }
 
   ElementSpec infer(const ElementSpec& in) const override {
     if (in.size() != 1 || !(in[0] == TensorSpec{DType::bytes, {}}))

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/plan.h"
 #include "data/runtime/worker.h"
+#include "formats/shard_manifest.h"
 
 namespace stoker::data {
 
@@ -54,6 +56,11 @@ class ShardNode final : public Node {
         reader_(std::move(reader)) {}
   std::string details() const override {
     return fmt::format("\"{}\", {} elements", path_, reader_->size());
+  }
+  void add_sources(SourceFiles& files) const override {
+    for (const DirectoryEntry& entry : local_files().list(path_))
+      if (entry.name.ends_with(".shard") || entry.name == kManifestName)
+        files.add(path_ + "/" + entry.name);
   }
   Planned plan(PlanContext& context) const override {
     return {.maker = std::make_shared<ShardMaker>(reader_, path_, context.new_scratch()),
