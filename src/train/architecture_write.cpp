@@ -2,8 +2,8 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 
@@ -110,7 +110,7 @@ class Writer {
 }  // namespace
 
 std::string architecture_to_json(const ModelBase& model, std::vector<Tensor>& constants) {
-  return Writer(constants).model(model).dump();
+  return dump_json(Writer(constants).model(model));
 }
 
 }  // namespace stoker

@@ -1,8 +1,8 @@
 #include "train/training_json.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "train/attrs_json.h"
 
 namespace stoker {
@@ -90,11 +90,11 @@ std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   json["metrics"] = Json::array();
   for (const Metric& metric : compiled.args.metrics) json["metrics"].push_back(described(metric));
   json["run_plan"] = Json::parse(to_json(plan));
-  return json.dump();
+  return dump_json(json);
 }
 
 TrainingSettings training_from_json(std::string_view text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = parse_ordered_json(text);
   TrainingSettings settings;
   const Json& optimizer = field(json, "optimizer", is_object);
   settings.args.optimizer = Optimizer::from_config(kind_of(optimizer), config_of(optimizer));
