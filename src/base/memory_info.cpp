@@ -13,9 +13,8 @@ namespace {
 
 // The first number of a file; -1 without one ("max" is none).
 int64_t number_in(const std::filesystem::path& path) {
-  int64_t value = -1;
-  std::ifstream(path) >> value;
-  return value;
+  int64_t value = 0;
+  return std::ifstream(path) >> value ? value : -1;  // a failed extraction leaves 0
 }
 
 int64_t machine_memory(const std::filesystem::path& root) {
