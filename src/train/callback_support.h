@@ -1,6 +1,7 @@
 // What callbacks share: where they speak, and reading back what they remembered.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <fmt/format.h>
@@ -15,6 +16,14 @@ Trainer& trainer_of(const Callback& callback);
 
 // A line to Context::out, if there is one; a progress bar makes room.
 void say(const Callback& callback, const std::string& line);
+
+// Runs `write`; true: it worked. A FileError does not end the training: it is said, once until its
+// reason changes, and so is the first success after it. `reason`: of the last failure, kept by the
+// caller; empty: there was none.
+bool write_or_say(const Callback& callback, const char* who, std::string& reason,
+                  const std::function<void()>& write);
+// What differs between two failures of the same kind is in front: paths and temporary names.
+std::string reason_of(const std::string& error);
 
 template <class T>
 T remembered(const CallbackState& state, const char* callback, const char* name) {

@@ -10,7 +10,7 @@ using test::error_of;
 using test::OnDevice;
 using test::says;
 
-std::string nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+std::string brackets(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
 TEST(HostileModels, NestingIsBounded) {
   OnDevice device;
@@ -21,7 +21,7 @@ TEST(HostileModels, NestingIsBounded) {
     model.compile({.loss = "mse"});
     model.save(dir / "m.stoker");
     file = read_safetensors(dir / "m.stoker");
-    file.metadata[key] = "{\"kind\":" + nested(80'000) + "}";
+    file.metadata[key] = "{\"kind\":" + brackets(80'000) + "}";
     write_safetensors(dir / "m.stoker", file);
     std::string text = error_of<FileError>([&] { load_model(dir / "m.stoker"); });
     EXPECT_TRUE(says(text, {"m.stoker: ", "nested more than"})) << text;
