@@ -106,7 +106,7 @@ TEST(HostileFiles, ThousandsOfScansAreRefused) {
 }
 
 // A PNG chunk; libpng checks its CRC.
-std::string chunk(const std::string& kind, const std::string& data) {
+std::string png_chunk(const std::string& kind, const std::string& data) {
   auto number = [](uint64_t value) {
     std::string bytes;
     for (int shift = 24; shift >= 0; shift -= 8) bytes += char(value >> shift & 0xff);
@@ -119,8 +119,8 @@ std::string chunk(const std::string& kind, const std::string& data) {
 
 std::string grey_png(int64_t side, const std::string& content) {
   std::string header = {0, 0, 0, char(side), 0, 0, 0, char(side), 8, 0, 0, 0, 0};
-  return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) + chunk("IDAT", zlib(content)) +
-         chunk("IEND", "");
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", zlib(content)) +
+         png_chunk("IEND", "");
 }
 
 TEST(HostileFiles, APngWithMoreDataThanItsHeaderSaysIsNotUnpacked) {
