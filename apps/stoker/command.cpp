@@ -2,18 +2,32 @@
 
 #include <iostream>
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
+#include "base/printable.h"
+#include "formats/json.h"
 
 namespace stoker::app {
 
-std::ostream& Report::people() const { return json == "-" ? std::cerr : std::cout; }
+namespace {
+
+// /dev/stdout may be a file that a shell holds open: opened once more, both writers would overwrite
+// each other.
+bool is_standard_output(const std::string& path) {
+  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+}
+
+}  // namespace
+
+void complain(const std::string& problem) {
+  std::cerr << "stoker: " << printable_lines(problem) << std::endl;
+}
+
+std::ostream& Report::people() const { return is_standard_output(json) ? std::cerr : std::cout; }
 
 void Report::write(const nlohmann::json& value) const {
   if (json.empty()) return;
-  std::string text = value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (json == "-")
+  std::string text = dump_report(value, 2) + "\n";
+  if (is_standard_output(json))
     std::cout << text << std::flush;
   else
     write_file_atomically(json, text);

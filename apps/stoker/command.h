@@ -18,7 +18,11 @@
 namespace stoker::app {
 
 // What the program returns.
-inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;  // 130, 143: ended by SIGINT, SIGTERM
+inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;  // 129, 130, 143: SIGHUP, SIGINT, SIGTERM
+inline constexpr int kPartly = 3;                       // some of the input could not be used
+
+// One line on standard error: "stoker: …".
+void complain(const std::string& problem);
 
 // --json FILE, and where people are told: standard output, or standard error when the JSON goes
 // to standard output.

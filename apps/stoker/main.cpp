@@ -1,12 +1,17 @@
 // The command line of Stoker. Thin: a command reads its options and calls src/jobs.
+#include <cerrno>
+#include <csignal>
 #include <iostream>
+#include <system_error>
 #include <vector>
 
 #include <stoker/error.h>
 #include <stoker/version.h>
 
+#include "base/printable.h"
 #include "commands.h"
 #include "parser.h"
+#include "standard_output.h"
 
 namespace {
 
@@ -38,13 +43,14 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.failure_message(CLI::FailureMessage::simple);
   program.footer(
-      "Exit status: 0 done, 1 failed, 2 wrong options, 130 or 143 interrupted and saved.");
+      "Exit status: 0 done, 1 failed, 2 wrong options, 3 done in part, 129, 130 or 143 interrupted "
+      "and saved.");
   std::vector<Command> commands = all_commands();
   std::vector<CLI::App*> parsers;
   parsers.reserve(commands.size());
   for (Command& command : commands) parsers.push_back(add_command(program, command));
   if (std::string unknown = unknown_command(argc, argv, commands); !unknown.empty()) {
-    std::cerr << "stoker: " << unknown << std::endl;
+    complain(unknown);
     return kUsage;
   }
   try {
@@ -57,17 +63,28 @@ int run(int argc, char** argv) {
   return kUsage;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_and_tell(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const stoker::Interrupted& interrupted) {
-    std::cerr << interrupted.what() << std::endl;
+    std::cerr << stoker::printable_lines(interrupted.what()) << std::endl;
     return interrupted.exit_code();
   } catch (const std::exception& error) {
     std::cout << std::flush;
-    std::cerr << "stoker: " << error.what() << std::endl;
+    complain(error.what());
     return kFailed;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  StandardOutput output;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error, not the end
+  int status = run_and_tell(argc, argv);
+  int lost = output.finish();
+  if (lost == 0) return status;
+  if (lost != EPIPE)  // `| head` has seen enough
+    complain("standard output: writing failed: " + std::generic_category().message(lost));
+  return status == kOk ? kFailed : status;
 }

@@ -33,8 +33,9 @@ struct BackupOptions {
   // architecture, data, callbacks): what differs is then a note, and what this fit says holds, its
   // learning rate too. False: a DifferentTraining that lists it. More epochs are no difference.
   bool allow_differences = false;
-  // SIGINT and SIGTERM end the fit after its step with a checkpoint and Interrupted, if the program
-  // has no handler of its own and does not ignore them. A second one ends the process at once.
+  // SIGINT, SIGTERM and SIGHUP end the fit after its step with a checkpoint and Interrupted, if the
+  // program has no handler of its own and does not ignore them. A second one ends the process at
+  // once. SIGXFSZ is ignored meanwhile: a file beyond `ulimit -f` is a failed write, not the end.
   bool handle_signals = true;
   // For trials: ends this fit as a signal would, after so many steps.
   std::optional<int64_t> stop_after_steps = {};
@@ -63,8 +64,9 @@ struct BackupCosts {
 // the list does not matter; there may be one in a fit. Checkpoints are written by a thread of their
 // own, from copies of the tensors: training goes on meanwhile. One that falls due while another is
 // being written is taken after the first step behind that; only the end of the training and of
-// epochs to be kept waits. A checkpoint that cannot be written is said once in Context::out, the
-// training goes on and the ones before stay. A loss that is not finite is never saved.
+// epochs to be kept waits. A checkpoint that cannot be written is said in Context::out, once until
+// the reason changes or it works again; the training goes on. On a full disk the oldest checkpoint
+// makes room, never the last. A loss that is not finite is never saved.
 //
 // The directory is locked while the fit runs: another fit there, in any process, is a FileError
 // that says who has it. Reading, as latest_checkpoint() does, needs no lock.

@@ -262,7 +262,8 @@ struct ModelCheckpointOptions {
 // Saves the model: model.save(), or save_weights(). The path may hold {epoch:02d} (from 1), {batch}
 // and the names of logs, {val_loss:.2f}; folders that are missing are made. A file is replaced
 // whole, and never by weights that are not finite. A model that cannot be written, or a path, is an
-// error before the first step.
+// error before the first step. A disk that does not take it later is a line in Context::out;
+// training goes on, and the next one is tried.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(std::string filepath, ModelCheckpointOptions options = {});
@@ -287,6 +288,7 @@ class ModelCheckpoint : public Callback {
   int64_t epoch_ = 0, batches_ = 0;
   double best_ = 0;
   std::string last_path_;
+  std::string trouble_;  // why the last one could not be written; empty: it was
 };
 
 // Ends the training when a loss or gradient is not finite, in place of a NonFiniteError. The
@@ -302,24 +304,30 @@ struct CSVLoggerOptions {
 };
 // One line an epoch: "epoch", then the logs in alphabetical order. In the file when the epoch has
 // ended. The folder is made if need be; a path that cannot be written is an error before the first
-// step.
+// step. Lines that the disk does not take later are said, kept and tried again after the next epoch.
 class CSVLogger : public Callback {
  public:
   explicit CSVLogger(std::string filename, CSVLoggerOptions options = {});
   void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
   void on_epoch_end(int64_t epoch, const Logs& logs) override;
   CallbackState state() const override;
   void restore(const CallbackState& state) override;
 
  private:
-  void begin_file(const Logs& logs);
+  void begin_file();
+  void write_pending();
+  void append_pending();
 
   std::string filename_;
   CSVLoggerOptions options_;
   std::vector<std::string> columns_;  // of the open file
   int64_t bytes_ = 0;                 // written by the training so far
   std::optional<int64_t> keep_;       // a restored training goes on behind so many bytes
+  std::string pending_;               // lines that are not in the file yet
+  std::string trouble_;               // why; empty: nothing is wrong
   bool begun_ = false;
+  bool torn_ = false;  // behind bytes_ the file may hold a part of a line
 };
 
 // What fit shows with verbose = 1 or 2, and adds by itself: a bar on a terminal, a line an epoch

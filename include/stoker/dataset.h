@@ -315,8 +315,13 @@ struct Feature {
 };
 FunctionRef parse_example(std::vector<Feature> features);
 
+struct LoadOptions {
+  // False: records are read into memory and checked each time. For files that may change or vanish
+  // under the run, which then is an error of an element; of a mapped file it ends the process.
+  bool map = true;
+};
 // What Dataset::save wrote; random access.
-Dataset load(const std::string& path);
+Dataset load(const std::string& path, const LoadOptions& options = {});
 
 // Elements of several datasets side by side, until the shortest ends.
 Dataset zip(const std::vector<Dataset>& datasets);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <sstream>
-#include <string>
 #include <thread>
+
+#include "base/cgroup.h"
 
 namespace stoker {
 
@@ -35,24 +35,6 @@ std::optional<double> quota_v1(const fs::path& group) {
   return ratio(quota, period);
 }
 
-// The smallest quota on the way from a group up to the mount point. A container may see its group's
-// path without seeing the folder; the mount point is then its own group.
-template <class Quota>
-std::optional<double> smallest(const fs::path& mount, const fs::path& group, Quota quota) {
-  std::optional<double> result;
-  for (fs::path path = group.relative_path();; path = path.parent_path()) {
-    if (auto found = quota(mount / path)) result = std::min(*found, result.value_or(*found));
-    if (path.empty()) return result;
-  }
-}
-
-bool names_cpu(const std::string& controllers) {
-  std::istringstream list(controllers);
-  for (std::string name; std::getline(list, name, ',');)
-    if (name == "cpu") return true;
-  return false;
-}
-
 int cores_by_affinity() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -64,17 +46,9 @@ int cores_by_affinity() {
 }  // namespace
 
 std::optional<double> cgroup_cpu_quota(const fs::path& root) {
-  const fs::path mount = root / "sys/fs/cgroup";
   std::optional<double> result;
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "0::/path" or "4:cpu,cpuacct:/path"
-    auto first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    std::string controllers = line.substr(first + 1, second - first - 1);
-    std::string group = line.substr(second + 1);
-    std::optional<double> found;
-    if (controllers.empty()) found = smallest(mount, group, quota_v2);
-    if (names_cpu(controllers)) found = smallest(mount / "cpu", group, quota_v1);
+  for (const ControlGroup& group : control_groups("cpu", root)) {
+    auto found = group.version == 2 ? quota_v2(group.folder) : quota_v1(group.folder);
     if (found) result = std::min(*found, result.value_or(*found));
   }
   return result;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <stoker/error.h>
@@ -32,6 +34,13 @@ void remove_quietly(const std::string& path, FileSystem& files) {
   } catch (const FileError&) {
     // The failure that led here is the one to report.
   }
+}
+
+// Appends: an open file that a path leads to (/dev/fd/3) goes on where it is.
+void write_through(const std::string& path, std::span<const std::span<const std::byte>> pieces,
+                   FileSystem& files) {
+  auto file = files.create(path, FileSystem::Write::append);
+  for (auto piece : pieces) file->write(piece);
 }
 
 template <class Container>
@@ -84,26 +93,38 @@ std::string read_text(const std::string& path, FileSystem& files) {
   return read_whole<std::string>(path, files);
 }
 
+void FileSystem::copy_attributes(const std::string&, const std::string&) {}
+
 void write_file_atomically(const std::string& path,
-                           std::span<const std::span<const std::byte>> pieces, FileSystem& files) {
-  std::string temporary = temporary_name(path);
+                           std::span<const std::span<const std::byte>> pieces, FileSystem& files,
+                           Durable durable) {
+  OutputPlace place = files.output_place(path);
+  if (!place.replaceable) return write_through(path, pieces, files);
+  std::string temporary = temporary_name(place.path);
   auto file = files.create(temporary, FileSystem::Write::replace);
   try {
     for (auto piece : pieces) file->write(piece);
-    file->sync();
+    if (durable == Durable::yes) file->sync();
     file.reset();
-    files.rename(temporary, path);
+    if (place.exists) files.copy_attributes(place.path, temporary);
+    files.rename(temporary, place.path);
   } catch (...) {
     file.reset();
     remove_quietly(temporary, files);
     throw;
   }
-  files.sync_directory(parent_of(path));
+  if (durable == Durable::yes) files.sync_directory(parent_of(place.path));
 }
 
-void write_file_atomically(const std::string& path, std::string_view text, FileSystem& files) {
+void write_file_atomically(const std::string& path, std::string_view text, FileSystem& files,
+                           Durable durable) {
   std::span<const std::byte> piece = as_bytes(text);
-  write_file_atomically(path, std::span(&piece, 1), files);
+  write_file_atomically(path, std::span(&piece, 1), files, durable);
+}
+
+bool is_disk_full(std::string_view error) {
+  return error.ends_with(std::generic_category().message(ENOSPC)) ||
+         error.ends_with(std::generic_category().message(EDQUOT));
 }
 
 }  // namespace stoker

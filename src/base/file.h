@@ -67,11 +67,19 @@ struct DirectoryEntry {
   friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 
+// Where output for a path goes: behind every symbolic link, existing or not.
+struct OutputPlace {
+  std::string path;
+  bool replaceable = true;  // a regular file, or nothing yet; false: a FIFO, a device, an open file
+  bool exists = false;
+};
+
 class FileSystem {
  public:
   enum class Write { replace, append };
 
   virtual ~FileSystem() = default;
+  // Regular files only: a FIFO, a device or a directory is a FileError at once.
   virtual std::unique_ptr<FileReader> open(const std::string& path) = 0;
   virtual std::unique_ptr<FileWriter> create(const std::string& path, Write mode) = 0;
   virtual bool exists(const std::string& path) = 0;
@@ -89,6 +97,11 @@ class FileSystem {
   virtual void remove_all(
       const std::string& path) = 0;  // with all it holds; links are not followed
   virtual void sync_directory(const std::string& path) = 0;  // names made and removed in it
+
+  // FileError for a directory, for links in a circle and for a file that may not be written.
+  virtual OutputPlace output_place(const std::string& path) { return {path}; }
+  // Gives `to` the permissions and, where allowed, the owner of `from`.
+  virtual void copy_attributes(const std::string& from, const std::string& to);
 };
 
 FileSystem& local_files();
@@ -101,12 +114,18 @@ std::string read_text(const std::string& path, FileSystem& files = local_files()
 // Writes the pieces one after the other under a temporary name in the same directory, syncs,
 // renames and syncs the directory: at any moment, also after a crash, `path` holds all of the old
 // bytes or all of the new ones. On failure the temporary file is removed. Its name ends in
-// kTemporarySuffix.
+// kTemporarySuffix. A symbolic link stays, and its target is replaced; a replaced file passes on
+// its permissions. Into what is no regular file (a FIFO, a device, /dev/fd/3) the bytes are
+// written as they come.
 inline constexpr std::string_view kTemporarySuffix = ".stoker-tmp";
+enum class Durable : uint8_t { yes, no };  // no: not synced, so a power cut may lose both versions
 void write_file_atomically(const std::string& path,
                            std::span<const std::span<const std::byte>> pieces,
-                           FileSystem& files = local_files());
+                           FileSystem& files = local_files(), Durable durable = Durable::yes);
 void write_file_atomically(const std::string& path, std::string_view text,
-                           FileSystem& files = local_files());
+                           FileSystem& files = local_files(), Durable durable = Durable::yes);
+
+// Whether the text of a FileError says that the disk, or the user's share of it, is full.
+bool is_disk_full(std::string_view error);
 
 }  // namespace stoker

@@ -1,8 +1,10 @@
 // The files of this host, through POSIX calls.
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "base/mapped_file.h"
+#include "base/watched_range.h"
 
 namespace stoker {
 
@@ -57,24 +60,38 @@ struct stat status_of(const Descriptor& descriptor, const std::string& path) {
   return status;
 }
 
+const char* kind_of(mode_t mode) {
+  return S_ISFIFO(mode)                   ? "a FIFO"
+         : S_ISSOCK(mode)                 ? "a socket"
+         : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                          : "something else";
+}
+
 class LocalMapping final : public MappedFile {
  public:
-  LocalMapping(void* begin, size_t size)
-      : MappedFile({static_cast<const std::byte*>(begin), size}), begin_(begin) {}
+  LocalMapping(void* begin, size_t size, const std::string& path)
+      : MappedFile({static_cast<const std::byte*>(begin), size}),
+        begin_(begin),
+        watched_(bytes(), path) {}
   ~LocalMapping() override {
     if (begin_ != nullptr) ::munmap(begin_, bytes().size());
   }
 
  private:
   void* begin_;
+  WatchedRange watched_;
 };
 
 class LocalReader final : public FileReader {
  public:
   explicit LocalReader(const std::string& path)
-      : FileReader(path), descriptor_(path, O_RDONLY, "opening") {
-    struct stat status = status_of(descriptor_, path);
+      : FileReader(path), descriptor_(path, O_RDONLY | O_NONBLOCK, "opening") {
+    struct stat status =
+        status_of(descriptor_, path);  // O_NONBLOCK: a FIFO would wait for a writer
     if (S_ISDIR(status.st_mode)) fail(path, "opening", EISDIR);
+    if (!S_ISREG(status.st_mode))
+      throw FileError(fmt::format("{}: it is {}, expected a regular file; copy its bytes into one",
+                                  path, kind_of(status.st_mode)));
     size_ = uint64_t(status.st_size);
   }
 
@@ -89,10 +106,10 @@ class LocalReader final : public FileReader {
   }
 
   std::unique_ptr<MappedFile> map() override {
-    if (size_ == 0) return std::make_unique<LocalMapping>(nullptr, 0);
+    if (size_ == 0) return std::make_unique<LocalMapping>(nullptr, 0, path());
     void* begin = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_.number(), 0);
     if (begin == MAP_FAILED) return nullptr;
-    return std::make_unique<LocalMapping>(begin, size_);
+    return std::make_unique<LocalMapping>(begin, size_, path());
   }
 
  private:
@@ -126,6 +143,22 @@ class LocalWriter final : public FileWriter {
   std::string path_;
   Descriptor descriptor_;
 };
+
+// Where the link at `path` leads; empty: it is no link.
+std::string link_target(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path target = std::filesystem::read_symlink(path, error);
+  if (error) return "";
+  return (std::filesystem::path(path).parent_path() / target).string();
+}
+
+// The links of /proc lead to open files, whatever name they show.
+bool is_open_file(const std::string& path) {
+  struct statfs system {};
+  std::string parent = std::filesystem::path(path).parent_path().string();
+  return ::statfs(parent.empty() ? "." : parent.c_str(), &system) == 0 &&
+         system.f_type == PROC_SUPER_MAGIC;
+}
 
 class LocalFiles final : public FileSystem {
  public:
@@ -200,6 +233,35 @@ class LocalFiles final : public FileSystem {
   void sync_directory(const std::string& path) override {
     Descriptor directory(path, O_RDONLY | O_DIRECTORY, "opening");
     if (retried([&] { return ::fsync(directory.number()); }) != 0) fail(path, "syncing");
+  }
+
+  OutputPlace output_place(const std::string& path) override {
+    constexpr int kMostLinks = 40;  // as Linux has it
+    OutputPlace place{path};
+    int links = 0;
+    for (std::string next = link_target(path); !next.empty(); next = link_target(place.path)) {
+      if (is_open_file(place.path)) return {.path = path, .replaceable = false, .exists = true};
+      if (++links > kMostLinks) fail(path, "following its links", ELOOP);
+      place.path = next;
+    }
+    struct stat status {};
+    if (::stat(place.path.c_str(), &status) != 0) return place;  // creating it will say why
+    if (S_ISDIR(status.st_mode)) fail(path, "writing", EISDIR);
+    place.exists = true;
+    place.replaceable = S_ISREG(status.st_mode);
+    if (::faccessat(AT_FDCWD, place.path.c_str(), W_OK, AT_EACCESS) != 0) fail(path, "writing");
+    return place;
+  }
+
+  // What the file system or the user's rights do not allow is left as it is.
+  void copy_attributes(const std::string& from, const std::string& to) override {
+    struct stat status {
+    }, own{};
+    if (::stat(from.c_str(), &status) != 0 || ::stat(to.c_str(), &own) != 0) return;
+    bool same_owner = (status.st_uid == own.st_uid && status.st_gid == own.st_gid) ||
+                      ::chown(to.c_str(), status.st_uid, status.st_gid) == 0;
+    // Without the owner, set-user-ID bits would give rights away.
+    [[maybe_unused]] int failed = ::chmod(to.c_str(), status.st_mode & (same_owner ? 07777 : 0777));
   }
 };
 

@@ -2,8 +2,8 @@
 // processes, and given back to the system when memory is short. FileReader::map makes one.
 //
 // The file must not be changed while it is mapped: to touch a page that was cut off, or that a
-// broken disk cannot deliver, ends the process (SIGBUS). Who has to survive that reads with
-// read_at.
+// broken disk cannot deliver, ends the process (SIGBUS), after a line on standard error that names
+// the file (base/watched_range.h). Who has to survive that reads with read_at.
 #pragma once
 
 #include <cstddef>

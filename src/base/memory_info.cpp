@@ -5,15 +5,16 @@
 #include <limits>
 #include <string>
 
+#include "base/cgroup.h"
+
 namespace stoker {
 
 namespace {
 
 // The first number of a file; -1 without one ("max" is none).
 int64_t number_in(const std::filesystem::path& path) {
-  int64_t value = -1;
-  std::ifstream(path) >> value;
-  return value;
+  int64_t value = 0;
+  return std::ifstream(path) >> value ? value : -1;  // a failed extraction leaves 0
 }
 
 int64_t machine_memory(const std::filesystem::path& root) {
@@ -27,15 +28,17 @@ int64_t machine_memory(const std::filesystem::path& root) {
   return 0;
 }
 
+// What is left in the fullest of the groups that hold this process.
 int64_t group_memory(const std::filesystem::path& root) {
-  std::filesystem::path groups = root / "sys/fs/cgroup";
-  int64_t limit = number_in(groups / "memory.max"), used = number_in(groups / "memory.current");
-  if (limit < 0) {
-    limit = number_in(groups / "memory/memory.limit_in_bytes");
-    used = number_in(groups / "memory/memory.usage_in_bytes");
+  int64_t left = std::numeric_limits<int64_t>::max();
+  for (const ControlGroup& group : control_groups("memory", root)) {
+    bool new_names = group.version == 2;
+    int64_t limit = number_in(group.folder / (new_names ? "memory.max" : "memory.limit_in_bytes"));
+    int64_t used =
+        number_in(group.folder / (new_names ? "memory.current" : "memory.usage_in_bytes"));
+    if (limit >= 0 && used >= 0) left = std::min(left, std::max<int64_t>(limit - used, 0));
   }
-  if (limit < 0 || used < 0) return std::numeric_limits<int64_t>::max();
-  return std::max<int64_t>(limit - used, 0);
+  return left;
 }
 
 // A line of /proc/self/status in bytes.

@@ -6,8 +6,9 @@
 
 namespace stoker {
 
-// The smaller of what the machine has left and what the control group (version 1 or 2) has left, in
-// bytes; 0 when neither is known. `root` is where /proc and /sys are looked for.
+// The smaller of what the machine has left and what the control groups of this process (version 1
+// or 2, its own and those above) have left, in bytes; 0 when neither is known. `root` is where
+// /proc and /sys are looked for.
 int64_t available_memory(const std::filesystem::path& root = "/");
 
 // Bytes of the last cache before the memory, as its core sees it; 0 when it is not known.

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "formats/crc32c.h"
+#include "formats/json.h"
 
 namespace stoker {
 
@@ -44,23 +45,15 @@ uint32_t crc_from_hex(std::string_view text) {
 }
 
 std::string seal_json(const Json& object) {
-  try {
-    std::string text = object.dump();
-    text.pop_back();  // its closing brace
-    uint32_t crc = crc32c(as_bytes(text));
-    return fmt::format("{}{}{}{}", text, kCrcBegin, crc_to_hex(crc), kCrcEnd);
-  } catch (const Json::exception& error) {
-    throw ValueError(fmt::format("a text is not UTF-8: {}", error.what()));
-  }
+  std::string text = dump_json(object);
+  text.pop_back();  // its closing brace
+  uint32_t crc = crc32c(as_bytes(text));
+  return fmt::format("{}{}{}{}", text, kCrcBegin, crc_to_hex(crc), kCrcEnd);
 }
 
 Json open_sealed_json(std::string_view text) {
   check_crc(text);
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw ValueError(error.what());
-  }
+  return parse_ordered_json(text);
 }
 
 const Json& json_member(const Json& object, const char* key) {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "jobs/job.h"
 
 namespace stoker::jobs {
@@ -9,7 +9,8 @@ namespace stoker::jobs {
 namespace {
 
 void require(bool holds, const char* name, const nlohmann::json& got, const char* expected) {
-  if (!holds) throw ValueError(fmt::format("{}: expected {}, got {}", name, expected, got.dump()));
+  if (!holds)
+    throw ValueError(fmt::format("{}: expected {}, got {}", name, expected, dump_report(got)));
 }
 
 }  // namespace

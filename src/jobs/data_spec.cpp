@@ -120,12 +120,13 @@ Opened open_idx(const std::string& place) {
   return opened;
 }
 
-Opened open_shards(const std::string& place) {
+Opened open_shards(const Job& job, const std::string& place) {
   expect_folder(place);
   Opened opened;
   std::string train = training_folder(place), validation = validation_folder(place);
-  opened.train = data::load(train.empty() ? place : train);
-  if (!train.empty() && !validation.empty()) opened.validation = data::load(validation);
+  data::LoadOptions options{.map = !job.unmapped};
+  opened.train = data::load(train.empty() ? place : train, options);
+  if (!train.empty() && !validation.empty()) opened.validation = data::load(validation, options);
   opened.class_names = read_classes(place);
   opened.classes = int64_t(opened.class_names.size());
   return opened;
@@ -144,7 +145,7 @@ Opened open_tfrecord(const Job& job, const std::string& glob) {
 Opened open(const Job& job, const std::string& text) {
   Spec spec = parsed(text);
   if (spec.kind == "idx") return open_idx(spec.place);
-  if (spec.kind == "shards") return open_shards(spec.place);
+  if (spec.kind == "shards") return open_shards(job, spec.place);
   if (spec.kind == "tfrecord") return open_tfrecord(job, spec.place);
   return open_folder(spec.place);
 }

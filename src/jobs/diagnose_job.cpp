@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/printable.h"
+#include "formats/json.h"
 #include "jobs/data_spec.h"
 #include "jobs/train_job.h"
 #include "observe/device_monitor.h"
@@ -53,7 +55,7 @@ nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostrea
          << std::flush;
   Diagnosis diagnosis =
       diagnose(model, training_batches(job, data, batch), {.steps = steps, .fix = fix});
-  if (out != nullptr) *out << diagnosis.text();
+  if (out != nullptr) *out << printable_lines(diagnosis.text());
   if (!job.out.empty()) {
     diagnosis.write(job.out);
     if (out != nullptr) *out << "Report: " << job.out << "/doctor.html\n";
@@ -66,8 +68,8 @@ std::string monitor_screen(const std::string& run_folder) {
   if (local_files().exists(run_folder) && !local_files().exists(path))
     return run_folder + ": no fit has told of itself here yet; one does after 60 steps\n\n" +
            gpu_lines();
-  nlohmann::json status = nlohmann::json::parse(read_text(path), nullptr, false);
-  if (!status.is_object() || status.value("stoker_status", 0) != 1)
+  nlohmann::json status = try_parse_json(read_text(path));
+  if (!status.is_object() || !status.contains("stoker_status") || status["stoker_status"] != 1)
     throw FileError(path + ": it is not the status of a fit");
   try {
     const nlohmann::json& now = status.at("diagnosis");
@@ -102,7 +104,7 @@ std::string monitor_screen(const std::string& run_folder) {
         text += fmt::format("  {:<34} {:9.1f} µs an element\n", stage.at("name").get<std::string>(),
                             1e6 * stage.at("seconds_per_element").get<double>());
     }
-    return text + "\n" + gpu_lines();
+    return printable_lines(text) + "\n" + gpu_lines();
   } catch (const nlohmann::json::exception& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "jobs/data_spec.h"
 #include "jobs/use_model.h"
 
@@ -44,8 +45,8 @@ nlohmann::json evaluate(const TrainedModel& trained, Job job, std::ostream* out)
                         {"samples_per_second", double(samples) / seconds}};
   for (const std::string& name : logs.names()) result[name] = logs[name];
   if (out != nullptr)
-    *out << fmt::format("{}\n{} samples in {:.1f} s, {:.0f} samples/s\n", to_string(logs), samples,
-                        seconds, double(samples) / seconds);
+    *out << fmt::format("{}\n{} samples in {:.1f} s, {:.0f} samples/s\n",
+                        printable(to_string(logs)), samples, seconds, double(samples) / seconds);
   return result;
 }
 

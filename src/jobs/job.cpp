@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stoker/error.h>
-#include <nlohmann/json.hpp>
+
+#include "formats/json.h"
 
 namespace stoker::jobs {
 
@@ -167,6 +168,9 @@ constexpr JobField kFields[] = {
                                   kMachine),
     field<&Job::as_written>("as_written", "",
                             "run the input pipeline without any of Stoker's repairs", kMachine),
+    field<&Job::unmapped>("unmapped", "",
+                          "read shards instead of mapping them: they may change under the run",
+                          kMachine),
 
     field<&Job::out>("out", "DIR", "where the model, checkpoints, figures and logs go", kOutput),
     field<&Job::resume>("resume", "auto|never", "auto: go on with what --out holds", kOutput),
@@ -204,7 +208,7 @@ std::span<const JobField> job_fields() { return kFields; }
 
 void set_field(Job& job, std::string_view name, const std::string& text) {
   const JobField& field = field_of(name);
-  json value = field.text ? json(text) : json::parse(text, nullptr, false);
+  json value = field.text ? json(text) : try_parse_json(text);
   set(job, field, value.is_discarded() ? json(text) : value);
 }
 

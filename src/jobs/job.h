@@ -57,6 +57,7 @@ struct Job {
   std::string precision = "float32";
   int64_t threads = 0, pipeline_threads = 0;  // 0: chosen
   bool as_written = false;                    // the input pipeline without its repairs
+  bool unmapped = false;                      // shards are read, not mapped into memory
 
   std::string out = "";
   std::string resume = "never";               // "auto": go on with the checkpoints that `out` holds

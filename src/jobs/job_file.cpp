@@ -1,9 +1,9 @@
 // Job files: JSON and TOML.
 #include <fmt/format.h>
 #include <stoker/error.h>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "formats/json.h"
 #include "jobs/job.h"
 #include "jobs/toml.h"
 
@@ -21,13 +21,7 @@ constexpr uint64_t kLargest = 1 << 20;
 
 }  // namespace
 
-Job parse_job_json(std::string_view text) {
-  try {
-    return job_of(nlohmann::json::parse(text, nullptr, true, true));  // comments are welcome
-  } catch (const nlohmann::json::exception& error) {
-    throw ValueError(fmt::format("not JSON: {}", error.what()));
-  }
-}
+Job parse_job_json(std::string_view text) { return job_of(parse_json(text, JsonComments::allow)); }
 
 Job parse_job_toml(std::string_view text) { return job_of(json_of_toml(text)); }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "jobs/use_model.h"
 
 namespace stoker::jobs {
@@ -73,14 +74,41 @@ json row_of(const TrainedModel& trained, const std::string& file, std::span<cons
 }
 
 void tell(const json& rows, std::ostream& out) {
+  auto name_of = [](const json& row) { return printable(row["file"].get<std::string>()); };
   size_t width = 0;
-  for (const json& row : rows) width = std::max(width, row["file"].get<std::string>().size());
+  for (const json& row : rows) width = std::max(width, name_of(row).size());
   for (const json& row : rows) {
-    std::string line = fmt::format("{:<{}}", row["file"].get<std::string>(), width);
+    if (row.contains("error")) continue;
+    std::string line = fmt::format("{:<{}}", name_of(row), width);
     for (const json& choice : row["top"])
-      line += fmt::format("  {} {:.1f} %", choice["class"].get<std::string>(),
+      line += fmt::format("  {} {:.1f} %", printable(choice["class"].get<std::string>()),
                           100 * choice["probability"].get<double>());
     out << line << "\n";
+  }
+}
+
+// Reads and decodes one file again to hear what is wrong with it alone.
+std::string problem_of(const std::string& file, const image::Op& decode) {
+  try {
+    Tensor bytes(DType::bytes, {});
+    *bytes.data_mut<std::string>() = read_text(file);
+    decode(bytes);
+  } catch (const FileError& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return fmt::format("{}: {}", file, error.what());
+  }
+  return file + ": it could not be read at first, and can be now";
+}
+
+// The numbers of the files in a batch are its second component.
+void predict_batch(const TrainedModel& trained, const Batch& batch,
+                   const std::vector<std::string>& files, int64_t top, std::vector<json>& rows) {
+  Tensor outputs = trained.model.predict(batch[0]);
+  std::span<const int64_t> numbers = batch[1].values<int64_t>();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    auto number = size_t(numbers[i]);
+    rows[number] = row_of(trained, files[number], outputs[int64_t(i)].values<float>(), top);
   }
 }
 
@@ -93,11 +121,19 @@ json predict(const TrainedModel& trained, const std::vector<std::string>& paths,
   std::vector<std::string> files = files_of(paths);
   image::Op decode = image::decode_image({.channels = int(picture.shape[2])}) |
                      image::resize(picture.shape[0], picture.shape[1], {.antialias = true});
-  Tensor outputs = trained.model.predict(
-      data::from_slices(text_tensor(files)).map(data::read_file()).map(decode).batch(32));
-  json rows = json::array();
+  std::vector<int64_t> numbers(files.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  auto count = int64_t(files.size());
+  data::Iterator walk = data::from_slices({text_tensor(files), Tensor::from(numbers, {count})})
+                            .map(data::read_file())
+                            .map(decode)
+                            .on_error(data::OnError::skip, {.max_errors = count})
+                            .batch(32)
+                            .iterate();
+  std::vector<json> rows(files.size());
+  while (const Batch* batch = walk.next()) predict_batch(trained, *batch, files, top, rows);
   for (size_t i = 0; i < files.size(); ++i)
-    rows.push_back(row_of(trained, files[i], outputs[int64_t(i)].values<float>(), top));
+    if (rows[i].is_null()) rows[i] = {{"file", files[i]}, {"error", problem_of(files[i], decode)}};
   if (out != nullptr) tell(rows, *out);
   return rows;
 }

@@ -8,15 +8,16 @@
 #include <stoker/auto_batch.h>
 #include <stoker/backup.h>
 #include <stoker/version.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory_info.h"
 #include "base/writable.h"
+#include "formats/json.h"
 #include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
 #include "jobs/memory_taken.h"
+#include "jobs/save_trained.h"
 #include "jobs/step_clock.h"
 #include "train/memory_table.h"
 #include "train/run_lock.h"
@@ -77,7 +78,7 @@ class TrainingRun {
     prepare_folder();
     fit(model, data);
     json result = figures(model, data);
-    if (!job_.out.empty()) model.save(model_path());
+    if (!job_.out.empty()) keep(model, result);
     result["seconds"] = now() - begin;
     tell(result);
     return result;
@@ -146,7 +147,7 @@ class TrainingRun {
     local_files().create_directories(job_.out);
     Job kept = job_;
     kept.allow_differences = false;
-    write_file_atomically(job_.out + "/job.json", to_json(kept).dump(2) + "\n");
+    write_file_atomically(job_.out + "/job.json", dump_json(to_json(kept), 2) + "\n");
     if (!data.class_names.empty()) write_classes(job_.out, data.class_names);
   }
 
@@ -210,13 +211,27 @@ class TrainingRun {
     return result;
   }
 
-  void tell(const json& result) const {
-    if (!job_.out.empty()) write_file_atomically(job_.out + "/result.json", result.dump(2) + "\n");
+  void keep(const Model& model, json& result) const {
+    SavedModel saved = save_trained(model, job_.out);
+    result["model"] = saved.path;
+    if (!saved.problem.empty()) result["problems"].push_back(saved.problem);
+  }
+
+  void keep_result(json& result) const {
+    try {
+      write_file_atomically(job_.out + "/result.json", dump_report(result, 2) + "\n");
+    } catch (const FileError& error) {
+      result["problems"].push_back(error.what());
+    }
+  }
+
+  void tell(json& result) const {
+    if (!job_.out.empty()) keep_result(result);
     say("speed   {:.0f} samples/s, {:.2f} ms a step; waited for input {:.1f} % of the time\n",
         result["samples_per_second"].get<double>(), result["ms_per_step"].get<double>(),
         100 * result["input_wait_share"].get<double>());
     say("weights {}\n", result["final_weights_sha256"].get<std::string>());
-    if (!job_.out.empty()) say("saved   {}\n", model_path());
+    if (!job_.out.empty()) say("saved   {}\n", result["model"].get<std::string>());
   }
 
   Job job_;

@@ -19,7 +19,8 @@ namespace stoker::jobs {
 nlohmann::json evaluate(const TrainedModel& trained, Job job, std::ostream* out);
 
 // What the model makes of image files, or of all of them in a folder: an array of {"file", "class",
-// "label", "probability", "top": [...]}, in the order given.
+// "label", "probability", "top": [...]}, in the order given. A file that cannot be read or decoded
+// is {"file", "error"}, and the others go on.
 nlohmann::json predict(const TrainedModel& trained, const std::vector<std::string>& paths,
                        int64_t top, std::ostream* out);
 

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/cores.h"
 
@@ -35,15 +36,15 @@ int64_t system_cpu_ns(const fs::path& root) {
   return (user + nice + system + irq + softirq) * (1'000'000'000 / ticks);
 }
 
-// Of version 2: "0::/some/group" in /proc/self/cgroup names the folder.
+// Of this process's own group; version 1 counts in nanoseconds.
 int64_t throttled_ns(const fs::path& root) {
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    std::ifstream stat(root / "sys/fs/cgroup" / line.substr(4) / "cpu.stat");
+  for (const ControlGroup& group : control_groups("cpu", root)) {
+    std::ifstream stat(group.folder / "cpu.stat");
     std::string key;
-    for (int64_t value = 0; stat >> key >> value;)
+    for (int64_t value = 0; stat >> key >> value;) {
       if (key == "throttled_usec") return value * 1000;
+      if (key == "throttled_time") return value;
+    }
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "observe/report_json.h"
 
 namespace stoker {
@@ -166,7 +167,7 @@ std::string Diagnosis::html() const {
   page += kStyle;
   page +=
       "</style>\n</head>\n<body>\n<main></main>\n<script type=\"application/json\" id=\"data\">";
-  page += embedded(diagnosis_json(*this).dump());
+  page += embedded(dump_report(diagnosis_json(*this)));
   page += "</script>\n<script>";
   page += kScript;
   page += "</script>\n</body>\n</html>\n";

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "formats/json.h"
 
 namespace stoker {
 
@@ -167,7 +168,7 @@ json diagnosis_json(const Diagnosis& diagnosis) {
           {"trust", diagnosis.trust}};
 }
 
-std::string Diagnosis::json() const { return diagnosis_json(*this).dump(2) + "\n"; }
+std::string Diagnosis::json() const { return dump_report(diagnosis_json(*this), 2) + "\n"; }
 
 void Diagnosis::write(const std::string& folder) const {
   local_files().create_directories(folder);

@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "formats/json.h"
 #include "observe/report_json.h"
 
 namespace stoker {
 
-void write_status(const std::string& folder, const FitProgress& progress, const Diagnosis& now) {
+std::string write_status(const std::string& folder, const FitProgress& progress,
+                         const Diagnosis& now) {
   auto unix_time = std::chrono::system_clock::now().time_since_epoch();
   nlohmann::json status{
       {"stoker_status", 1},
@@ -23,14 +25,13 @@ void write_status(const std::string& folder, const FitProgress& progress, const 
       {"steps", progress.steps},
       {"diagnosis", diagnosis_json(now)}};
   try {
-    FileSystem& files = local_files();
-    files.create_directories(folder);
-    std::string path = folder + "/status.json", temporary = path + std::string(kTemporarySuffix);
-    files.create(temporary, FileSystem::Write::replace)->write(as_bytes(status.dump() + "\n"));
-    files.rename(temporary, path);
-  } catch (const FileError&) {
-    return;
+    local_files().create_directories(folder);
+    write_file_atomically(folder + "/status.json", dump_report(status) + "\n", local_files(),
+                          Durable::no);
+  } catch (const FileError& error) {
+    return error.what();
   }
+  return "";
 }
 
 }  // namespace stoker

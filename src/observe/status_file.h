@@ -14,7 +14,9 @@ struct FitProgress {
 };
 
 // A reader finds the old file or the new one. Not synced to the disk: it is old in a second. A
-// folder that cannot be written is no reason to stop training: then there is no file.
-void write_status(const std::string& folder, const FitProgress& progress, const Diagnosis& now);
+// folder that cannot be written is no reason to stop training: the error's text is returned, empty
+// when all is well.
+std::string write_status(const std::string& folder, const FitProgress& progress,
+                         const Diagnosis& now);
 
 }  // namespace stoker

@@ -7,10 +7,13 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <ostream>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
 #include "observe/profile/session.h"
@@ -19,6 +22,7 @@
 #include "observe/verdict.h"
 #include "observe/whole_fit.h"
 #include "observe/words.h"
+#include "train/callback_support.h"
 #include "train/loops.h"
 
 namespace stoker {
@@ -227,12 +231,21 @@ class Observer final : public StepObserver {
     conclude(now, evidence);
     now.course = recording_.course();
     if (!recording_.samples().empty()) now.device = {recording_.samples().back()};
-    write_status(run_directory_,
-                 {.epoch = last_.epoch,
-                  .epochs = view_.args.epochs,
-                  .step = last_.step,
-                  .steps = view_.training.steps().value_or(-1)},
-                 now);
+    FitProgress progress{.epoch = last_.epoch,
+                         .epochs = view_.args.epochs,
+                         .step = last_.step,
+                         .steps = view_.training.steps().value_or(-1)};
+    say_trouble(write_status(run_directory_, progress, now));
+  }
+
+  // Once, and again when the reason changes: it is tried every second.
+  void say_trouble(const std::string& error) {
+    std::string reason = error.empty() ? "" : reason_of(error);
+    if (reason == std::exchange(trouble_, reason) || view_.context.out == nullptr) return;
+    *view_.context.out << (error.empty() ? "status.json: writing works again"
+                                         : printable(error) + "; training goes on")
+                       << "\n"
+                       << std::flush;
   }
 
   // --- tune = Auto ---
@@ -280,6 +293,7 @@ class Observer final : public StepObserver {
 
   FitView view_;
   std::string run_directory_;  // empty: none
+  std::string trouble_;        // why status.json was not written; empty: it was
   int64_t begin_, last_reading_ = 0;
   Recording recording_;
   WholeFit whole_;

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 #include <stoker/layers.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "graph/op.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
@@ -196,9 +196,11 @@ class Reader {
 std::shared_ptr<ModelBase> architecture_from_json(std::string_view text,
                                                   const std::vector<Tensor>& constants,
                                                   const LayerFactories& custom) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw ValueError("the architecture is not valid JSON");
-  return Reader(constants, custom).model(json, "architecture", "", 0);
+  try {
+    return Reader(constants, custom).model(parse_ordered_json(text), "architecture", "", 0);
+  } catch (const Json::exception& error) {
+    throw ValueError(fmt::format("architecture: {}", error.what()));
+  }
 }
 
 }  // namespace stoker

@@ -3,8 +3,8 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 
@@ -199,11 +199,7 @@ class Writer {
 }  // namespace
 
 std::string architecture_to_json(const ModelBase& model, std::vector<Tensor>& constants) {
-  try {
-    return Writer(constants).model(model).dump();
-  } catch (const Json::exception& error) {
-    throw ValueError(fmt::format("save: a name or an option is not UTF-8: {}", error.what()));
-  }
+  return dump_json(Writer(constants).model(model));
 }
 
 }  // namespace stoker

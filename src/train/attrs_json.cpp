@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 #include <stoker/error.h>
-#include <nlohmann/json.hpp>
+
+#include "formats/json.h"
 
 namespace stoker {
 
@@ -78,11 +79,11 @@ Attr attr_from_json(const std::string& name, const Json& json) {
 std::string attrs_to_json(const Attrs& attrs) {
   Json json = Json::object();
   for (const auto& [name, value] : attrs.entries()) json[name] = attr_to_json(name, value);
-  return json.dump();
+  return dump_json(json);
 }
 
 Attrs attrs_from_json(std::string_view text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = parse_ordered_json(text);
   if (!json.is_object()) throw ValueError("a configuration is not a JSON object");
   Attrs attrs;
   for (const auto& [name, value] : json.items()) attrs.set(name, attr_from_json(name, value));

@@ -1,6 +1,7 @@
 // What callbacks share: where they speak, and reading back what they remembered.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <fmt/format.h>
@@ -18,6 +19,14 @@ void say(const Callback& callback, const std::string& line);
 
 // Makes the folder that a file is about to be written to.
 void make_folder_of(const std::string& path);
+
+// Runs `write`; true: it worked. A FileError does not end the training: it is said, once until its
+// reason changes, and so is the first success after it. `reason`: of the last failure, kept by the
+// caller; empty: there was none.
+bool write_or_say(const Callback& callback, const char* who, std::string& reason,
+                  const std::function<void()>& write);
+// What differs between two failures of the same kind is in front: paths and temporary names.
+std::string reason_of(const std::string& error);
 
 template <class T>
 T remembered(const CallbackState& state, const char* callback, const char* name) {

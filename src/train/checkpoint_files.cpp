@@ -229,6 +229,15 @@ Checkpoint read_checkpoint(const std::string& path, FileSystem& files) {
   }
 }
 
+bool is_whole(const std::string& path, FileSystem& files) {
+  try {
+    verify_all(path, files);
+    return true;
+  } catch (const FileError&) {
+    return false;
+  }
+}
+
 FoundCheckpoint find_newest_checkpoint(const std::string& directory, FileSystem& files) {
   FoundCheckpoint found;
   std::vector<ListedCheckpoint> names = list_names(directory, files);
@@ -279,6 +288,19 @@ std::vector<std::string> expendable(const std::vector<ListedCheckpoint>& checkpo
     if (!newest && !milestone && best != &each) names.push_back(each.name);
   }
   return names;
+}
+
+bool make_room(const std::string& directory, const KeepRule& rule, FileSystem& files,
+               std::vector<std::string>& gone) {
+  std::vector<ListedCheckpoint> checkpoints = list_checkpoints(directory, files);
+  if (checkpoints.size() < 2 || !is_whole(join(directory, checkpoints.back().name), files))
+    return false;
+  KeepRule strict = rule;
+  strict.newest = 1;
+  std::vector<std::string> names = expendable(checkpoints, strict);
+  gone.push_back(names.empty() ? checkpoints.front().name : names.front());
+  remove_checkpoints(directory, {gone.back()}, files);
+  return true;
 }
 
 void remove_checkpoints(const std::string& directory, const std::vector<std::string>& names,

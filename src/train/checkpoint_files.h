@@ -21,6 +21,9 @@ uint64_t write_checkpoint(const std::string& directory, const Checkpoint& checkp
                           std::optional<double> monitored, FileSystem& files = local_files());
 Checkpoint read_checkpoint(const std::string& path, FileSystem& files = local_files());
 
+// Whether every file of it is what its manifest says.
+bool is_whole(const std::string& path, FileSystem& files = local_files());
+
 struct FoundCheckpoint {
   std::string path = {};  // empty: there is none
   Checkpoint checkpoint = {};
@@ -52,6 +55,10 @@ std::vector<std::string> expendable(const std::vector<ListedCheckpoint>& checkpo
 // They vanish at once, by a rename, before their files are removed.
 void remove_checkpoints(const std::string& directory, const std::vector<std::string>& names,
                         FileSystem& files);
+// For a full disk: removes the oldest that the rule keeps only for its age, else the oldest, and
+// adds its name to `gone`. The newest, verified, stays; false when there is no other.
+bool make_room(const std::string& directory, const KeepRule& rule, FileSystem& files,
+               std::vector<std::string>& gone);
 // What writers that were killed have left behind.
 void remove_leftovers(const std::string& directory, FileSystem& files);
 

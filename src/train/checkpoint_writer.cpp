@@ -41,6 +41,18 @@ void CheckpointWriter::prepare() {
   prepared_ = true;
 }
 
+uint64_t CheckpointWriter::write_with_room(const Checkpoint& checkpoint,
+                                           std::optional<double> monitored,
+                                           std::vector<std::string>& made_room) {
+  while (true) {
+    try {
+      return write_checkpoint(directory_, checkpoint, monitored, files_);
+    } catch (const FileError& error) {
+      if (!is_disk_full(error.what()) || !make_room(directory_, rule_, files_, made_room)) throw;
+    }
+  }
+}
+
 CheckpointWriter::Written CheckpointWriter::write(const Checkpoint& checkpoint,
                                                   std::optional<double> monitored) {
   TraceScope scope("write a checkpoint");
@@ -50,7 +62,7 @@ CheckpointWriter::Written CheckpointWriter::write(const Checkpoint& checkpoint,
                               .string()};
   try {
     if (!prepared_) prepare();
-    written.bytes = write_checkpoint(directory_, checkpoint, monitored, files_);
+    written.bytes = write_with_room(checkpoint, monitored, written.made_room);
     remove_checkpoints(directory_, expendable(list_checkpoints(directory_, files_), rule_), files_);
   } catch (const std::exception& error) {
     written.error = error.what();

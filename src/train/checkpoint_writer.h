@@ -1,10 +1,11 @@
 // Writes checkpoints beside the training, one at a time, and then removes those that need not be
-// kept. Nothing that goes wrong there is thrown: it is told. One caller; its destructor waits for
-// what is being written.
+// kept. On a full disk the oldest make room, up to the last one. Nothing that goes wrong there is
+// thrown: it is told. One caller; its destructor waits for what is being written.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "train/checkpoint_files.h"
@@ -17,7 +18,8 @@ class CheckpointWriter {
     std::string path = {};
     uint64_t bytes = 0;
     double seconds = 0;
-    std::string error = {};  // empty: it is there
+    std::string error = {};                   // empty: it is there
+    std::vector<std::string> made_room = {};  // checkpoints that went because the disk was full
   };
 
   CheckpointWriter(std::string directory, const KeepRule& rule, FileSystem& files);
@@ -32,6 +34,8 @@ class CheckpointWriter {
  private:
   Written write(const Checkpoint& checkpoint, std::optional<double> monitored);
   void prepare();
+  uint64_t write_with_room(const Checkpoint& checkpoint, std::optional<double> monitored,
+                           std::vector<std::string>& made_room);
 
   std::string directory_;
   KeepRule rule_;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
+#include "base/elsewhere.h"
 #include "base/tracing.h"
 #include "base/writable.h"
 #include "train/callback_states.h"
@@ -259,9 +261,10 @@ void Checkpointer::epoch_ended(int64_t epoch, const Logs& logs) {
 void Checkpointer::finish() {
   take(writer_.wait());
   bool delete_all = backup_.options().delete_checkpoint && failure_.empty();
-  if (int signal = interrupts_.pending(); signal != 0)
+  // What could not be saved is left to the caller, who has the model.
+  if (int signal = interrupts_.pending(); signal != 0 && failure_.empty())
     throw Interrupted(fmt::format("fit: {} arrived when the training was over; it is saved in {}",
-                                  signal == SIGINT ? "SIGINT" : "SIGTERM", newest_),
+                                  signal_name(signal), newest_),
                       signal);
   if (!delete_all) return;
   FileSystem& files = files_of(backup_.files_);
@@ -330,19 +333,22 @@ Checkpoint Checkpointer::snapshot(const Place& place) {
 void Checkpointer::take(const std::optional<CheckpointWriter::Written>& written) {
   if (!written) return;
   backup_.costs_.write_seconds += written->seconds;
+  if (!written->made_room.empty())
+    note(fmt::format("the disk is full: {} made room", fmt::join(written->made_room, ", ")));
   if (written->error.empty()) {
     ++backup_.costs_.saved;
     backup_.costs_.bytes += written->bytes;
     newest_ = written->path;
-    failure_.clear();
+    if (!std::exchange(failure_, "").empty())
+      note(fmt::format("checkpoints can be written again: {}", newest_));
     return;
   }
-  bool first = failure_.empty();
+  bool news = reason_of(failure_) != reason_of(written->error);
   failure_ = written->error;
   std::string newest = newest_.empty() ? "there is none yet" : "the newest one is " + newest_;
-  std::string line =
-      fmt::format("a checkpoint could not be written: {}; training goes on, {}", failure_, newest);
-  if (first) note(line);
+  if (news)
+    note(fmt::format("a checkpoint could not be written: {}; training goes on, {}", failure_,
+                     newest));
 }
 
 void Checkpointer::end_if_asked(const Place& place) {
@@ -355,21 +361,36 @@ void Checkpointer::end(const Place& place, int signal) {
   take(writer_.wait());
   if (!is_saved(place)) save(place);
   take(writer_.wait());
-  std::string cause = signal == SIGINT    ? "by SIGINT"
-                      : signal == SIGTERM ? "by SIGTERM"
-                                          : fmt::format("after {} steps, as asked", steps_);
+  std::string cause = signal != 0 ? fmt::format("by {}", signal_name(signal))
+                                  : fmt::format("after {} steps, as asked", steps_);
   std::string where = place_of(place.epoch, place.step);
   if (is_saved(place))
     throw Interrupted(fmt::format("fit: stopped {}, {}. Saved as {}; run the same program again to "
                                   "go on from there",
                                   cause, where, newest_),
                       signal);
+  std::string elsewhere = failure_.empty() ? "" : save_elsewhere(place);
   throw Interrupted(
       fmt::format("fit: stopped {}, {}. It could not be saved: {}; {}", cause, where,
                   failure_.empty() ? "the loss is not finite" : failure_,
-                  newest_.empty() ? "there is no checkpoint"
-                                  : fmt::format("the same program goes on from {}", newest_)),
+                  !elsewhere.empty()
+                      ? fmt::format("it is in {}: move that into {} to go on from there", elsewhere,
+                                    backup_.directory())
+                  : newest_.empty() ? "there is no checkpoint"
+                                    : fmt::format("the same program goes on from {}", newest_)),
       signal);
+}
+
+// The path of the checkpoint; empty: no place takes it.
+std::string Checkpointer::save_elsewhere(const Place& place) {
+  Checkpoint checkpoint = snapshot(place);
+  FileSystem& files = files_of(backup_.files_);
+  std::string folder = write_elsewhere(backup_.directory(), [&](const std::string& other) {
+    files.create_directories(other);
+    write_checkpoint(other, checkpoint, monitored(place), files);
+  });
+  if (folder.empty()) return "";
+  return fmt::format("{}/{}", folder, checkpoint_name(place.epoch, place.step));
 }
 
 void Checkpointer::note(const std::string& line) {

@@ -66,6 +66,7 @@ class Checkpointer {
   void take(const std::optional<CheckpointWriter::Written>& written);
   void end_if_asked(const Place& place);
   [[noreturn]] void end(const Place& place, int signal);
+  std::string save_elsewhere(const Place& place);
   void note(const std::string& line);  // and says it
 
   Model handle_;

@@ -24,12 +24,6 @@ std::string new_path(const std::string& directory) {
                      int64_t(seconds_since_1970()), host_name(), getpid(), number++);
 }
 
-std::unique_ptr<FileWriter> create(const std::string& path, const std::string& directory,
-                                   FileSystem& files) {
-  files.create_directories(directory);
-  return files.create(path, FileSystem::Write::replace);
-}
-
 }  // namespace
 
 double seconds_since_1970() {
@@ -44,14 +38,12 @@ std::string host_name() {
 }
 
 EventLog::EventLog(const std::string& directory, FileSystem& files)
-    : path_(new_path(directory)),
-      file_(create(path_, directory, files)),
-      records_(*file_),
+    : directory_(directory),
+      path_(new_path(directory)),
+      files_(files),
       flushed_(steady_clock().now()),
       pool_(std::make_unique<ThreadPool>(
-          ThreadPool::Options{.threads = 1, .queue_limit = kQueued, .name = "stoker-events"})) {
-  add([] { return event_file_version(seconds_since_1970()); });
-}
+          ThreadPool::Options{.threads = 1, .queue_limit = kQueued, .name = "stoker-events"})) {}
 
 EventLog::~EventLog() {
   try {
@@ -62,31 +54,70 @@ EventLog::~EventLog() {
 
 void EventLog::add(std::function<std::string()> make) {
   pool_->submit([this, make = std::move(make)] {
-    if (failure_) return;
+    records_.write(as_bytes(make()));
+    if (steady_clock().now() - flushed_ < kFlushEvery) return;
     try {
-      records_.write(as_bytes(make()));
-      int64_t now = steady_clock().now();
-      if (now - flushed_ < kFlushEvery) return;
-      records_.flush();
-      flushed_ = now;
-    } catch (...) {
-      failure_ = std::current_exception();
+      bring();
+    } catch (const FileError&) {  // flush() tries again, and tells
     }
   });
 }
 
+void EventLog::bring() {
+  flushed_ = steady_clock().now();
+  records_.flush();
+  if (pending_.bytes.empty() && files_made_ > 0) return;
+  try {
+    if (file_ == nullptr) open();
+    file_->write(pending_.bytes);
+  } catch (const FileError&) {
+    give_up_file();
+    if (pending_.bytes.size() <= kMostPending) throw;
+    pending_.bytes.clear();
+    throw FileError(fmt::format("{}: more than {} MB wait for the disk: they are dropped",
+                                directory_, kMostPending >> 20));
+  }
+  holds_events_ = true;
+  pending_.bytes.clear();
+}
+
+// Every file begins with the version.
+void EventLog::open() {
+  file_path_ = files_made_ == 0 ? path_ : new_path(directory_);
+  files_.create_directories(directory_);
+  file_ = files_.create(file_path_, FileSystem::Write::replace);
+  ++files_made_;
+  holds_events_ = false;
+  TFRecordWriter version(*file_);
+  version.write(as_bytes(event_file_version(seconds_since_1970())));
+  version.flush();
+}
+
+void EventLog::give_up_file() {
+  if (file_ == nullptr) return;
+  file_.reset();
+  if (holds_events_) return;
+  try {
+    files_.remove(file_path_);
+  } catch (const FileError&) {
+    // The failure that led here is the one to report.
+  }
+}
+
 void EventLog::flush() {
-  if (flushing_) std::exchange(flushing_, std::nullopt)->get();
-  flushing_ = pool_->submit([this] {
-    if (failure_) std::rethrow_exception(failure_);
-    records_.flush();
-    flushed_ = steady_clock().now();
-  });
+  std::optional<Future<void>> before = std::exchange(flushing_, pool_->submit([this] { bring(); }));
+  if (before) before->get();
 }
 
 void EventLog::finish() {
-  flush();
-  std::exchange(flushing_, std::nullopt)->get();
+  if (flushing_) {
+    try {
+      std::exchange(flushing_, std::nullopt)->get();
+    } catch (const FileError&) {
+      // Tried again now.
+    }
+  }
+  pool_->submit([this] { bring(); }).get();
 }
 
 }  // namespace stoker

@@ -14,8 +14,11 @@ namespace {
 std::atomic<int> arrived = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not lock");
 
+void remember(int signal) { arrived.store(signal); }
+
 struct Handler {
   int signal;
+  void (*action)(int) = remember;
   struct sigaction before = {};
   bool installed = false;
 };
@@ -23,7 +26,7 @@ struct Handler {
 struct Handlers {
   std::mutex mutex;
   int users = 0;
-  std::array<Handler, 2> list = {{{SIGINT}, {SIGTERM}}};
+  std::array<Handler, 4> list = {{{SIGINT}, {SIGTERM}, {SIGHUP}, {SIGXFSZ, SIG_IGN}}};
 };
 
 Handlers& handlers() {
@@ -31,15 +34,13 @@ Handlers& handlers() {
   return all;
 }
 
-void remember(int signal) { arrived.store(signal); }
-
 void install(Handler& handler) {
   handler.installed = false;
   if (sigaction(handler.signal, nullptr, &handler.before) != 0) return;
   bool free = (handler.before.sa_flags & SA_SIGINFO) == 0 && handler.before.sa_handler == SIG_DFL;
   if (!free) return;  // the program's own, or ignored as nohup has it
   struct sigaction ours = {};
-  ours.sa_handler = remember;
+  ours.sa_handler = handler.action;
   ours.sa_flags = SA_RESTART | SA_RESETHAND;  // the second one does what it always did
   sigemptyset(&ours.sa_mask);
   handler.installed = sigaction(handler.signal, &ours, nullptr) == 0;
@@ -61,6 +62,10 @@ Interrupts::~Interrupts() {
   if (--handlers().users > 0) return;
   for (Handler& handler : handlers().list)
     if (handler.installed) sigaction(handler.signal, &handler.before, nullptr);
+}
+
+const char* signal_name(int signal) {
+  return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
 }
 
 int Interrupts::pending() const { return installed_ ? arrived.load() : 0; }

@@ -1,5 +1,6 @@
-// SIGINT and SIGTERM as a question: while one of these lives, the first of them is remembered
-// instead of ending the process; a second one ends it. Handlers are installed only where the
+// SIGINT, SIGTERM and SIGHUP as a question: while one of these lives, the first of them is
+// remembered instead of ending the process; a second one ends it. SIGXFSZ is ignored meanwhile: a
+// file that grows beyond `ulimit -f` is then a FileError. Handlers are installed only where the
 // program has none, and the ones before come back with the last object of the kind. From any
 // thread.
 #pragma once
@@ -18,5 +19,8 @@ class Interrupts {
  private:
   bool installed_;
 };
+
+// "SIGINT" and the like.
+const char* signal_name(int signal);
 
 }  // namespace stoker

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 #include <stoker/error.h>
-#include <nlohmann/json.hpp>
+
+#include "formats/json.h"
 
 namespace stoker {
 
@@ -38,11 +39,11 @@ std::string to_string(const RunPlan& plan) {
 std::string to_json(const RunPlan& plan) {
   Json json;
   each_entry(plan, [&](const char* name, const auto& value) { json[name] = value; });
-  return json.dump();
+  return dump_json(json);
 }
 
 RunPlan run_plan_from_json(std::string_view text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = parse_ordered_json(text);
   if (!json.is_object()) throw ValueError("run plan: expected a JSON object");
   RunPlan plan;
   each_entry(plan, [&]<class T>(const char* name, T& value) {

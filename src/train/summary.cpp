@@ -6,6 +6,7 @@
 #include <stoker/flops.h>
 #include <stoker/model.h>
 
+#include "base/printable.h"
 #include "graph/graph.h"
 #include "train/memory_table.h"
 #include "train/model_base.h"
@@ -248,7 +249,7 @@ std::string Model::summary(const SummaryArgs& args) const {
   if (std::optional<MemoryReport> memory = training_memory(model, args.batch_size))
     text += fmt::format("Memory of a training step at batch {}:\n{}", args.batch_size,
                         memory_table(*memory));
-  return text;
+  return printable_lines(text);
 }
 
 }  // namespace stoker

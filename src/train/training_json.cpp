@@ -3,8 +3,8 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "train/attrs_json.h"
 
 namespace stoker {
@@ -140,15 +140,11 @@ std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   for (const Metric& metric : compiled.args.weighted_metrics)
     json["weighted_metrics"].push_back(described(metric));
   json["run_plan"] = Json::parse(to_json(plan));
-  try {
-    return json.dump();
-  } catch (const Json::exception& error) {
-    throw ValueError(fmt::format("save: a name is not UTF-8: {}", error.what()));
-  }
+  return dump_json(json);
 }
 
 TrainingSettings training_from_json(std::string_view text, const CustomObjects& objects) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = parse_ordered_json(text);
   TrainingSettings settings;
   settings.args.optimizer = optimizer_from(field(json, "optimizer", is_object), objects);
   settings.accumulated_batches = field(json, "accumulated_batches", is_count).get<int64_t>();

@@ -1,5 +1,11 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <stoker/error.h>
@@ -144,6 +150,96 @@ TEST(AtomicWrite, ThatIsCutOffAnywhereLeavesTheOldBytesOrTheNew) {
     for (const DirectoryEntry& entry : local_files().list(dir / ""))
       EXPECT_TRUE(entry.name == "a" || entry.name.ends_with(kTemporarySuffix)) << entry.name;
   }
+}
+
+TEST(AtomicWrite, GoesThroughLinksToTheFileBehindThem) {
+  TempDir dir;
+  dir.write("data/target", "old");
+  std::filesystem::create_symlink("data/target", dir / "link");
+  std::filesystem::create_symlink("link", dir / "chain");
+  write_file_atomically(dir / "chain", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "chain"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  EXPECT_EQ(read_text(dir / "data/target"), "new");
+  EXPECT_EQ(local_files().list(dir / "data").size(), 1U);
+}
+
+TEST(AtomicWrite, MakesTheFileThatADanglingLinkNames) {
+  TempDir dir;
+  std::filesystem::create_symlink("later", dir / "link");
+  write_file_atomically(dir / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  EXPECT_EQ(read_text(dir / "later"), "new");
+}
+
+TEST(AtomicWrite, RefusesLinksInACircleAndDirectories) {
+  TempDir dir;
+  std::filesystem::create_symlink("b", dir / "a");
+  std::filesystem::create_symlink("a", dir / "b");
+  EXPECT_EQ(file_error([&] { write_file_atomically(dir / "a", ""); }),
+            dir / "a" + ": following its links failed: Too many levels of symbolic links");
+  std::filesystem::create_directory(dir / "folder");
+  EXPECT_EQ(file_error([&] { write_file_atomically(dir / "folder", ""); }),
+            dir / "folder" + ": writing failed: Is a directory");
+}
+
+TEST(AtomicWrite, WritesIntoAFifoAndLeavesItOne) {
+  TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "fifo").c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] {
+    std::ifstream file(dir / "fifo");
+    std::getline(file, got);
+  });
+  write_file_atomically(dir / "fifo", "through\n");
+  reader.join();
+  EXPECT_EQ(got, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(dir / "fifo"));
+}
+
+TEST(AtomicWrite, WritesIntoDevicesAndOpenFiles) {
+  write_file_atomically("/dev/null", "gone");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_EQ(file_error([] { write_file_atomically("/dev/full", "x"); }),
+            "/dev/full: writing failed: No space left on device");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  TempDir dir;
+  int file = ::open(dir.write("a", "one ").c_str(), O_WRONLY | O_APPEND);
+  write_file_atomically("/dev/fd/" + std::to_string(file), "two");
+  ::close(file);
+  EXPECT_EQ(read_text(dir / "a"), "one two");
+}
+
+TEST(AtomicWrite, KeepsThePermissionsOfWhatItReplaces) {
+  using std::filesystem::perms;
+  TempDir dir;
+  std::filesystem::permissions(dir.write("a", "old"), perms::owner_read | perms::owner_write);
+  write_file_atomically(dir / "a", "new");
+  EXPECT_EQ(std::filesystem::status(dir / "a").permissions(),
+            perms::owner_read | perms::owner_write);
+}
+
+TEST(AtomicWrite, RefusesAReadOnlyFile) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write any file";
+  TempDir dir;
+  std::filesystem::permissions(dir.write("a", "old"), std::filesystem::perms::owner_read);
+  EXPECT_EQ(file_error([&] { write_file_atomically(dir / "a", "new"); }),
+            dir / "a" + ": writing failed: Permission denied");
+  EXPECT_EQ(read_text(dir / "a"), "old");
+}
+
+TEST(Files, ThatAreNoRegularFilesAreRefusedAtOnce) {
+  TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(file_error([&] { read_text(dir / "fifo"); }),
+            dir / "fifo" + ": it is a FIFO, expected a regular file; copy its bytes into one");
+  EXPECT_EQ(file_error([&] { read_text("/dev/zero"); }),
+            "/dev/zero: it is a device, expected a regular file; copy its bytes into one");
+}
+
+TEST(Files, SayWhetherTheDiskIsFull) {
+  EXPECT_TRUE(is_disk_full(file_error([] { write_file_atomically("/dev/full", "x"); })));
+  EXPECT_FALSE(is_disk_full(file_error([] { read_text("/nowhere"); })));
 }
 
 TEST(Files, ShortReadsAreCompleted) {

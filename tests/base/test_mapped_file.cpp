@@ -1,4 +1,8 @@
+#include <unistd.h>
+
 #include <cerrno>
+#include <csignal>
+#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -46,6 +50,48 @@ TEST(MappedFile, IsNullWhereTheSystemRefuses) {
   auto file = files.open(dir.write("a", "content"));
   EXPECT_EQ(file->map(), nullptr);
   EXPECT_NE(file->map(), nullptr);
+}
+
+using MappedFileDeathTest = ::testing::Test;
+
+TEST_F(MappedFileDeathTest, ThatIsCutOffNamesItsFileBeforeTheProcessEnds) {
+  test::TempDir dir;
+  std::string path = dir.write("a.shard", std::string(100'000, 'x'));
+  EXPECT_EXIT(
+      {
+        auto other = local_files().open(dir.write("other", "content"))->map();
+        auto mapped = local_files().open(path)->map();
+        std::filesystem::resize_file(path, 0);
+        [[maybe_unused]] volatile auto byte = mapped->bytes()[50'000];
+      },
+      ::testing::KilledBySignal(SIGBUS), "a.shard: it was cut off");
+}
+
+TEST_F(MappedFileDeathTest, RunsTheProgramsOwnHandlerAfterwards) {
+  test::TempDir dir;
+  std::string path = dir.write("a.shard", std::string(100'000, 'x'));
+  EXPECT_EXIT(
+      {
+        std::signal(SIGBUS, [](int) { ::_exit(7); });
+        auto mapped = local_files().open(path)->map();
+        std::filesystem::resize_file(path, 0);
+        [[maybe_unused]] volatile auto byte = mapped->bytes()[50'000];
+      },
+      ::testing::ExitedWithCode(7), "a.shard: it was cut off");
+}
+
+TEST(MappedFile, LeavesSignalsAsTheyWereOnceItIsGone) {
+  test::TempDir dir;
+  struct sigaction before = {}, during = {}, after = {};
+  sigaction(SIGBUS, nullptr, &before);
+  auto first = local_files().open(dir.write("a", "content"))->map();
+  auto second = local_files().open(dir.write("b", "content"))->map();
+  first.reset();
+  sigaction(SIGBUS, nullptr, &during);
+  EXPECT_NE(during.sa_handler, before.sa_handler);
+  second.reset();
+  sigaction(SIGBUS, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
 }  // namespace

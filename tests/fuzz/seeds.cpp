@@ -10,6 +10,7 @@
 #include <stoker/error.h>
 
 #include "formats/checkpoint_manifest.h"
+#include "formats/json.h"
 #include "formats/safetensors.h"
 #include "formats/shards.h"
 #include "formats/tf_example.h"
@@ -115,7 +116,32 @@ void add_checkpoint_manifest(Seeds& seeds) {
   seeds.add("checkpoint_manifest", "two", text.substr(0, text.rfind(",\"crc32c\"")));
 }
 
+std::string repeated(const std::string& text, int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+// At the bound of nesting, one beyond it, and where a stack would end.
+void add_nesting(Seeds& seeds) {
+  for (int depth : {kMaxJsonDepth, kMaxJsonDepth + 1, 7'000}) {
+    std::string name = "nested" + std::to_string(depth);
+    std::string lists = repeated("[", depth) + repeated("]", depth);
+    seeds.add("json", name, lists);
+    seeds.add("json", name + "_objects", repeated("{\"a\":", depth) + "1" + repeated("}", depth));
+    seeds.add("json", name + "_comment", "/* \" */" + lists);
+    for (const char* manifest : {"shard_manifest", "checkpoint_manifest"})
+      seeds.add(manifest, name, "{\"a\":" + lists);
+    seeds.add("toml", name, "a = " + lists);
+    seeds.add("toml", name + "_dots", repeated("a.", depth) + "a = 1");
+    seeds.add("toml", name + "_table", "[" + repeated("a.", depth) + "a]\nb = {c.d = [1]}");
+  }
+  seeds.add("json", "small", R"({"a": [1, -2.5e3, "\u00e9\n", null, true]})");
+  seeds.add("toml", "job", "data = \"idx:mnist\" # comment\nepochs = 3\n[t]\nx = \"\"\"\n.\"\"\"");
+}
+
 void add_all(Seeds& seeds) {
+  add_nesting(seeds);
   add_checkpoint_manifest(seeds);
   add_idx(seeds);
   add_gzip(seeds);

@@ -1,8 +1,10 @@
 // Files that were cut, damaged or made to hurt: an ImageError or a picture, never anything else.
 #include <gtest/gtest.h>
 #include <stoker/image.h>
+#include <zlib.h>
 
 #include "image/pictures.h"
+#include "support/deflate.h"
 
 namespace stoker::test {
 namespace {
@@ -101,6 +103,35 @@ TEST(HostileFiles, ThousandsOfScansAreRefused) {
   std::string last = file.substr(scan, file.size() - 2 - scan), many = file.substr(0, scan);
   for (int i = 0; i < 3000; ++i) many += last;
   EXPECT_EQ(decode(decoders()[0], many + "\xff\xd9"), Result::error);
+}
+
+// A PNG chunk; libpng checks its CRC.
+std::string png_chunk(const std::string& kind, const std::string& data) {
+  auto number = [](uint64_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += char(value >> shift & 0xff);
+    return bytes;
+  };
+  std::string body = kind + data;
+  return number(data.size()) + body +
+         number(crc32(0, reinterpret_cast<const Bytef*>(body.data()), uInt(body.size())));
+}
+
+std::string grey_png(int64_t side, const std::string& content) {
+  std::string header = {0, 0, 0, char(side), 0, 0, 0, char(side), 8, 0, 0, 0, 0};
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", zlib(content)) +
+         png_chunk("IEND", "");
+}
+
+TEST(HostileFiles, APngWithMoreDataThanItsHeaderSaysIsNotUnpacked) {
+  size_t pixels = 8 * (8 + 1);
+  EXPECT_EQ(decode(decode_png(), grey_png(8, std::string(pixels, '\0'))), Result::picture);
+  try {
+    decode_png()(bytes_tensor(grey_png(8, std::string(size_t(64) << 20, '\0'))));
+    FAIL() << "64 MB passed as 8×8 pixels";
+  } catch (const ImageError& error) {
+    EXPECT_STREQ(error.what(), "PNG: more data than its header says");
+  }
 }
 
 }  // namespace

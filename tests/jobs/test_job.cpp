@@ -91,6 +91,21 @@ TEST(Job, ValuesAreChecked) {
   EXPECT_THROW(check_job(parse_job_json(R"({"profile": 5})")), ValueError) << "nowhere to write it";
 }
 
+TEST(Job, NestingIsBounded) {
+  std::string dots = "a", lists(100'000, '[');
+  for (int i = 0; i < 20'000; ++i) dots += ".a";
+  EXPECT_EQ(error_of([&] { parse_job_json("{\"data\": " + lists); }), "nested more than 200 deep");
+  for (const std::string& text :
+       {dots + " = 1", "[" + dots + "]\nb = 1", "x = \"#\"\n" + dots + " = 1",
+        "x = \"\"\"\n#\"\"\"\n" + dots + " = 1", "data = " + lists})
+    EXPECT_THROW(parse_job_toml(text), Error) << text.substr(0, 20);
+  std::string comment = "# ";
+  for (int i = 0; i < 2'000; ++i) comment += "one. [two] ";
+  EXPECT_EQ(parse_job_toml("  " + comment + "\nepochs = 3\n").epochs, 3);
+  Job job;
+  EXPECT_THROW(set_field(job, "epochs", lists + std::string(100'000, ']')), ValueError);
+}
+
 TEST(Job, ErrorsOfFilesBeginWithTheirPath) {
   test::TempDir folder;
   auto error = [](const std::string& path) { return error_of([&] { read_job(path); }); };

@@ -1,4 +1,4 @@
-// BackupAndRestore: SIGINT and SIGTERM end a fit after its step, with a checkpoint.
+// BackupAndRestore: SIGINT, SIGTERM and SIGHUP end a fit after its step, with a checkpoint.
 #include <csignal>
 
 #include "train/checkpoint_files.h"
@@ -9,8 +9,15 @@ namespace {
 
 using namespace test;
 
-class Signals : public Resume, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Both, Signals, testing::Values(SIGINT, SIGTERM));
+class Signals : public Resume, public testing::WithParamInterface<int> {
+ protected:
+  Signals() : before_(std::signal(GetParam(), SIG_DFL)) {}  // nohup ignores SIGHUP
+  ~Signals() override { std::signal(GetParam(), before_); }
+
+ private:
+  void (*before_)(int);
+};
+INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 TEST_P(Signals, EndTheFitAfterItsStepWithACheckpoint) {
   TempDir dir;

@@ -31,7 +31,7 @@ Command inspect_command() {
           .job = &state->job,
           .fields = {"data", "validation_split", "image_size", "classes", "image_feature",
                      "label_feature", "augment", "batch", "optimizer", "device", "precision",
-                     "threads", "pipeline_threads", "as_written"},
+                     "threads", "pipeline_threads", "as_written", "unmapped"},
           .report = &state->report,
           .run = [state] {
             jobs::Job job = state->job.job();

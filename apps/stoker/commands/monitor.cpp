@@ -21,7 +21,7 @@ Command monitor_command() {
           .options = {{"folder", "DIR", "The folder of the run", &state->folder, true},
                       {"--once", "", "One screen, then end", &state->once}},
           .run = [state] {
-            while (true) {
+            while (std::cout) {
               std::string screen = jobs::monitor_screen(state->folder);
               if (state->once) {
                 std::cout << screen;
@@ -31,6 +31,7 @@ Command monitor_command() {
               timespec second{.tv_sec = 1, .tv_nsec = 0};
               nanosleep(&second, nullptr);
             }
+            return kFailed;  // nothing can be shown any more
           }};
 }
 

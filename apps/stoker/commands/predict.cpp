@@ -32,9 +32,16 @@ Command predict_command() {
           .run = [state] {
             std::ostream& people = state->report.people();
             jobs::configure_context(state->job.job(), &people);
-            state->report.write(jobs::predict(jobs::open_trained(state->model), state->pictures,
-                                              state->top, &people));
-            return kOk;
+            nlohmann::json rows = jobs::predict(jobs::open_trained(state->model), state->pictures,
+                                                state->top, &people);
+            state->report.write(rows);
+            size_t bad = 0;
+            for (const nlohmann::json& row : rows)
+              if (row.contains("error")) {
+                complain(row["error"].get<std::string>());
+                ++bad;
+              }
+            return bad == 0 ? kOk : bad == rows.size() ? kFailed : kPartly;
           }};
 }
 

@@ -21,7 +21,7 @@ Command prepare_command() {
               "  stoker train --data shards:photos.shards --model resnet18",
           .job = &state->job,
           .fields = {"data", "validation_data", "validation_split", "image_size", "classes",
-                     "image_feature", "label_feature", "pipeline_threads", "out"},
+                     "image_feature", "label_feature", "pipeline_threads", "unmapped", "out"},
           .report = &state->report,
           .run = [state] {
             jobs::Job job = state->job.job();

@@ -22,8 +22,11 @@ Command train_command() {
           .job = &state->job,
           .report = &state->report,
           .run = [state] {
-            state->report.write(jobs::train(state->job.job(), &state->report.people()));
-            return kOk;
+            nlohmann::json result = jobs::train(state->job.job(), &state->report.people());
+            state->report.write(result);
+            nlohmann::json problems = result.value("problems", nlohmann::json::array());
+            for (const auto& problem : problems) complain(problem.get<std::string>());
+            return problems.empty() ? kOk : kFailed;
           }};
 }
 

@@ -3,6 +3,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 #include <png.h>
@@ -38,10 +39,12 @@ class PngReader::Handle {
 
   void read_header();
   void ask_for(int channels);
+  void expect_last_row();
 
   png_structp png = nullptr;
   png_infop info = nullptr;
-  std::string_view rest;  // not yet read
+  std::string_view rest;                                // not yet read
+  size_t allowed = std::numeric_limits<size_t>::max();  // of them
   std::jmp_buf jump;
   char text[200] = "";
   int64_t height = 0, width = 0, channels = 0;
@@ -57,10 +60,20 @@ class PngReader::Handle {
   static void read(png_structp png, png_bytep out, size_t count) {
     auto& handle = *static_cast<Handle*>(png_get_io_ptr(png));
     if (count > handle.rest.size()) png_error(png, "premature end of the file");
+    if (count > handle.allowed) png_error(png, "more data than its header says");
+    handle.allowed -= count;
     std::memcpy(out, handle.rest.data(), count);
     handle.rest.remove_prefix(count);
   }
 };
+
+// Behind the last row libpng inflates whatever follows, to find the end of the stream: a picture of
+// 8×8 pixels with a gigabyte behind it took six seconds. What that row and the end can take is
+// known.
+void PngReader::Handle::expect_last_row() {
+  constexpr size_t kEnds = size_t(32) << 10;  // chunk headers, and what libpng reads at a time
+  allowed = 2 * png_get_rowbytes(png, info) + 8 * size_t(width) + kEnds;
+}
 
 void PngReader::Handle::read_header() {
   guarded([&] {
@@ -122,8 +135,10 @@ void PngReader::read_rows(int64_t begin, int64_t end, uint8_t* out, uint8_t* unu
   if (handle_->passes > 1) std::memset(out, 0, size_t((end - begin) * stride));
   handle_->guarded([&] {
     for (int pass = 0; pass < handle_->passes; ++pass)
-      for (int64_t y = 0; y < end; ++y)
+      for (int64_t y = 0; y < end; ++y) {
+        if (y + 1 == height() && pass + 1 == handle_->passes) handle_->expect_last_row();
         png_read_row(handle_->png, y < begin ? unused : out + (y - begin) * stride, nullptr);
+      }
   });
 }
 

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "data/ops/settings.h"
 #include "data/runtime/cache_place.h"
 #include "data/runtime/run.h"
+#include "formats/json.h"
 
 namespace stoker::data {
 
@@ -119,7 +121,7 @@ std::string explain_text(const Run& run) {
         "advice: cache() after {} would hold {} and save {} an element from the second "
         "epoch on\n",
         advice.after, bytes_text(advice.bytes), time_text(advice.saved_ns));
-  return text;
+  return printable_lines(text);
 }
 
 std::string explain_as_json(const Run& run) {
@@ -156,31 +158,30 @@ std::string explain_as_json(const Run& run) {
     advice = {{"cache_after", cache.after},
               {"bytes", cache.bytes},
               {"saves_ns_per_element", cache.saved_ns}};
-  return json{{"name", run.settings.options.name},
-              {"spec", to_string(run.root->spec())},
-              {"cardinality", cardinality},
-              {"random_access", run.random_access},
-              {"as_written", run.settings.options.as_written},
-              {"stages", stages},
-              {"notes", notes_of(run)},
-              {"restore", restore_line(run)},
-              {"workers", run.stats->workers.value()},
-              {"depth", run.stats->depth.value()},
-              {"workers_tuned", run.tunes_workers},
-              {"depth_tuned", run.tunes_depth},
-              {"ordered", run.ordered},
-              {"page_locked", run.page_locked},
-              {"seconds", now.seconds},
-              {"batches", now.batches},
-              {"batches_per_second", now.rate},
-              {"consumer_wait_share", now.waits},
-              {"busy_cores", now.busy},
-              {"memory_bytes", run.budget->used()},
-              {"memory_peak_bytes", run.budget->peak()},
-              {"memory_limit_bytes", run.budget->limit()},
-              {"quarantine", quarantine},
-              {"advice", advice}}
-      .dump();
+  return dump_report({{"name", run.settings.options.name},
+                      {"spec", to_string(run.root->spec())},
+                      {"cardinality", cardinality},
+                      {"random_access", run.random_access},
+                      {"as_written", run.settings.options.as_written},
+                      {"stages", stages},
+                      {"notes", notes_of(run)},
+                      {"restore", restore_line(run)},
+                      {"workers", run.stats->workers.value()},
+                      {"depth", run.stats->depth.value()},
+                      {"workers_tuned", run.tunes_workers},
+                      {"depth_tuned", run.tunes_depth},
+                      {"ordered", run.ordered},
+                      {"page_locked", run.page_locked},
+                      {"seconds", now.seconds},
+                      {"batches", now.batches},
+                      {"batches_per_second", now.rate},
+                      {"consumer_wait_share", now.waits},
+                      {"busy_cores", now.busy},
+                      {"memory_bytes", run.budget->used()},
+                      {"memory_peak_bytes", run.budget->peak()},
+                      {"memory_limit_bytes", run.budget->limit()},
+                      {"quarantine", quarantine},
+                      {"advice", advice}});
 }
 
 }  // namespace stoker::data

@@ -14,6 +14,7 @@
 #include "data/ops/positions.h"
 #include "data/ops/settings.h"
 #include "data/runtime/cache_place.h"
+#include "formats/json.h"
 
 namespace stoker::data {
 
@@ -44,7 +45,7 @@ std::string check_sum(const nlohmann::json& walk) {
 }
 
 nlohmann::json walk_of(const std::string& state) {
-  nlohmann::json parsed = nlohmann::json::parse(state, nullptr, false);
+  nlohmann::json parsed = try_parse_json(state);
   if (!parsed.is_object() || parsed.value("stoker_iterator", nlohmann::json()) != 1 ||
       !parsed.contains("walk") || !parsed.contains("check"))
     throw ValueError(
@@ -283,16 +284,18 @@ void Iterator::Impl::tune(int64_t now) {
 void Iterator::Impl::load_tuned() {
   const std::string& path = run_->settings.options.tuned;
   if (path.empty() || !local_files().exists(path)) return;
-  nlohmann::json saved = nlohmann::json::parse(read_text(path), nullptr, false);
-  if (saved.is_discarded() || !saved.is_object() ||
-      saved.value("fingerprint", uint64_t(0)) != fingerprint_)
+  nlohmann::json saved = try_parse_json(read_text(path));
+  auto number = [&](const char* key, int64_t otherwise) {
+    return saved.contains(key) && saved[key].is_number_integer() ? saved[key].get<int64_t>()
+                                                                 : otherwise;
+  };
+  if (!saved.is_object() || !saved.contains("fingerprint") || saved["fingerprint"] != fingerprint_)
     return;
   TunerSettings settings = tuner_->settings();
   if (run_->tunes_workers)
-    settings.workers =
-        std::clamp<int64_t>(saved.value("workers", settings.workers), 1, pool_->size());
+    settings.workers = std::clamp<int64_t>(number("workers", settings.workers), 1, pool_->size());
   if (run_->tunes_depth)
-    settings.depth = std::clamp<int64_t>(saved.value("depth", settings.depth), 1, kMostDepth);
+    settings.depth = std::clamp<int64_t>(number("depth", settings.depth), 1, kMostDepth);
   runner_->set_workers(settings.workers);
   runner_->set_depth(settings.depth);
   tuner_->start_from(settings);
@@ -304,7 +307,11 @@ void Iterator::Impl::save_tuned() const {
   nlohmann::json saved{{"fingerprint", fingerprint_},
                        {"workers", tuner_->settings().workers},
                        {"depth", tuner_->settings().depth}};
-  write_file_atomically(run_->settings.options.tuned, saved.dump() + "\n");
+  try {
+    write_file_atomically(run_->settings.options.tuned, saved.dump() + "\n");
+  } catch (const FileError& error) {  // a hint for the next run: no reason to end this one
+    run_->notes.push_back(fmt::format("what tuning found is not saved: {}", error.what()));
+  }
 }
 
 std::string Iterator::Impl::state() const {

@@ -74,8 +74,9 @@ class ShardNode final : public Node {
 
 }  // namespace
 
-Dataset load(const std::string& path) {
-  return Dataset(std::make_shared<ShardNode>(path, std::make_shared<ShardReader>(path)));
+Dataset load(const std::string& path, const LoadOptions& options) {
+  auto reader = std::make_shared<ShardReader>(path, ShardReadOptions{.map = options.map});
+  return Dataset(std::make_shared<ShardNode>(path, std::move(reader)));
 }
 
 int64_t Dataset::save(const std::string& path) const {

@@ -30,6 +30,16 @@ struct Profiler::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
+  // A profile that cannot be written does not end a training.
+  template <class Act>
+  void try_to(const Callback& callback, const Act& act) {
+    try {
+      act();
+    } catch (const FileError& error) {
+      say(callback, fmt::format("{}: no profile: {}; training goes on", who, error.what()));
+    }
+  }
+
   // Half of the steps stay undisturbed where a device replays them.
   void begin() {
     int64_t half = (options.steps.last - options.steps.first) / 2 + 1;
@@ -44,8 +54,8 @@ struct Profiler::Impl {
     std::shared_ptr<ProfileSession> running = std::exchange(session, nullptr);
     if (active_session().get() != running) return;
     if (StepObserver* observer = trainer_of(callback).observer) observer->catch_up();
-    profile = end_profile(running, who);
-    if (options.verbose > 0)
+    try_to(callback, [&] { profile = end_profile(running, who); });
+    if (options.verbose > 0 && profile)
       say(callback,
           fmt::format("{}: steps {} to {}: {}", who, options.steps.first,
                       std::min(trained, options.steps.last), fmt::join(profile->files, ", ")));
@@ -80,7 +90,8 @@ void Profiler::on_train_batch_begin(int64_t) {
 }
 
 void Profiler::on_train_batch_end(int64_t, const Logs&) {
-  if (++impl_->trained == impl_->options.steps.first - 1) impl_->begin();
+  if (++impl_->trained == impl_->options.steps.first - 1)
+    impl_->try_to(*this, [&] { impl_->begin(); });
 }
 
 void Profiler::on_epoch_end(int64_t, const Logs&) {

@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <limits>
 #include <ostream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <stoker/model.h>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/terminal.h"
 #include "train/callback_support.h"
 #include "train/model_base.h"
@@ -27,7 +29,27 @@ void say(const Callback& callback, const std::string& line) {
   std::ostream* out = trainer_of(callback).context->out;
   if (out == nullptr) return;
   if (terminal_of(out).live) *out << kClearLine;
-  *out << line << "\n" << std::flush;
+  *out << printable_lines(line) << "\n" << std::flush;
+}
+
+std::string reason_of(const std::string& error) {
+  size_t colon = error.rfind(": ");
+  return colon == std::string::npos ? error : error.substr(colon + 2);
+}
+
+bool write_or_say(const Callback& callback, const char* who, std::string& reason,
+                  const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const FileError& error) {
+    if (std::string now = reason_of(error.what()); now != std::exchange(reason, now))
+      say(callback,
+          fmt::format("{}: {}; training goes on, and writing is tried again", who, error.what()));
+    return false;
+  }
+  if (!std::exchange(reason, "").empty())
+    say(callback, fmt::format("{}: writing works again", who));
+  return true;
 }
 
 void make_folder_of(const std::string& path) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,47 +35,78 @@ CSVLogger::CSVLogger(std::string filename, CSVLoggerOptions options)
 
 void CSVLogger::on_train_begin() {
   check_can_write_file(filename_);
-  begun_ = false;
+  begun_ = torn_ = false;
   bytes_ = 0;
+  columns_.clear();
+  pending_.clear();
   keep_.reset();
 }
 
+void CSVLogger::on_train_end(const Logs&) {
+  if (!pending_.empty()) write_pending();
+}
+
 // The file that a first epoch meets is emptied, kept, or cut back to where a restored training was.
-void CSVLogger::begin_file(const Logs& logs) {
-  columns_ = logs.names();
-  std::ranges::sort(columns_);
+void CSVLogger::begin_file() {
   std::string header = "epoch";
   for (const std::string& column : columns_)
     header += options_.separator + cell(column, options_.separator);
   bool keep = options_.append || keep_;
   std::string text = keep && local_files().exists(filename_) ? read_text(filename_) : "";
-  if (keep_ && size_t(*keep_) < text.size()) {
-    text.resize(size_t(*keep_));
-    write_file_atomically(filename_, text);
-  }
-  if (text.empty()) {
-    text = header + "\n";
-    make_folder_of(filename_);
-    local_files().create(filename_, FileSystem::Write::replace)->write(as_bytes(text));
-  } else if (first_line(text) != header) {
+  bool cut = keep_ && size_t(*keep_) < text.size();
+  if (cut) text.resize(size_t(*keep_));
+  if (!text.empty() && first_line(text) != header)
     throw ValueError(fmt::format("{}: {} has the columns \"{}\", this training \"{}\"", kCSVLogger,
                                  filename_, first_line(text), header));
+  if (text.empty() || cut) {
+    if (text.empty()) text = header + "\n";
+    make_folder_of(filename_);
+    write_file_atomically(filename_, text);
   }
   bytes_ = int64_t(text.size());
+  keep_.reset();
   begun_ = true;
 }
 
 void CSVLogger::on_epoch_end(int64_t epoch, const Logs& logs) {
-  if (!begun_) begin_file(logs);
-  std::string line = fmt::format("{}", epoch);
+  if (columns_.empty()) {
+    columns_ = logs.names();
+    std::ranges::sort(columns_);
+  }
+  pending_ += fmt::format("{}", epoch);
   for (const std::string& column : columns_)
-    line += options_.separator + (logs.has(column) ? fmt::format("{}", logs[column]) : "NA");
-  line += "\n";
-  local_files().create(filename_, FileSystem::Write::append)->write(as_bytes(line));
-  bytes_ += int64_t(line.size());
+    pending_ += options_.separator + (logs.has(column) ? fmt::format("{}", logs[column]) : "NA");
+  pending_ += "\n";
+  write_pending();
 }
 
-CallbackState CSVLogger::state() const { return {.values = {{"bytes", bytes_}}}; }
+void CSVLogger::write_pending() {
+  write_or_say(*this, kCSVLogger, trouble_, [&] {
+    if (torn_ && !local_files().exists(filename_)) begun_ = torn_ = false;  // removed meanwhile
+    if (!begun_) begin_file();
+    append_pending();
+  });
+}
+
+// After a write that failed the file is made anew from what is known to be whole.
+void CSVLogger::append_pending() {
+  if (std::exchange(torn_, true)) {
+    std::string text = read_text(filename_);
+    text.resize(std::min(text.size(), size_t(bytes_)));
+    write_file_atomically(filename_, text + pending_);
+  } else {
+    local_files().create(filename_, FileSystem::Write::append)->write(as_bytes(pending_));
+  }
+  torn_ = false;
+  bytes_ += int64_t(pending_.size());
+  pending_.clear();
+}
+
+CallbackState CSVLogger::state() const {
+  CallbackState state{.values = {{"bytes", bytes_}}};
+  if (!pending_.empty()) state.values.set("pending", pending_);
+  return state;
+}
 
 void CSVLogger::restore(const CallbackState& state) {
   int64_t bytes = remembered<int64_t>(state, kCSVLogger, "bytes");
@@ -82,6 +114,8 @@ void CSVLogger::restore(const CallbackState& state) {
     throw ValueError(fmt::format("{}: the saved state has {} bytes", kCSVLogger, bytes));
   bytes_ = bytes;
   if (bytes > 0) keep_ = bytes;
+  if (state.values.find("pending") != nullptr)
+    pending_ = remembered<std::string>(state, kCSVLogger, "pending");
 }
 
 }  // namespace stoker

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -85,11 +84,14 @@ void ModelCheckpoint::save(int64_t batch, const Logs& logs) {
         fmt::format("{}: the weights are not finite; {} is not written", kModelCheckpoint, path));
     return;
   }
-  make_folder_of(path);
-  if (options_.save_weights_only)
-    model().save_weights(path);
-  else
-    model().save(path);
+  bool saved = write_or_say(*this, kModelCheckpoint, trouble_, [&] {
+    make_folder_of(path);
+    if (options_.save_weights_only)
+      model().save_weights(path);
+    else
+      model().save(path);
+  });
+  if (!saved) return;  // the next one is tried, and the best so far stays what is on the disk
   if (options_.verbose > 0)
     say(*this, options_.save_best_only
                    ? fmt::format("Epoch {}: {} improved from {:.5g} to {:.5g}; saved to {}",

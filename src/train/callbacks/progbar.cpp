@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "train/callback_support.h"
 #include "train/metric_set.h"
 #include "train/progress.h"
@@ -21,7 +22,7 @@ std::vector<std::string> numbers_of(const Logs& logs) {
   std::vector<std::string> numbers;
   numbers.reserve(logs.size());
   for (size_t i = 0; i < logs.size(); ++i)
-    numbers.push_back(to_string(Logs({{logs.names()[i], logs.value(i)}})));
+    numbers.push_back(printable(to_string(Logs({{logs.names()[i], logs.value(i)}}))));
   return numbers;
 }
 

@@ -38,6 +38,7 @@ struct TensorBoard::Impl {
   int64_t batches = 0;                         // trained, over all epochs
   int64_t epoch_begin = 0, epoch_batches = 0;  // nanoseconds; `batches` then
   int64_t read_begin = 0, read_batches = 0;    // at the last scalars of a batch
+  std::string trouble;                         // of writing, as write_or_say keeps it
 
   EventLog& log(std::unique_ptr<EventLog>& which, const char* folder) const {
     if (which == nullptr) {
@@ -80,13 +81,17 @@ struct TensorBoard::Impl {
     log(training, "train").add([=] { return text_event(when, "doctor/limit", limit); });
   }
 
-  void flush() const {
-    for (const auto* each : {&root, &training, &validation})
-      if (*each != nullptr) (*each)->flush();
-  }
-  void finish() const {
-    for (const auto* each : {&root, &training, &validation})
-      if (*each != nullptr) (*each)->finish();
+  // All of them, whatever becomes of one; then what went wrong is said.
+  void each_log(const Callback& callback, void (EventLog::*action)()) {
+    write_or_say(callback, kTensorBoard, trouble, [&] {
+      std::optional<FileError> failed;
+      for (const auto* log : {&root, &training, &validation}) try {
+          if (*log != nullptr) ((**log).*action)();
+        } catch (const FileError& error) {
+          failed = error;
+        }
+      if (failed) throw FileError(*failed);
+    });
   }
 };
 
@@ -130,7 +135,7 @@ void TensorBoard::on_train_end(const Logs& logs) {
     EventTime when{.wall_time = seconds_since_1970()};
     impl_->log(impl_->root, "").add([when] { return hparams_end_event(when, true); });
   }
-  impl_->finish();
+  impl_->each_log(*this, &EventLog::finish);
   for (auto* log : {&impl_->root, &impl_->training, &impl_->validation}) log->reset();
 }
 
@@ -184,7 +189,7 @@ void TensorBoard::on_epoch_end(int64_t epoch, const Logs& logs) {
   impl_->observations(trainer_of(*this).observer, epoch);
   if (impl_->options.histogram_freq > 0 && epoch % impl_->options.histogram_freq == 0)
     impl_->histograms(ModelAccess::base(model()), epoch);
-  impl_->flush();
+  impl_->each_log(*this, &EventLog::flush);
 }
 
 CallbackState TensorBoard::state() const { return {.values = {{"batches", impl_->batches}}}; }
