@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 #include "train/trainer.h"
@@ -157,7 +157,7 @@ std::string settings_to_json(const RunSettings& settings) {
 }
 
 RunSettings settings_from_json(std::string_view text) {
-  Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json list = parse_ordered_json(text);
   if (!list.is_array()) throw ValueError("the settings are no list");
   RunSettings settings;
   for (const Json& each : list) {
