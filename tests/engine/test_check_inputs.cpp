@@ -1,4 +1,7 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
+#include <stoker/ops.h>
 
 #include "engine/backend.h"
 
@@ -75,6 +78,19 @@ TEST(CheckInputs, ChecksLabelsOfEveryIntegerDtype) {
   graph.limit(graph.input("y", {DType::uint8, {2}}), {10, "class id"});
   EXPECT_EQ(error_of<ValueError>(graph, {Tensor::from<uint8_t>({3, 200}, {2})}),
             "input \"y\": class id 200 at element 1 is outside [0, 10)");
+}
+
+TEST(CheckInputs, ChecksLabelsThatAreFloats) {
+  Graph graph;
+  Value y = graph.input("y", {DType::float32, {2}});
+  graph.limit(ops::cast(ops::reshape(y, {2, 1}), DType::int32), {10, "class id"});
+  EXPECT_NO_THROW(check_inputs(graph, std::vector{Tensor::from<float>({3, 9}, {2})}));
+  EXPECT_EQ(error_of<ValueError>(graph, {Tensor::from<float>({3, 0.5F}, {2})}),
+            "input \"y\": class id 0.5 at element 1 is not a whole number");
+  EXPECT_EQ(error_of<ValueError>(graph, {Tensor::from<float>({NAN, 1}, {2})}),
+            "input \"y\": class id nan at element 0 is not a whole number");
+  EXPECT_EQ(error_of<ValueError>(graph, {Tensor::from<float>({3, 10}, {2})}),
+            "input \"y\": class id 10 at element 1 is outside [0, 10)");
 }
 
 TEST(CheckInputs, AcceptsAGraphWithoutInputs) {
