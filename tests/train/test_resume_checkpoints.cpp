@@ -162,7 +162,7 @@ TEST_F(Resume, AFailureThatPassesCostsOneCheckpoint) {
     BackupAndRestore backup(directory, {.keep = 2});
     backup.use_files(&files);
     Outcome got = train(backup, fit);
-    EXPECT_LE(got.notes.size(), 1U);
+    EXPECT_LE(got.notes.size(), 2U);  // that one failed, and that the next one did not
     ASSERT_EQ(latest_checkpoint(directory), directory + "/" + checkpoint_name(3, 0)) << before;
   }
 }
