@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/op.h"
+#include "nn/layer_tree.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 
@@ -58,9 +59,13 @@ class Reader {
       layers.push_back(layer(each, fmt::format("{}, layer {}", here, layers.size()), depth));
     name_layers(layers);
     Values inputs = this->inputs(json, here);
-    if (kind == "Sequential") return sequential(inputs, layers, name, here);
-    if (kind != "Functional") fail(where, fmt::format("unknown kind of model \"{}\"", kind));
-    return functional(json, inputs, layers, name, here);
+    if (kind != "Sequential" && kind != "Functional")
+      fail(where, fmt::format("unknown kind of model \"{}\"", kind));
+    std::shared_ptr<ModelBase> made = kind == "Sequential"
+                                          ? sequential(inputs, layers, name, here)
+                                          : functional(json, inputs, layers, name, here);
+    for (size_t i = 0; i < layers.size(); ++i) set_inner_states(layers[i], json["layers"][i], here);
+    return made;
   }
 
  private:
@@ -74,6 +79,19 @@ class Reader {
       return layer_from_config(kind, name, config, custom_);
     } catch (const Error& error) {
       fail(where, error.what());
+    }
+  }
+
+  // Once the layers have been called: only then are those inside of them known.
+  static void set_inner_states(const Layer& layer, const Json& json, const std::string& where) {
+    auto states = json.find("trainable");
+    if (states == json.end() || !states->is_object()) return;
+    for (const auto& [path, trainable] : states->items()) {
+      Layer inner = find_descendant(layer.children(), layer.base().label(), path);
+      if (inner.shared() == nullptr || !trainable.is_boolean())
+        fail(where,
+             fmt::format("layer \"{}\" has no layer \"{}\" inside to freeze", layer.name(), path));
+      inner.set_trainable(trainable.get<bool>());
     }
   }
 
@@ -125,12 +143,18 @@ class Reader {
               const std::string& where) {
     try {
       if (json.contains("layer"))
-        return layers[index(json["layer"], layers.size(), where, "layer")].call_all(from);
+        return layers[index(json["layer"], layers.size(), where, "layer")].call_all(
+            from, {.training = training(json, where)});
       Attrs attrs = attrs_from_json(field(json, "attrs", Json::value_t::object, where).dump());
       return apply(text(json, "op", where), from, std::move(attrs));
     } catch (const ShapeError& error) {
       fail(where, error.what());
     }
+  }
+
+  static std::optional<bool> training(const Json& json, const std::string& where) {
+    if (!json.contains("training")) return {};
+    return field(json, "training", Json::value_t::boolean, where).get<bool>();
   }
 
   Value reference(const Json& json, const Values& inputs, const std::vector<Values>& nodes,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "nn/layer_tree.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 
@@ -63,15 +64,27 @@ class Writer {
 
   Json layer(const Layer& layer) {
     if (const ModelBase* inner = ModelAccess::base(layer)) return model(*inner);
-    return {{"kind", layer.base().kind()},
-            {"name", layer.name()},
-            {"config", Json::parse(attrs_to_json(full_config(layer.base())))}};
+    Json json = {{"kind", layer.base().kind()},
+                 {"name", layer.name()},
+                 {"config", Json::parse(attrs_to_json(full_config(layer.base())))}};
+    Json states = inner_states(layer.base());
+    if (!states.empty()) json["trainable"] = std::move(states);
+    return json;
+  }
+
+  // Which of the layers inside are frozen, parents first; the layer's maker may know otherwise.
+  static Json inner_states(const LayerBase& layer) {
+    Json states = Json::object();
+    for (const Descendant& inner : descendants(layer))
+      if (!inner.layer.weights().empty()) states[inner.path] = inner.layer.trainable();
+    return states;
   }
 
   Json node(const SketchNode& node, const std::vector<Layer>& layers) {
     Json json;
-    if (const Layer* called = layer_of(node)) {
-      json["layer"] = std::ranges::find(layers, *called) - layers.begin();
+    if (const LayerCall* call = call_of(node)) {
+      json["layer"] = std::ranges::find(layers, call->layer) - layers.begin();
+      if (call->training) json["training"] = *call->training;
     } else if (const auto* op = std::get_if<SketchOp>(&node.what)) {
       json["op"] = op->op;
       json["attrs"] = Json::parse(attrs_to_json(op->attrs));

@@ -28,13 +28,6 @@ void check_weights(const std::vector<double>& weights) {
       throw ValueError(fmt::format("compile: a loss weight is {}", weight));
 }
 
-Variable make_random_state(uint64_t seed) {
-  auto key = int64_t(derived_seed(seed, kDropoutPurpose));
-  return {"random_state",
-          Tensor::from<int64_t>({key, 0}, {2}),
-          {.trainable = false, .category = MemoryCategory::metrics}};
-}
-
 // Whether anything in the model computes in float16, as far as policies say.
 bool uses_float16(const ModelBase& model, const Context& context) {
   if (compute_dtype(context.policy) == DType::float16) return true;
@@ -65,9 +58,10 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   }
   trainer.context = args.context ? args.context : &default_context();
   trainer.programs.clear();
+  trainer.training_call.reset();
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();
-    trainer.random_state = make_random_state(trainer.seed);
+    trainer.random_state = make_random_state("random_state", trainer.seed, kDropoutPurpose);
   }
 }
 
@@ -81,6 +75,7 @@ void finish_compile(ModelBase& model) {
   if (weights.empty()) weights = {1.0};
   compiled.loss_weights = for_each_output("loss weights", weights, outputs.size(), model.title());
   compiled.trainable = model.trainable_weights();
+  compiled.weights = model.weights();
   for (const auto& layer : model.leaves())
     compiled.trainable_layers.emplace_back(layer, layer->trainable());
   const Context* context = compiled.args.context;

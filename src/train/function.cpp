@@ -77,9 +77,8 @@ size_t TracedFunction::traces() const { return impl_->traces; }
 
 CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   if (!random_state.defined()) {
-    auto key = int64_t(derived_seed(context->seed.value(), kDropoutPurpose));
-    random_state = Variable(options.name + "/random_state", Tensor::from<int64_t>({key, 0}, {2}),
-                            {.trainable = false, .category = MemoryCategory::metrics});
+    random_state =
+        make_random_state(options.name + "/random_state", context->seed.value(), kDropoutPurpose);
   }
   auto graph = std::make_unique<Graph>();
   graph->set_training(options.training);
@@ -97,7 +96,8 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
     for (Value& output : outputs)
       if (output.traced() == nullptr)
         output = output + 0.0;  // a variable or constant joins the graph
-    if (options.training) {
+    bool drawn = graph->use_counts()[size_t(graph->random_state().traced()->id)] > 0;
+    if (options.training || drawn) {
       Graph::Scope phase(*graph, Phase::update);
       graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
                     Assign::always);
