@@ -1,5 +1,5 @@
-// A layer of one's own: written with Stoker's ops it runs on the device and differentiates by
-// itself.
+// Layers of one's own: one written with Stoker's ops, which runs on the device and differentiates
+// by itself, and one made of other layers.
 #include <cmath>
 #include <cstdio>
 
@@ -29,11 +29,29 @@ class RadialBasis : public LayerBase {
     return {ops::exp(-(distance * ops::square(widths_)))};
   }
 
-  Attrs config() const override { return {{"bumps", bumps_}}; }  // what save() writes
-
  private:
   int64_t bumps_;
   Variable centres_, widths_;
+};
+
+// Bumps and a classifier on them. What call() calls belongs to the layer, weights and all.
+class RingClassifier : public LayerBase {
+ public:
+  explicit RingClassifier(int64_t bumps)
+      : bumps_(bumps), features_(make_layer<RadialBasis>(bumps)) {}
+
+  std::string kind() const override { return "RingClassifier"; }
+  Attrs config() const override { return {{"bumps", bumps_}}; }  // what save() writes
+
+  Values call(const Values& inputs, CallContext&) override {
+    return {head_(norm_(features_(inputs[0])))};
+  }
+
+ private:
+  int64_t bumps_;
+  Layer features_;
+  LayerNormalization norm_;
+  Dense head_{2, {.activation = "softmax"}};
 };
 
 }  // namespace
@@ -51,7 +69,7 @@ int main() {
     y.data_mut<int32_t>()[row] = row % 2;
   }
 
-  Sequential model({Input({2}), make_layer<RadialBasis>(16), Dense(2, {.activation = "softmax"})});
+  Sequential model({Input({2}), make_layer<RingClassifier>(16)});
   model.compile({.optimizer = Adam({.learning_rate = 0.02}),
                  .loss = "sparse_categorical_crossentropy",
                  .metrics = {"accuracy"}});
@@ -60,10 +78,10 @@ int main() {
 
   model.save("rings.stoker");
   LayerFactory again = [](const Attrs& config) {
-    return make_layer<RadialBasis>(config.get<int64_t>("bumps"));
+    return make_layer<RingClassifier>(config.get<int64_t>("bumps"));
   };
   Model loaded =
-      load_model("rings.stoker", {.custom_objects = {.layers = {{"RadialBasis", again}}}});
+      load_model("rings.stoker", {.custom_objects = {.layers = {{"RingClassifier", again}}}});
   std::printf("loaded: %s\n", to_string(loaded.evaluate(x, y)).c_str());
   return history["accuracy"].back() > 0.95 ? 0 : 1;
 }

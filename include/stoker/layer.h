@@ -15,9 +15,14 @@
 //
 // The gradient follows from the ops that call() uses. A layer is built once, when it first meets an
 // input; call() runs once per graph, never per step.
+//
+// Layers and models that call() calls are the layer's children: their weights are its weights too.
+// They are members, or made in the constructor or in build(). Weights are made in the constructor
+// or in build().
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,11 +34,21 @@
 
 namespace stoker {
 
+class Layer;
+
+// How a layer or a model is called:
+//   Value features = teacher(x, {.training = false});
+struct CallOptions {
+  // Whether it runs as in training (dropout drops, batch normalisation uses its batch), with all
+  // that it calls, unless one of those calls says otherwise. Empty: as the caller runs.
+  std::optional<bool> training = {};
+};
+
 // What call() may ask of the graph that is being traced.
 class CallContext {
  public:
   explicit CallContext(Graph& graph) : graph_(graph) {}
-  bool training() const;
+  bool training() const;  // of this call, see CallOptions
   // For ops::dropout; Error in a graph without a random state.
   Value random_state() const;
   int64_t next_stream();
@@ -58,6 +73,7 @@ struct WeightOptions {
 
 class LayerBase {
  public:
+  LayerBase();
   virtual ~LayerBase() = default;
 
   virtual std::string kind() const = 0;  // Keras's class name: "Conv2D"
@@ -69,26 +85,45 @@ class LayerBase {
 
   const std::string& name() const { return name_; }  // "" until it gets one
   std::string label() const;  // name(), or the kind in snake case ("conv2d") while it has none
-  virtual void set_name(std::string name);  // renames the weights "name/kernel", … too
+  // label() behind the path of the layer that it is a child of ("block/dense"), if it is one. A
+  // child of several belongs to the one that called it first.
+  std::string path() const;
+  virtual void set_name(std::string name);  // renames the weights "path/kernel", … too
   bool built() const { return built_; }
   bool trainable() const { return trainable_; }
   // false: weights are constants for the optimiser; BatchNormalization uses its moving statistics.
+  // Sets the children too; a child can be set again by itself.
   virtual void set_trainable(bool trainable);
   // As Keras's dtype: "" for the model's policy (context.h), else one of its own. A layer that
   // computes in float32 takes sixteen-bit inputs as float32. ValueError lists the names.
   const std::string& dtype_policy() const { return dtype_policy_; }
   void set_dtype_policy(const std::string& policy);
-  virtual std::vector<Variable> weights() const;  // all, trainable first, in creation order
-  virtual std::vector<Variable> trainable_weights() const;  // empty while the layer is frozen
+  // The layers that its calls called, each once, in the order of their first calls; a model's
+  // layers. A child without a name gets one that its siblings do not have: "dense", "dense_1".
+  virtual std::vector<Layer> children() const;
+  // Its own, trainable first, in creation order; then its children's. Each once.
+  virtual std::vector<Variable> weights() const;
+  virtual std::vector<Variable> trainable_weights() const;  // without those of frozen layers
   int64_t parameters() const;                               // elements of weights()
 
   // Builds if need be, then calls, inside the layer's scope; adds the regularisers of its weights.
+  // A layer that fails at its first input is as it was before.
   Values run(Graph& graph, const Values& inputs);
   void ensure_built(const std::vector<Shape>& inputs);
   // Adds the regularisers of the trainable weights to the loss, once per graph.
   virtual void add_penalties(Graph& graph) const;
 
+  // For what the layer becomes part of: a model ("") or another layer (its path). The first one
+  // keeps it; returns whether this is the first.
+  bool take_place(const std::string& owner);
+  // The owner's path has changed.
+  virtual void set_owner(std::string owner);
+  // Its parent named it, not the program.
+  bool has_borrowed_name() const { return borrowed_name_; }
+
  protected:
+  // Makes `child` a child; nothing when it is one already.
+  virtual void adopt(const std::shared_ptr<LayerBase>& child);
   Variable add_weight(const std::string& name, const Shape& shape,
                       const WeightOptions& options = {});
   // ShapeError in the house's form:
@@ -100,17 +135,34 @@ class LayerBase {
   [[noreturn]] void fail_option(const std::string& what) const;
 
  private:
+  friend class Layer;
+  friend class LayerCall;
   struct Weight {
     Variable variable;
     std::string local_name;
     Regularizer regularizer;
     bool trainable;
   };
-  std::string name_;
+  struct Child {
+    std::shared_ptr<LayerBase> layer;
+    bool placed_here;  // this layer is its owner
+    bool built_here;   // it was first called here
+  };
+  void rename_weights();
+  void name_child(LayerBase& child);
+  void disown_from(size_t first);  // the children from there on, of a call that failed
+  void unbuild();
+
+  std::string name_, owner_;
+  bool placed_ = false;
+  bool borrowed_name_ = false;
   bool built_ = false;
   bool trainable_ = true;
   std::string dtype_policy_;
+  std::string born_in_;  // the scope that was traced when it was constructed; empty: none
   std::vector<Weight> weights_;
+  size_t weights_before_build_ = 0;
+  std::vector<Child> children_;
 };
 
 // A value handle on a layer: copies share the layer and its weights.
@@ -122,9 +174,11 @@ class Layer {
     base_->set_dtype_policy(dtype_policy);
   }
 
-  Value operator()(const Value& input) const;
-  Value operator()(const Values& inputs) const;  // layers of several inputs: Add()({a, b})
-  Values call_all(const Values& inputs) const;   // layers of several outputs
+  Value operator()(const Value& input, const CallOptions& options = {}) const;
+  // Layers of several inputs: Add()({a, b}).
+  Value operator()(const Values& inputs, const CallOptions& options = {}) const;
+  // Layers of several outputs.
+  Values call_all(const Values& inputs, const CallOptions& options = {}) const;
 
   LayerBase& base() const { return *base_; }
   const std::shared_ptr<LayerBase>& shared() const { return base_; }
@@ -133,7 +187,10 @@ class Layer {
   void set_trainable(bool trainable) const { base_->set_trainable(trainable); }
   const std::string& dtype_policy() const { return base_->dtype_policy(); }
   void set_dtype_policy(const std::string& policy) const { base_->set_dtype_policy(policy); }
-  std::vector<Variable> weights() const { return base_->weights(); }
+  std::vector<Layer> children() const { return base_->children(); }
+  std::vector<Variable> weights() const;  // each once
+  std::vector<Variable> trainable_weights() const;
+  int64_t parameters() const { return base_->parameters(); }
   std::vector<Tensor> get_weights() const;
   void set_weights(const std::vector<Tensor>& values) const;
   friend bool operator==(const Layer& a, const Layer& b) { return a.base_ == b.base_; }

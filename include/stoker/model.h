@@ -178,14 +178,16 @@ class Model : public Layer {
 
   // Inside function() and in the functional API: part of what is traced or drawn.
   using Layer::operator();
-  // Runs the inference program.
-  Tensor operator()(const Tensor& x) const;
+  // Runs the inference program; with {.training = true} one in which dropout drops and batch
+  // normalisation uses its batch and moves its statistics.
+  Tensor operator()(const Tensor& x, const CallOptions& options = {}) const;
 
   // What trains how. Which layers are frozen is looked at here: to change it later, compile again.
   void compile(const CompileArgs& args) const;
   bool compiled() const;
 
-  // Trains. Errors leave what was trained so far in place, with history().
+  // Trains. Errors leave what was trained so far in place, with history(). Error when no weight is
+  // trainable.
   History fit(const TensorList& x, const TensorList& y, const FitArgs& args = {}) const;
   History fit(const Batches& batches, const FitArgs& args = {}) const;
   // Loss and metrics in inference mode.
@@ -212,9 +214,10 @@ class Model : public Layer {
   RunPlan run_plan() const;
 
   const std::vector<Layer>& layers() const;
-  Layer get_layer(std::string_view name) const;  // ValueError lists the names
-  Layer get_layer(int64_t index) const;          // negative counts from the end
-  const Values& inputs() const;                  // sketched; for models made of parts of this one
+  // Also one inside of another: "encoder/dense". ValueError lists the names.
+  Layer get_layer(std::string_view name) const;
+  Layer get_layer(int64_t index) const;  // negative counts from the end
+  const Values& inputs() const;          // sketched; for models made of parts of this one
   const Values& outputs() const;
   Value output_of(std::string_view layer) const;  // of the layer's first use here
   std::vector<Tensor> get_weights() const;        // as Layer's

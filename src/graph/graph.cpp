@@ -138,7 +138,15 @@ Graph::Scope::~Scope() {
   innermost = outer_;
 }
 
+Graph::Outside::Outside() : outer_(innermost) { innermost = nullptr; }
+Graph::Outside::~Outside() { innermost = outer_; }
+
 Graph* Graph::current() { return innermost; }
+
+const Value& Graph::random_state() {
+  if (!random_state_.defined() && offered_state_) random_state_ = variable(offered_state_());
+  return random_state_;
+}
 
 int Graph::add_leaf(const TensorSpec& spec, ValueKind kind, size_t index) {
   values_.push_back({spec, kind, int(index)});

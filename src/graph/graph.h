@@ -16,6 +16,8 @@
 
 namespace stoker {
 
+class LayerBase;
+
 enum class Phase : uint8_t { forward, backward, update };
 enum class ValueKind : uint8_t { input, constant, variable, computed };
 
@@ -126,16 +128,52 @@ class Graph {
     Graph& graph_;
     DType before_;
   };
+  // A call of a layer while it runs, and the mode it runs in.
+  class Call {
+   public:
+    Call(Graph& graph, LayerBase& called, bool training)
+        : layer(called), outer(graph.call_), graph_(graph), before_(graph.training_) {
+      graph.call_ = this;
+      graph.training_ = training;
+    }
+    ~Call() {
+      graph_.call_ = outer;
+      graph_.training_ = before_;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    LayerBase& layer;
+    const Call* const outer;  // the call that made this one; null: none
+
+   private:
+    Graph& graph_;
+    bool before_;
+  };
+  // No graph is current() on this thread until it goes.
+  class Outside {
+   public:
+    Outside();
+    ~Outside();
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    Graph* outer_;
+  };
   const std::string& scope() const { return scope_; }
-  static Graph* current();  // of the innermost Scope of this thread, or null
+  static Graph* current();                    // of the innermost Scope of this thread, or null
+  const Call* call() const { return call_; }  // the innermost, or null
 
   // --- what layers ask while they are traced ---
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
   // int64 [2] = {seed, step}; undefined in graphs without randomness. next_stream() gives every
-  // user of it a number of its own.
-  const Value& random_state() const { return random_state_; }
+  // user of it a number of its own. One that is offered joins the graph when it is asked for.
+  const Value& random_state();
   void set_random_state(const Value& state) { random_state_ = state; }
+  void offer_random_state(std::function<Variable()> state) { offered_state_ = std::move(state); }
+  bool has_random_state() const { return random_state_.defined(); }
   int64_t next_stream() { return streams_++; }
   // The dtype of products and of what flows between them (mixed precision); float32: as written.
   // See apply(): convolutions and matrix products take their operands in it.
@@ -218,7 +256,9 @@ class Graph {
   bool training_ = false;
   DType compute_dtype_ = DType::float32;
   PolicyDtypes policy_dtypes_;
+  const Call* call_ = nullptr;
   Value random_state_;
+  std::function<Variable()> offered_state_;
   int64_t streams_ = 0;
   Values penalties_;
 

@@ -44,18 +44,6 @@ Values make_node(decltype(SketchNode::what) what, Values inputs, std::vector<Ten
   return values;
 }
 
-// The callable's output specs, from a graph that is thrown away.
-std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs) {
-  Graph trial;
-  Values stand_ins;
-  for (const Value& input : inputs)
-    stand_ins.push_back(input.sketched() ? trial.input("trial", at_trial_batch(input.spec()))
-                                         : place(trial, input));
-  std::vector<TensorSpec> outputs;
-  for (const Value& output : callable.apply(trial, stand_ins)) outputs.push_back(output.spec());
-  return outputs;
-}
-
 // Every node after its inputs; the walk ends at what is known.
 std::vector<NodePointer> topological(const Values& outputs, const Known& known) {
   struct Visit {
@@ -120,8 +108,21 @@ Values sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
 Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs) {
   Graph* graph = graph_of("this layer", inputs);
   if (graph != nullptr) return callable->apply(*graph, place(*graph, inputs));
-  std::vector<TensorSpec> outputs = try_out(*callable, inputs);
+  std::vector<TensorSpec> outputs = try_out(*callable, inputs, /*training=*/false);
   return make_node(callable, inputs, std::move(outputs));
+}
+
+std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs, bool training) {
+  Graph trial;
+  trial.set_training(training);
+  trial.set_random_state(trial.input("random state", {DType::int64, {2}}));
+  Values stand_ins;
+  for (const Value& input : inputs)
+    stand_ins.push_back(input.sketched() ? trial.input("trial", at_trial_batch(input.spec()))
+                                         : place(trial, input));
+  std::vector<TensorSpec> outputs;
+  for (const Value& output : callable.apply(trial, stand_ins)) outputs.push_back(output.spec());
+  return outputs;
 }
 
 std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs) {

@@ -43,6 +43,8 @@ Values sketch(const OpDef& op, const Values& inputs, Attrs attrs);
 // Applies a callable: at once when the inputs are traced, as a sketch node (its shapes found by a
 // trial run at a placeholder batch size) when they are sketched.
 Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs);
+// The callable's output specs, from a graph at the placeholder batch size that is thrown away.
+std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs, bool training);
 // All nodes that `outputs` depend on, every node after its inputs.
 std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs);
 // Emits a sketch into a graph: `inputs[i]` is the traced value of the sketched `placeholders[i]`.

@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "nn/layer_call.h"
+#include "nn/layer_tree.h"
 #include "nn/names.h"
 
 namespace stoker {
@@ -17,11 +18,12 @@ namespace stoker {
 bool CallContext::training() const { return graph_.training(); }
 
 Value CallContext::random_state() const {
-  if (!graph_.random_state().defined())
+  const Value& state = graph_.random_state();
+  if (!state.defined())
     throw Error(
         fmt::format("layer \"{}\" asks for random numbers in a graph that has no random state",
                     graph_.scope()));
-  return graph_.random_state();
+  return state;
 }
 
 int64_t CallContext::next_stream() { return graph_.next_stream(); }
@@ -35,19 +37,26 @@ Value CallContext::current(const Variable& variable) const { return graph_.read(
 
 void CallContext::add_loss(const Value& scalar) { graph_.add_penalty(scalar); }
 
+namespace {
+
+std::string title(const LayerBase& layer) {
+  return layer.name().empty() ? layer.kind() : fmt::format("{} \"{}\"", layer.kind(), layer.name());
+}
+
+void append(std::vector<Variable>& all, const std::vector<Variable>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
 // --- LayerBase: names, weights -------------------------------------------------------------------
 
+LayerBase::LayerBase() {
+  if (const Graph* graph = Graph::current())
+    born_in_ = graph->scope().empty() ? "a graph" : graph->scope();
+}
+
 std::string LayerBase::label() const { return name_.empty() ? snake_case(kind()) : name_; }
-
-void LayerBase::set_name(std::string name) {
-  name_ = std::move(name);
-  for (Weight& weight : weights_) weight.variable.rename(label() + "/" + weight.local_name);
-}
-
-void LayerBase::set_trainable(bool trainable) {
-  trainable_ = trainable;
-  for (Weight& weight : weights_) weight.variable.set_trainable(weight.trainable && trainable);
-}
 
 void LayerBase::set_dtype_policy(const std::string& policy) {
   if (!policy.empty()) compute_dtype(policy);  // checks it
@@ -59,25 +68,40 @@ std::vector<Variable> LayerBase::weights() const {
   for (bool trainable : {true, false})
     for (const Weight& weight : weights_)
       if (weight.trainable == trainable) all.push_back(weight.variable);
-  return all;
+  if (children_.empty()) return all;
+  for (const Child& child : children_) append(all, child.layer->weights());
+  return each_once(all);
 }
 
 std::vector<Variable> LayerBase::trainable_weights() const {
   std::vector<Variable> learning;
   for (const Weight& weight : weights_)
     if (weight.trainable && trainable_) learning.push_back(weight.variable);
-  return learning;
+  if (children_.empty()) return learning;
+  for (const Child& child : children_) append(learning, child.layer->trainable_weights());
+  return each_once(learning);
 }
 
 int64_t LayerBase::parameters() const {
   int64_t elements = 0;
-  for (const Variable& weight : weights()) elements += weight.shape().elements();
+  for (const Variable& weight : each_once(weights())) elements += weight.shape().elements();
   return elements;
 }
 
 Variable LayerBase::add_weight(const std::string& name, const Shape& shape,
                                const WeightOptions& options) {
-  Variable variable(label() + "/" + name, options.initializer(shape, options.dtype),
+  if (!born_in_.empty())
+    throw Error(
+        fmt::format("{}: it is constructed while \"{}\" is traced, which would give it new weights "
+                    "in every trace; construct it once, as a member of the layer that calls it or "
+                    "outside of function()",
+                    title(*this), born_in_));
+  if (built_)
+    throw Error(
+        fmt::format("{}: add_weight(\"{}\") after it is built; call() runs once per graph, and "
+                    "would add a weight in each; add it in build()",
+                    title(*this), name));
+  Variable variable(path() + "/" + name, options.initializer(shape, options.dtype),
                     {.trainable = options.trainable && trainable_});
   weights_.push_back({variable, name, options.regularizer, options.trainable});
   return variable;
@@ -87,10 +111,12 @@ Variable LayerBase::add_weight(const std::string& name, const Shape& shape,
 
 void LayerBase::ensure_built(const std::vector<Shape>& inputs) {
   if (built_) return;
+  weights_before_build_ = weights_.size();
   try {
+    Graph::Outside outside;  // layers may be constructed in build()
     build(inputs);
   } catch (...) {
-    weights_.clear();  // so that the next input, a fitting one, starts from nothing
+    unbuild();  // so that the next input, a fitting one, starts from nothing
     throw;
   }
   built_ = true;
@@ -116,15 +142,23 @@ Values LayerBase::run(Graph& graph, const Values& inputs) {
   std::vector<Shape> shapes;
   shapes.reserve(inputs.size());
   for (const Value& input : inputs) shapes.push_back(input.shape());
+  bool first = !built_;
+  size_t known = children_.size();
   ensure_built(shapes);
-  Graph::Scope scope(graph, label());
-  bool own_policy = !dtype_policy_.empty();
-  DType dtype = own_policy ? graph.policy_dtype(dtype_policy_) : graph.compute_dtype();
-  Graph::ComputeDtype compute(graph, dtype);
-  CallContext context(graph);
-  Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
-  add_penalties(graph);
-  return outputs;
+  try {
+    Graph::Scope scope(graph, path());
+    bool own_policy = !dtype_policy_.empty();
+    DType dtype = own_policy ? graph.policy_dtype(dtype_policy_) : graph.compute_dtype();
+    Graph::ComputeDtype compute(graph, dtype);
+    CallContext context(graph);
+    Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
+    add_penalties(graph);
+    return outputs;
+  } catch (...) {
+    disown_from(known);
+    if (first) unbuild();
+    throw;
+  }
 }
 
 namespace {
@@ -160,14 +194,6 @@ void LayerBase::add_penalties(Graph& graph) const {
 
 // --- LayerBase: errors ---------------------------------------------------------------------------
 
-namespace {
-
-std::string title(const LayerBase& layer) {
-  return layer.name().empty() ? layer.kind() : fmt::format("{} \"{}\"", layer.kind(), layer.name());
-}
-
-}  // namespace
-
 void LayerBase::fail_input(const std::string& expected, const Shape& got,
                            const std::string& advice) const {
   fail_input(fmt::format("expected {}, got {}{}{}", expected, to_string(got),
@@ -184,34 +210,58 @@ void LayerBase::fail_option(const std::string& what) const {
 
 // --- Layer ---------------------------------------------------------------------------------------
 
-Values Layer::call_all(const Values& inputs) const {
+namespace {
+
+// What a layer calls in training only has weights too, which the model must know from the start.
+void find_children_in_training(LayerCall& call, const Values& inputs) {
+  try {
+    try_out(call, inputs, /*training=*/true);
+  } catch (const std::exception&) {
+    // The placeholder's batch size may not suit it. If more is wrong, the training step says so.
+  }
+}
+
+}  // namespace
+
+Values Layer::call_all(const Values& inputs, const CallOptions& options) const {
   if (base_ == nullptr)
     throw Error("an empty Layer was called: it was declared, but never given a layer");
-  auto call = std::make_shared<LayerCall>(*this);
+  auto call = std::make_shared<LayerCall>(*this, options.training);
   call->trial = std::ranges::any_of(inputs, [](const Value& v) { return v.sketched() != nullptr; });
+  bool first = call->trial && !base_->built();
   Values outputs = stoker::apply(call, inputs);
+  if (first && !base_->children_.empty() && !options.training)
+    find_children_in_training(*call, inputs);
   call->trial = false;
   return outputs;
 }
 
-Value Layer::operator()(const Values& inputs) const {
-  Values outputs = call_all(inputs);
+Value Layer::operator()(const Values& inputs, const CallOptions& options) const {
+  Values outputs = call_all(inputs, options);
   if (outputs.size() != 1)
     throw Error(
         fmt::format("{} has {} outputs; take them with call_all()", title(*base_), outputs.size()));
   return outputs[0];
 }
 
-Value Layer::operator()(const Value& input) const { return (*this)(Values{input}); }
+Value Layer::operator()(const Value& input, const CallOptions& options) const {
+  return (*this)(Values{input}, options);
+}
+
+std::vector<Variable> Layer::weights() const { return each_once(base_->weights()); }
+
+std::vector<Variable> Layer::trainable_weights() const {
+  return each_once(base_->trainable_weights());
+}
 
 std::vector<Tensor> Layer::get_weights() const {
   std::vector<Tensor> values;
-  for (const Variable& weight : base_->weights()) values.push_back(weight.read());
+  for (const Variable& weight : weights()) values.push_back(weight.read());
   return values;
 }
 
 void Layer::set_weights(const std::vector<Tensor>& values) const {
-  std::vector<Variable> weights = base_->weights();
+  std::vector<Variable> weights = this->weights();
   if (values.size() != weights.size())
     throw ValueError(fmt::format("{}: set_weights got {} tensors for {} weights{}", title(*base_),
                                  values.size(), weights.size(),

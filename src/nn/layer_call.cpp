@@ -1,5 +1,10 @@
 #include "nn/layer_call.h"
 
+#include <fmt/format.h>
+#include <stoker/error.h>
+
+#include "graph/graph.h"
+
 namespace stoker {
 
 namespace {
@@ -15,9 +20,22 @@ std::string without_batch(std::string text, int64_t batch) {
   return text;
 }
 
+void check_not_running(const LayerBase& layer, const Graph::Call* call) {
+  std::string chain = layer.label();
+  for (; call != nullptr; call = call->outer) {
+    chain = call->layer.label() + " → " + chain;
+    if (&call->layer == &layer)
+      throw Error(fmt::format("{} \"{}\" calls itself ({}); a layer cannot be part of itself",
+                              layer.kind(), layer.label(), chain));
+  }
+}
+
 }  // namespace
 
 Values LayerCall::apply(Graph& graph, const Values& inputs) {
+  check_not_running(layer.base(), graph.call());
+  if (graph.call() != nullptr) graph.call()->layer.adopt(layer.shared());
+  Graph::Call call(graph, layer.base(), training.value_or(graph.training()));
   if (!trial || inputs.empty() || inputs[0].shape().rank() == 0)
     return layer.base().run(graph, inputs);
   try {

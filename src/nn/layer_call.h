@@ -1,6 +1,7 @@
-// How a layer stands in a sketch: train walks the nodes of a functional model, and finds its layers
-// by
+// A call of a layer. It stands for the layer in a sketch: train walks the nodes of a functional
+// model, and finds its layers by
 //   if (auto* call = dynamic_cast<LayerCall*>(callable.get())) … call->layer …
+// A call that another layer's call() makes tells that layer about its child.
 #pragma once
 
 #include <stoker/layer.h>
@@ -12,10 +13,13 @@ namespace stoker {
 
 class LayerCall : public Callable {
  public:
-  explicit LayerCall(Layer called) : layer(std::move(called)) {}
+  explicit LayerCall(Layer called, std::optional<bool> in_training = {})
+      : layer(std::move(called)), training(in_training) {}
+  // Error when the layer is already being called: it would call itself without end.
   Values apply(Graph& graph, const Values& inputs) override;
 
   const Layer layer;
+  const std::optional<bool> training;  // as in CallOptions
   // While a sketch tries the layer out, its batch size is a placeholder: errors show "None" in its
   // place.
   bool trial = false;

@@ -26,6 +26,13 @@ std::string snake_case(std::string_view kind) {
   return text;
 }
 
+std::string unique_name(const std::string& name, std::set<std::string>& taken) {
+  std::string candidate = name;
+  for (int number = 1; !taken.insert(candidate).second; ++number)
+    candidate = name + "_" + std::to_string(number);
+  return candidate;
+}
+
 std::string list_of(std::span<const std::string_view> names) {
   std::string text;
   for (std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);

@@ -6,6 +6,7 @@
 
 #include "formats/json.h"
 #include "graph/op.h"
+#include "nn/layer_tree.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 
@@ -62,9 +63,13 @@ class Reader {
           layer(each, fmt::format("{}, layer {}", here, layers.size()), prefix, depth));
     name_layers(layers);
     Values inputs = this->inputs(json, here);
-    if (kind == "Sequential") return sequential(inputs, layers, name, here);
-    if (kind != "Functional") fail(where, fmt::format("unknown kind of model \"{}\"", kind));
-    return functional(json, inputs, layers, name, here);
+    if (kind != "Sequential" && kind != "Functional")
+      fail(where, fmt::format("unknown kind of model \"{}\"", kind));
+    std::shared_ptr<ModelBase> made = kind == "Sequential"
+                                          ? sequential(inputs, layers, name, here)
+                                          : functional(json, inputs, layers, name, here);
+    for (size_t i = 0; i < layers.size(); ++i) set_inner_states(layers[i], json["layers"][i], here);
+    return made;
   }
 
  private:
@@ -107,6 +112,19 @@ class Reader {
       fail(where, fmt::format("custom_objects has a maker for \"{0}\", and two layers have that "
                               "name: \"{1}\" and \"{2}\"; pass one by its path",
                               name, first->second, path));
+  }
+
+  // Once the layers have been called: only then are those inside of them known.
+  static void set_inner_states(const Layer& layer, const Json& json, const std::string& where) {
+    auto states = json.find("trainable");
+    if (states == json.end() || !states->is_object()) return;
+    for (const auto& [path, trainable] : states->items()) {
+      Layer inner = find_descendant(layer.children(), layer.base().label(), path);
+      if (inner.shared() == nullptr || !trainable.is_boolean())
+        fail(where,
+             fmt::format("layer \"{}\" has no layer \"{}\" inside to freeze", layer.name(), path));
+      inner.set_trainable(trainable.get<bool>());
+    }
   }
 
   Values inputs(const Json& json, const std::string& where) {
@@ -157,12 +175,18 @@ class Reader {
               const std::string& where) {
     try {
       if (json.contains("layer"))
-        return layers[index(json["layer"], layers.size(), where, "layer")].call_all(from);
+        return layers[index(json["layer"], layers.size(), where, "layer")].call_all(
+            from, {.training = training(json, where)});
       Attrs attrs = attrs_from_json(field(json, "attrs", Json::value_t::object, where).dump());
       return apply(text(json, "op", where), from, std::move(attrs));
     } catch (const ShapeError& error) {
       fail(where, error.what());
     }
+  }
+
+  static std::optional<bool> training(const Json& json, const std::string& where) {
+    if (!json.contains("training")) return {};
+    return field(json, "training", Json::value_t::boolean, where).get<bool>();
   }
 
   Value reference(const Json& json, const Values& inputs, const std::vector<Values>& nodes,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/json.h"
+#include "nn/layer_tree.h"
 #include "train/architecture.h"
 #include "train/attrs_json.h"
 
@@ -81,6 +82,7 @@ class Writer {
                  {"name", layer.name()},
                  {"config", Json::parse(attrs_to_json(full_config(layer)))}};
     if (is_own_class(layer)) json["custom"] = true;
+    if (Json states = inner_states(layer); !states.empty()) json["trainable"] = std::move(states);
     return json;
   }
 
@@ -150,10 +152,19 @@ class Writer {
                                  Json::array({"node", nodes.size() - 1, output}));
   }
 
+  // Which of the layers inside are frozen, parents first; the layer's maker may know otherwise.
+  static Json inner_states(const LayerBase& layer) {
+    Json states = Json::object();
+    for (const Descendant& inner : descendants(layer))
+      if (!inner.layer.weights().empty()) states[inner.path] = inner.layer.trainable();
+    return states;
+  }
+
   Json node(const SketchNode& node, const std::vector<Layer>& layers) {
     Json json;
-    if (const Layer* called = layer_of(node)) {
-      json["layer"] = std::ranges::find(layers, *called) - layers.begin();
+    if (const LayerCall* call = call_of(node)) {
+      json["layer"] = std::ranges::find(layers, call->layer) - layers.begin();
+      if (call->training) json["training"] = *call->training;
     } else if (const auto* op = std::get_if<SketchOp>(&node.what)) {
       json["op"] = op->op;
       json["attrs"] = Json::parse(attrs_to_json(op->attrs));

@@ -59,13 +59,6 @@ void check_classes(const ModelBase& model, const std::vector<Loss>& losses) {
   }
 }
 
-Variable make_random_state(uint64_t seed) {
-  auto key = int64_t(derived_seed(seed, kDropoutPurpose));
-  return {"random_state",
-          Tensor::from<int64_t>({key, 0}, {2}),
-          {.trainable = false, .category = MemoryCategory::metrics}};
-}
-
 // Whether anything in the model computes in float16, as far as policies say.
 bool uses_float16(const ModelBase& model, const Context& context) {
   if (compute_dtype(context.policy) == DType::float16) return true;
@@ -107,9 +100,10 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   trainer.programs.clear();
   trainer.lanes.clear();
   say_settings_without_effect(context, layer_policies(model));
+  trainer.training_call.reset();
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();
-    trainer.random_state = make_random_state(trainer.seed);
+    trainer.random_state = make_random_state("random_state", trainer.seed, kDropoutPurpose);
   }
 }
 
@@ -121,6 +115,7 @@ void finish_compile(ModelBase& model) {
   check_classes(model, compiled.losses);
   compiled.loss_weights = loss_weights_of(compiled.args.loss_weights, outputs, model.title());
   compiled.trainable = model.trainable_weights();
+  compiled.weights = model.weights();
   for (const auto& layer : model.leaves())
     compiled.trainable_layers.emplace_back(layer, layer->trainable());
   const Context* context = compiled.args.context;

@@ -90,9 +90,8 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
     say_settings_without_effect(*context);
   }
   if (!random_state.defined()) {
-    auto key = int64_t(derived_seed(context->seed.value(), kDropoutPurpose));
-    random_state = Variable(options.name + "/random_state", Tensor::from<int64_t>({key, 0}, {2}),
-                            {.trainable = false, .category = MemoryCategory::metrics});
+    random_state =
+        make_random_state(options.name + "/random_state", context->seed.value(), kDropoutPurpose);
   }
   auto graph = std::make_unique<Graph>();
   graph->set_training(options.training);
@@ -108,7 +107,8 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
     Graph::Scope scope(*graph, options.name);
     outputs = body(values);
     outputs = place(*graph, outputs);  // variables and constants join the graph
-    if (options.training) {
+    bool drawn = graph->use_counts()[size_t(graph->random_state().traced()->id)] > 0;
+    if (options.training || drawn) {
       Graph::Scope phase(*graph, Phase::update);
       graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
                     Assign::always);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "nn/layer_tree.h"
 #include "train/model_base.h"
 #include "train/trainer.h"
 
@@ -35,11 +36,11 @@ ModelBase& Model::impl() const {
 const std::vector<Layer>& Model::layers() const { return impl().layers(); }
 
 Layer Model::get_layer(std::string_view name) const {
+  Layer found = find_descendant(layers(), "", name);
+  if (found.shared() != nullptr) return found;
   std::string names;
-  for (const Layer& layer : layers()) {
-    if (layer.name() == name) return layer;
+  for (const Layer& layer : layers())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", layer.name());
-  }
   throw ValueError(
       fmt::format("{} has no layer \"{}\"; its layers are: {}", impl().title(), name, names));
 }

@@ -1,12 +1,12 @@
 #include "train/model_base.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
 #include "graph/graph.h"
+#include "nn/layer_tree.h"
 #include "nn/layers/input_layer.h"
 #include "train/input_advice.h"
 #include "train/trainer.h"
@@ -26,24 +26,14 @@ bool lacks_last_dimension(const Shape& given, const Shape& row) {
          std::equal(given.begin() + 1, given.end(), row.begin());
 }
 
-void collect_leaves(const std::vector<Layer>& layers,
-                    std::vector<std::shared_ptr<LayerBase>>& leaves) {
-  for (const Layer& layer : layers) {
-    if (const ModelBase* model = ModelAccess::base(layer))
-      collect_leaves(model->layers(), leaves);
-    else if (std::ranges::find(leaves, layer.shared()) == leaves.end())
-      leaves.push_back(layer.shared());
-  }
-}
-
 template <class Get>
-std::vector<Variable> each_once(const std::vector<Layer>& layers, Get get) {
+std::vector<Variable> from_layers(const std::vector<Layer>& layers, Get get) {
   std::vector<Variable> all;
-  std::set<const void*> seen;
-  for (const Layer& layer : layers)
-    for (const Variable& variable : get(layer.base()))
-      if (seen.insert(variable.id()).second) all.push_back(variable);
-  return all;
+  for (const Layer& layer : layers) {
+    std::vector<Variable> more = get(layer.base());
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return each_once(all);
 }
 
 }  // namespace
@@ -129,11 +119,11 @@ void ModelBase::set_trainable(bool trainable) {
 }
 
 std::vector<Variable> ModelBase::weights() const {
-  return each_once(layers(), [](const LayerBase& layer) { return layer.weights(); });
+  return from_layers(layers(), [](const LayerBase& layer) { return layer.weights(); });
 }
 
 std::vector<Variable> ModelBase::trainable_weights() const {
-  return each_once(layers(), [](const LayerBase& layer) { return layer.trainable_weights(); });
+  return from_layers(layers(), [](const LayerBase& layer) { return layer.trainable_weights(); });
 }
 
 const Topology& ModelBase::topology(const char* action) const {
@@ -146,7 +136,8 @@ const Topology& ModelBase::topology(const char* action) const {
 
 std::vector<std::shared_ptr<LayerBase>> ModelBase::leaves() const {
   std::vector<std::shared_ptr<LayerBase>> all;
-  collect_leaves(layers(), all);
+  for (const Descendant& inner : descendants(*this))
+    if (ModelAccess::base(inner.layer) == nullptr) all.push_back(inner.layer.shared());
   return all;
 }
 

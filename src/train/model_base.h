@@ -29,6 +29,7 @@ class ModelBase : public LayerBase {
   void build(const std::vector<Shape>& inputs) override;
   Values call(const Values& inputs, CallContext& context) override;
   void set_trainable(bool trainable) override;
+  std::vector<Layer> children() const override { return layers(); }
   std::vector<Variable> weights() const override;
   std::vector<Variable> trainable_weights() const override;
 
@@ -39,11 +40,15 @@ class ModelBase : public LayerBase {
   // Error, naming `action`, for a Sequential that has not met an input yet.
   const Topology& topology(const char* action) const;
   const std::vector<Layer>& layers() const { return sequential_ ? list_ : topology_.layers; }
-  // Every layer that is not a model, those of nested models included, each once.
+  // Every layer that is not a model, those inside of models and layers included, each once and
+  // after all layers that call it.
   std::vector<std::shared_ptr<LayerBase>> leaves() const;
   std::string title() const;  // Sequential "digits"
 
   const std::unique_ptr<Trainer> trainer;
+
+ protected:
+  void adopt(const std::shared_ptr<LayerBase>&) override {}  // its calls are its topology's
 
  private:
   void connect(const Value& input);

@@ -8,6 +8,7 @@
 #include "train/compile.h"
 #include "train/loops.h"
 #include "train/steps.h"
+#include "train/training_call.h"
 
 namespace stoker {
 
@@ -143,6 +144,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
   compiled_of(model, "fit");
   check_fit(args);
   prepare(model, x.list(), "fit");
+  check_trainable(model, "fit");
   int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "fit");
   int64_t validation_batch =
       checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
@@ -260,7 +262,12 @@ Tensor Model::predict_on_batch(const TensorList& x) const {
   return prediction.output(0);
 }
 
-Tensor Model::operator()(const Tensor& x) const { return predict_on_batch(x); }
+Tensor Model::operator()(const Tensor& x, const CallOptions& options) const {
+  if (!options.training.value_or(false)) return predict_on_batch(x);
+  prepare(impl(), TensorList(x).list(), "model(x)");
+  std::vector<Tensor> outputs = call_in_training(impl(), x);
+  return only(std::move(outputs), impl());
+}
 
 void Model::stop_training() const { trainer_of(impl()).stop = true; }
 const History& Model::history() const { return trainer_of(impl()).history; }

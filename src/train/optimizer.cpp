@@ -245,7 +245,12 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
 
 void Optimizer::apply(const Values& gradients, const std::vector<Variable>& variables) const {
   check_gradients(name(), gradients, variables);
-  if (variables.empty()) return;
+  if (variables.empty())
+    throw ValueError(fmt::format(
+        "optimizer \"{}\": apply() got no variables, so nothing would be trained; a layer "
+        "has its weights once it has been called, and no trainable ones while it is "
+        "frozen",
+        name()));
   int64_t before = AppliedOptimizers::note(*this);
   Graph& graph = graph_of(name(), gradients);
   Graph::Scope scope(graph, "optimizer");

@@ -1,10 +1,12 @@
 #include "train/step_graph.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
+#include "nn/layer_tree.h"
 #include "train/model_base.h"
 #include "train/settings.h"
 
@@ -17,21 +19,57 @@ class AsCompiled {
  public:
   explicit AsCompiled(const Compiled* compiled) {
     if (compiled == nullptr) return;
+    bool same = std::ranges::all_of(compiled->trainable_layers, [](const auto& each) {
+      return each.first->trainable() == each.second;
+    });
+    if (same) return;
     for (const auto& [layer, trainable] : compiled->trainable_layers)
-      if (layer->trainable() != trainable) {
-        changed_.push_back(layer);
-        layer->set_trainable(trainable);
-      }
+      now_.emplace_back(layer, layer->trainable());
+    set(compiled->trainable_layers);
   }
-  ~AsCompiled() {
-    for (const auto& layer : changed_) layer->set_trainable(!layer->trainable());
-  }
+  ~AsCompiled() { set(now_); }
   AsCompiled(const AsCompiled&) = delete;
   AsCompiled& operator=(const AsCompiled&) = delete;
 
  private:
-  std::vector<std::shared_ptr<LayerBase>> changed_;
+  using States = std::vector<std::pair<std::shared_ptr<LayerBase>, bool>>;
+  // A layer sets those inside of it too, and these come later in the list.
+  static void set(const States& states) {
+    for (const auto& [layer, trainable] : states) layer->set_trainable(trainable);
+  }
+  States now_;
 };
+
+std::set<const void*> ids_of(const std::vector<Variable>& variables) {
+  std::set<const void*> ids;
+  for (const Variable& variable : variables) ids.insert(variable.id());
+  return ids;
+}
+
+// What the forward pass reads and wants trained must be known to the optimiser; else training would
+// leave it as it is without a word.
+void check_all_trained(const ModelBase& model, const Graph& graph, const Compiled& compiled) {
+  std::set<const void*> known = ids_of(compiled.weights);
+  for (const Variable& weight : model.weights())
+    if (!known.contains(weight.id()))
+      throw Error(
+          fmt::format("{}: weight \"{}\" appeared after compile(), so it would not be trained: its "
+                      "layer was never called before this step; call it in every mode (its result "
+                      "need not be used), or compile again now that it has its weights",
+                      model.title(), weight.name()));
+  for (const Descendant& inner : descendants(model))  // also what its parent does not list
+    known.merge(ids_of(inner.layer.weights()));
+  for (const GraphVariable& used : graph.variables()) {
+    const Variable& variable = used.variable;
+    if (variable.category() == MemoryCategory::weights && variable.trainable() &&
+        !known.contains(variable.id()))
+      throw Error(
+          fmt::format("{}: variable \"{}\" is used, but is no weight of one of its layers, so it "
+                      "would not be trained; make it with add_weight(), or say "
+                      "{{.trainable = false}} if it stays as it is",
+                      model.title(), variable.name()));
+  }
+}
 
 struct Traced {
   Values targets, weights;  // one for each output; weights may be undefined
@@ -123,6 +161,20 @@ void count_step(Graph& graph, const Variable& random_state) {
 
 }  // namespace
 
+namespace {
+
+// What draws random numbers outside of training: layers called with {.training = true}. Predictions
+// leave the state of the training alone.
+Variable inference_state(Trainer& trainer, StepKind kind) {
+  if (kind != StepKind::predict) return trainer.random_state;
+  if (!trainer.predict_state.defined())
+    trainer.predict_state =
+        make_random_state("predict/random_state", trainer.context->seed.value(), kPredictPurpose);
+  return trainer.predict_state;
+}
+
+}  // namespace
+
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
                                   std::span<const TensorSpec> specs) {
   if (!trainer.compiled && trainer.programs.latest(int(kind)) == nullptr)
@@ -131,22 +183,32 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   bool training = kind == StepKind::train || kind == StepKind::accumulate;
   graph->set_training(training);
   set_precision(*graph, *trainer.context);
-  if (training) graph->set_random_state(graph->variable(trainer.random_state));
+  if (training)
+    graph->set_random_state(graph->variable(trainer.random_state));
+  else
+    graph->offer_random_state([&trainer, kind] { return inference_state(trainer, kind); });
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
   AsCompiled layers(compiled);
   Traced traced = trace_forward(model, *graph, compiled, specs);
   if (compiled == nullptr) {
     for (size_t i = 0; i < traced.predictions.size(); ++i)
       graph->output(traced.predictions[i], model.topology("predict").output_names[i]);
+    if (graph->has_random_state()) count_step(*graph, trainer.predict_state);
     return graph;
   }
+  if (training) check_all_trained(model, *graph, *compiled);
   StepLoss loss = trace_loss(*graph, *compiled, traced);
   if (training) {
     const Optimizer& optimizer = compiled->args.optimizer;
-    Values slopes = trace_gradients(*graph, optimizer.scale_loss(loss.total), compiled->trainable);
-    optimizer.apply(slopes, compiled->trainable);
+    Values slopes;
+    if (!compiled->trainable.empty()) {  // a summary may ask for the step of a frozen model
+      slopes = trace_gradients(*graph, optimizer.scale_loss(loss.total), compiled->trainable);
+      optimizer.apply(slopes, compiled->trainable);
+    }
     count_step(*graph, trainer.random_state);
     graph->guard(make_guard(*graph, optimizer, loss.total, slopes));
+  } else if (graph->has_random_state()) {
+    count_step(*graph, trainer.random_state);
   }
   const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
   sums.append(*graph, loss.total, loss.of_outputs, traced.targets, traced.predictions,

@@ -91,6 +91,7 @@ StepKind training_kind(const Trainer& trainer) {
 
 void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
+  check_trainable(model, place.action);
   StepKind kind = training_kind(*model.trainer);
   CachedProgram& cached = program_for(model, kind, inputs, place.action);
   Program& program = *cached.program;

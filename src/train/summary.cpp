@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "graph/graph.h"
+#include "nn/layer_tree.h"
 #include "train/memory_table.h"
 #include "train/model_base.h"
 #include "train/profiling.h"
@@ -36,6 +37,9 @@ std::string human_count(double count) {
 class ForwardCost {
  public:
   explicit ForwardCost(const Topology& topology) {
+    graph_.offer_random_state([] {
+      return Variable("random_state", Tensor::from<int64_t>({0, 0}, {2}));
+    });
     for (size_t i = 0; i < topology.inputs.size(); ++i) {
       TensorSpec row = topology.input_row(i);
       known_[place(topology.inputs[i])] =
@@ -91,12 +95,11 @@ struct Entry {
   std::vector<std::string> names;  // of the layers that it stands for
 };
 
-// A model's are those inside of it.
+// The layer's, and those inside of it.
 std::vector<std::string> names_in(const Layer& layer) {
-  const ModelBase* model = ModelAccess::base(layer);
-  if (model == nullptr) return {layer.base().label()};
-  std::vector<std::string> names;
-  for (const auto& leaf : model->leaves()) names.push_back(leaf->label());
+  std::vector<std::string> names = {layer.base().path()};
+  for (const Descendant& inner : descendants(layer.base()))
+    names.push_back(inner.layer.base().path());
   return names;
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
 
-#include "nn/layer_call.h"
 #include "nn/names.h"
 
 namespace stoker {
@@ -65,18 +64,11 @@ std::string node_name(const SketchNode& node) {
   return std::get<SketchOp>(node.what).op;
 }
 
-std::string unique(std::string name, std::set<std::string>& taken) {
-  std::string candidate = name;
-  for (int number = 1; !taken.insert(candidate).second; ++number)
-    candidate = fmt::format("{}_{}", name, number);
-  return candidate;
-}
-
 std::vector<std::string> end_names(const Values& values) {
   std::set<std::string> taken;
   std::vector<std::string> names;
   for (const Value& value : values)
-    names.push_back(unique(node_name(*value.sketched()->node), taken));
+    names.push_back(unique_name(node_name(*value.sketched()->node), taken));
   return names;
 }
 
@@ -87,21 +79,31 @@ TensorSpec Topology::input_row(size_t index) const {
   return {spec.dtype, spec.shape.drop_front()};
 }
 
-const Layer* layer_of(const SketchNode& node) {
+const LayerCall* call_of(const SketchNode& node) {
   const auto* callable = std::get_if<std::shared_ptr<Callable>>(&node.what);
-  auto* call = callable ? dynamic_cast<LayerCall*>(callable->get()) : nullptr;
+  return callable ? dynamic_cast<const LayerCall*>(callable->get()) : nullptr;
+}
+
+const Layer* layer_of(const SketchNode& node) {
+  const LayerCall* call = call_of(node);
   return call ? &call->layer : nullptr;
 }
 
 void name_layers(const std::vector<Layer>& layers) {
   std::set<std::string> taken;
+  auto has_name = [](const Layer& layer) {
+    return !layer.name().empty() && !layer.base().has_borrowed_name();
+  };
   for (const Layer& layer : layers)
-    if (!layer.name().empty() && !taken.insert(layer.name()).second)
+    if (has_name(layer) && !taken.insert(layer.name()).second)
       throw ValueError(
           fmt::format("two layers of one model are named \"{}\"; give one of them another .name",
                       layer.name()));
-  for (const Layer& layer : layers)
-    if (layer.name().empty()) layer.base().set_name(unique(snake_case(layer.base().kind()), taken));
+  for (const Layer& layer : layers) {
+    if (!has_name(layer))
+      layer.base().set_name(unique_name(snake_case(layer.base().kind()), taken));
+    layer.base().take_place("");
+  }
 }
 
 Topology make_topology(const Values& inputs, const Values& outputs) {

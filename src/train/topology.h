@@ -9,6 +9,7 @@
 #include <stoker/layer.h>
 
 #include "graph/sketch.h"
+#include "nn/layer_call.h"
 
 namespace stoker {
 
@@ -30,7 +31,8 @@ Topology make_topology(const Values& inputs, const Values& outputs);
 // Gives names to the layers without one; ValueError for a name that occurs twice.
 void name_layers(const std::vector<Layer>& layers);
 
-// The layer that a node calls; null for ops and inputs.
+// The call, or the layer that a node calls; null for ops and inputs.
+const LayerCall* call_of(const SketchNode& node);
 const Layer* layer_of(const SketchNode& node);
 
 }  // namespace stoker

@@ -23,6 +23,28 @@ Reading::Reading(ModelBase& model, const char* action) {
   check_unclaimed(model, action);
 }
 
+Variable make_random_state(const std::string& name, uint64_t seed, uint64_t purpose) {
+  auto key = int64_t(derived_seed(seed, purpose));
+  return {name,
+          Tensor::from<int64_t>({key, 0}, {2}),
+          {.trainable = false, .category = MemoryCategory::metrics}};
+}
+
+void check_trainable(const ModelBase& model, const char* action) {
+  if (!model.trainer->compiled->trainable.empty()) return;
+  std::string frozen;
+  for (const auto& [layer, trainable] : model.trainer->compiled->trainable_layers)
+    if (!trainable && !layer->weights().empty())
+      frozen += fmt::format("{}\"{}\"", frozen.empty() ? "" : ", ", layer->path());
+  if (frozen.empty())
+    throw Error(fmt::format("{}: {} has nothing to train: none of its layers has trainable weights",
+                            action, model.title()));
+  throw Error(fmt::format(
+      "{}: {} has nothing to train: when it was compiled, these layers were frozen: {}; "
+      "call set_trainable(true) and compile again",
+      action, model.title(), frozen));
+}
+
 Compiled& compiled_of(ModelBase& model, const char* action) {
   Trainer& trainer = trainer_of(model);
   if (trainer.compiled == nullptr)

@@ -24,6 +24,7 @@ namespace stoker {
 
 class ModelBase;
 struct Diagnosis;
+struct TrainingCall;
 class StepObserver;
 
 // What compile() settled.
@@ -33,6 +34,7 @@ struct Compiled {
   std::vector<double> loss_weights;  // likewise
   std::shared_ptr<MetricSet> training, evaluation;
   std::vector<Variable> trainable;
+  std::vector<Variable> weights;  // all that the model had
   // Which layers were frozen when compile() looked. A program that is traced later still obeys it.
   std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
 };
@@ -48,6 +50,7 @@ struct Trainer {
   std::recursive_mutex evaluating;
   uint64_t seed = 0;            // the context's when the model was first compiled
   Variable random_state;        // int64 [2]: a seed of its own, step
+  Variable predict_state;       // likewise, of predictions that draw random numbers
   std::vector<Tensor> scratch;  // the inputs of a step that are put together here
   History history;
   std::atomic<bool> stop = false;
@@ -55,6 +58,7 @@ struct Trainer {
   int64_t batch_size = 0;                      // of the last fit
   std::shared_ptr<const Diagnosis> diagnosis;  // of the last fit, by who observed it
   StepObserver* observer = nullptr;            // of the running fit
+  std::shared_ptr<TrainingCall> training_call;  // model(x, {.training = true}), once used
 };
 
 Trainer& trainer_of(ModelBase& model);
@@ -67,6 +71,8 @@ class Reading {
  private:
   std::optional<Use> use_;
 };
+// Error, naming `action` and what is frozen, when training would change no weight.
+void check_trainable(const ModelBase& model, const char* action);
 // Error, naming `action`, before compile().
 Compiled& compiled_of(ModelBase& model, const char* action);
 
@@ -74,5 +80,8 @@ Compiled& compiled_of(ModelBase& model, const char* action);
 uint64_t derived_seed(uint64_t seed, uint64_t purpose);
 inline constexpr uint64_t kDropoutPurpose = uint64_t(1) << 63;
 inline constexpr uint64_t kShufflePurpose = kDropoutPurpose + 1;
+inline constexpr uint64_t kPredictPurpose = kDropoutPurpose + 2;
+// int64 [2]: that seed, and the count of steps.
+Variable make_random_state(const std::string& name, uint64_t seed, uint64_t purpose);
 
 }  // namespace stoker

@@ -8,23 +8,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "nn/layer_tree.h"
+#include "nn/names.h"
+
 namespace stoker {
 
 namespace {
 
 class Namer {
  public:
-  void visit(const ModelBase& model, const std::string& prefix) {
-    for (const Layer& layer : model.layers()) {
-      std::string path = prefix + layer.base().label();
-      if (const ModelBase* inner = ModelAccess::base(layer)) {
-        visit(*inner, path + "/");
-        continue;
-      }
-      for (const Variable& weight : layer.base().weights())
-        if (seen_.insert(weight.id()).second)
-          named.emplace_back(unique(path + "/" + local_name(layer.base(), weight)), weight);
+  // The layers inside first, then what is left: the layer's own.
+  void visit(const LayerBase& layer, const std::string& prefix) {
+    bool model = dynamic_cast<const ModelBase*>(&layer) != nullptr;  // its layers' names are whole
+    for (const Layer& child : layer.children()) {
+      std::string label = child.base().label();
+      visit(child.base(), prefix + (model ? label : without_prefix(label, layer.label())) + "/");
     }
+    for (const Variable& weight : layer.weights())
+      if (seen_.insert(weight.id()).second)
+        named.emplace_back(unique_name(prefix + local_name(layer, weight), taken_), weight);
   }
   NamedVariables named;
 
@@ -32,14 +34,8 @@ class Namer {
   // "kernel" for "dense/kernel" of layer "dense".
   static std::string local_name(const LayerBase& layer, const Variable& weight) {
     std::string_view name = weight.name();
-    std::string own = layer.label() + "/";
+    std::string own = layer.path() + "/";
     return std::string(name.starts_with(own) ? name.substr(own.size()) : name);
-  }
-  std::string unique(const std::string& path) {
-    std::string candidate = path;
-    for (int number = 1; !taken_.insert(candidate).second; ++number)
-      candidate = fmt::format("{}_{}", path, number);
-    return candidate;
   }
   std::set<const void*> seen_;
   std::set<std::string> taken_;

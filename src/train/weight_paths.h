@@ -1,5 +1,5 @@
-// Names for a model's weights that are unique in the whole of it: the names of the models and the
-// layer on the way, then the weight's own ("encoder/conv2d_1/kernel").
+// Names for a model's weights that are unique in the whole of it: the names of the models and
+// layers on the way, then the weight's own ("encoder/block_1/dense/kernel").
 #pragma once
 
 #include <string>

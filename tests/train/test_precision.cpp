@@ -65,7 +65,6 @@ TEST(Precision, ACastThatUndoesAnotherIsLeftOut) {
 TEST(Precision, ALayerOfItsOwnPolicyComputesInIt) {
   Graph graph;
   graph.set_compute_dtype(DType::float16);
-  Graph::Scope scope(graph, "model");
   Value x = graph.input("x", {DType::float32, {2, 4}});
   Value hidden = Dense(3)(x);
   EXPECT_EQ(hidden.dtype(), DType::float16);
@@ -77,7 +76,6 @@ TEST(Precision, ALayerOfItsOwnPolicyComputesInIt) {
 
 TEST(Precision, AFloat32LayerBehindASixteenBitOneTakesItsOutput) {
   Graph graph;
-  Graph::Scope scope(graph, "model");
   Value x = graph.input("x", {DType::float32, {2, 4}});
   Value hidden = Dense(3, {.dtype = "mixed_float16"})(x);
   EXPECT_EQ(hidden.dtype(), DType::float16);

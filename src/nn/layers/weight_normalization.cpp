@@ -62,6 +62,11 @@ class WeightNormalizationLayer : public LayerBase {
     LayerBase::set_name(std::move(name));
   }
 
+  void set_owner(std::string owner) override {
+    inner_->set_owner(owner);
+    LayerBase::set_owner(std::move(owner));
+  }
+
   void set_trainable(bool trainable) override {
     inner_->set_trainable(trainable);
     LayerBase::set_trainable(trainable);
