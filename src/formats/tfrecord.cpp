@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 8, kCrcBytes = 4;
 constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
-constexpr size_t kWriteBytes = 1 << 16;
+constexpr size_t kPendingBytes = 1 << 16;
 
 template <class T>
 T load(const std::byte* from) {
@@ -230,7 +230,7 @@ void TFRecordWriter::write(std::span<const std::byte> record) {
   append_crc(length_bytes);
   append(record);
   append_crc(record);
-  if (buffer_.size() >= kWriteBytes) flush();
+  if (buffer_.size() >= kPendingBytes) flush();
 }
 
 void TFRecordWriter::flush() {
