@@ -1,13 +1,11 @@
 // From what the user passes to the columns that batches are cut from.
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "base/visit_dtype.h"
 #include "train/compile.h"
 #include "train/input_advice.h"
 #include "train/loops.h"
 #include "train/step_graph.h"
+#include "train/target_values.h"
 
 namespace stoker {
 
@@ -40,27 +38,6 @@ void check_batched(std::span<const Tensor> tensors, const char* action) {
       throw ShapeError(fmt::format("{}: got {} and {}, which are no batch; {}", action,
                                    to_string(tensors[0].spec()), to_string(tensor.spec()),
                                    kBatchAdvice));
-}
-
-// Targets of crossentropies are probabilities. Labels 1 and 2, or masks of 0 and 255, would give
-// losses that look like any other.
-void check_shares(const Loss& loss, const Tensor& y, const std::string& output,
-                  const char* action) {
-  constexpr float kRounding = 1e-3F;
-  if (loss.kind() != "BinaryCrossentropy" && loss.kind() != "CategoricalCrossentropy") return;
-  int64_t at = visit_numeric(y.dtype(), [&]<class T>(std::type_identity<T>) {
-    auto bad = [](T value) {
-      return !(float(value) >= -kRounding && float(value) <= 1 + kRounding);
-    };
-    std::span<const T> values = y.values<T>();
-    auto found = std::find_if(values.begin(), values.end(), bad);
-    return found == values.end() ? int64_t(-1) : int64_t(found - values.begin());
-  });
-  if (at >= 0)
-    throw ValueError(fmt::format(
-        "{}: target of output \"{}\": {} takes numbers from 0 to 1, got {} at element {}; divide "
-        "masks by their largest value, and use sparse_categorical_crossentropy for class ids",
-        action, output, loss.kind(), y.at(at), at));
 }
 
 }  // namespace
@@ -131,9 +108,7 @@ std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorLi
   const Topology& topology = model.topology(action);
   for (size_t i = 0; i < topology.inputs.size(); ++i)
     check_whole(columns[i], topology.input_row(i).dtype, topology.input_names[i], action);
-  for (size_t i = 0; i < y.size(); ++i)
-    check_shares(model.trainer->compiled->losses[i], y[i], model.topology(action).output_names[i],
-                 action);
+  if (kind != StepKind::predict) check_target_values(model, columns, action);
   return columns;
 }
 

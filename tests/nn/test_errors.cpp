@@ -259,14 +259,15 @@ TEST(Errors, OfWeightsAndOwnLosses) {
               Value y = graph.input("y", {DType::float32, {4, 1}});
               Loss("mse")(y, y, graph.input("w", {DType::float32, {3}}));
             }),
-            "MeanSquaredError: expected sample weights of shape [4], one a sample, got [3]");
+            "loss \"MeanSquaredError\": sample_weight: expected one per sample, [4], got [3]");
   EXPECT_EQ(shape_error([] {
               Graph graph;
               Value y = graph.input("y", {DType::float32, {4, 2}});
               Loss("mine", [](const Value&, const Value& p) { return ops::sum(p, {.axes = {0}}); })(
                   y, y);
             }),
-            "mine: expected one value a sample, [4], got [2]");
+            "loss \"mine\": expected one value per sample, [4], or per element, [4, ..], got [2]; "
+            "average over all axes but the first, ops::mean(x, {.axes = {1, …}})");
   EXPECT_EQ(message_of<Error>([] {
               Graph graph;
               Value y = graph.input("y", {DType::float32, {4, 2}});

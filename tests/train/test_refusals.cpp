@@ -91,10 +91,13 @@ TEST_F(Refusals, LabelsThatAreNoClass) {
 TEST_F(Refusals, TargetsOfCrossentropiesThatAreNoProbabilities) {
   Sequential model({Input({3}), Dense(1, {.activation = "sigmoid"})});
   model.compile({.loss = "binary_crossentropy"});
-  EXPECT_TRUE(says(error_of<ValueError>([&] {
-                     model.fit(data_.x, Tensor::from<uint8_t>({0, 255, 0, 1, 1, 1, 0, 0}, {8}));
-                   }),
-                   {"BinaryCrossentropy", "255", "element 1", "divide"}));
+  Tensor mask = Tensor::from<uint8_t>({0, 255, 0, 1, 1, 1, 0, 0}, {8});
+  std::vector<Batch> batches = {{data_.x, mask}};
+  for (const auto& action : std::vector<std::function<void()>>{
+           [&] { model.fit(data_.x, mask); }, [&] { model.fit(batches); },
+           [&] { model.evaluate(data_.x, mask); }, [&] { model.evaluate(batches); }})
+    EXPECT_TRUE(
+        says(error_of<ValueError>(action), {"BinaryCrossentropy", "255", "element 1", "divide"}));
   EXPECT_NO_THROW(model.fit(data_.x, Tensor::full({8}, 0.3)));
   Sequential single({Input({3}), Dense(1, {.activation = "softmax"})});
   for (const char* loss : {"categorical_crossentropy", "sparse_categorical_crossentropy"})
