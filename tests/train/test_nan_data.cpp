@@ -2,9 +2,13 @@
 // refuses it. On every device.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "support/tsan.h"
 #include "train/helpers.h"
+#include "train/model_base.h"
+#include "train/trainer.h"
 
 namespace stoker {
 namespace {
@@ -156,6 +160,29 @@ TEST_P(NanData, OfOneOutputLeavesTheMetricsOfAnotherAlone) {
   Logs logs = model.evaluate(x, {y, y});
   EXPECT_TRUE(std::isfinite(logs["first_accuracy"]));
   EXPECT_TRUE(std::isnan(logs["second_accuracy"]));
+}
+
+// How often a training step computes relu apart from the product before it.
+size_t relus_apart(bool trainable) {
+  Sequential model =
+      with_head({Conv2D(16, 3, {.activation = "relu"}), Conv2D(16, 3, {.activation = "relu"}),
+                 Flatten(), Dense(16, {.activation = "relu"})});
+  for (size_t i = 0; i + 1 < model.layers().size(); ++i) model.layers()[i].set_trainable(trainable);
+  compile(model);
+  Data data = spoiled_images(6, 0);
+  model.train_on_batch(data.x, data.y);
+  const Program& program =
+      *ModelAccess::base(model).trainer->programs.latest(int(StepKind::train))->program;
+  return size_t(std::ranges::count_if(program.kernels(), [](const KernelInfo& kernel) {
+    return kernel.op == "unary" && kernel.phase == Phase::forward;
+  }));
+}
+
+TEST(GuardedTraining, KeepsReluInItsProductsOnTheCpuUnlessTheyAreFrozen) {
+  STOKER_SKIP_UNDER_TSAN();
+  test::OnDevice device("cpu");
+  EXPECT_EQ(relus_apart(true), 0);
+  EXPECT_EQ(relus_apart(false), 3);
 }
 
 }  // namespace

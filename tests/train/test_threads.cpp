@@ -291,6 +291,27 @@ TEST_P(Threads, CallOneFunctionOneAfterAnotherOrGetAnError) {
   EXPECT_THAT(second, testing::HasSubstr("in use by a call that has not ended"));
 }
 
+TEST(ThreadsOfAnIterator, TakeTurnsOrGetAnError) {
+  std::atomic<bool> inside = false, release = false;
+  data::Dataset slow = data::range(4)
+                           .map([&](const Tensor& x) {
+                             inside = true;
+                             inside.notify_all();
+                             release.wait(false);
+                             return x;
+                           })
+                           .prefetch(0);
+  data::Iterator iterator = slow.iterate();
+  std::thread first([&] { iterator.next(); });
+  inside.wait(false);
+  std::string second = error_of([&] { iterator.next(); });
+  release = true;
+  release.notify_all();
+  first.join();
+  EXPECT_THAT(second, testing::HasSubstr("Iterator::next: in use by a call that has not ended"));
+  EXPECT_NE(iterator.next(), nullptr);
+}
+
 TEST(ThreadsOfOneCaller, HoldNoSecondSetOfPrograms) {
   test::OnDevice device;
   Sequential model({Input({4}), Dense(3)});
