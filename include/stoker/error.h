@@ -37,14 +37,14 @@ class NonFiniteError : public Error {
   using Error::Error;
 };
 
-// A fit with a BackupAndRestore was asked to end, by SIGINT or SIGTERM, and has saved where it
-// stands; the text says how to go on. For main(): return error.exit_code();
+// A fit with a BackupAndRestore was asked to end, by SIGINT, SIGTERM or SIGHUP, and has saved where
+// it stands; the text says how to go on. For main(): return error.exit_code();
 class Interrupted : public Error {
  public:
   // signal: 0 when the program itself asked.
   Interrupted(const std::string& text, int signal) : Error(text), signal_(signal) {}
   int signal() const { return signal_; }
-  int exit_code() const { return 128 + signal_; }  // as shells have it: 130, 143
+  int exit_code() const { return 128 + signal_; }  // as shells have it: 130, 143, 129
 
  private:
   int signal_;
