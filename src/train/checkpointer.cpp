@@ -139,11 +139,16 @@ void Checkpointer::check_differences() {
                                 found_->steps_per_epoch.value_or(-1)));
   for (std::string& line : differences(others(args_.callbacks), found_->callbacks))
     lines.push_back(std::move(line));
-  for (std::string& line : different_settings()) lines.push_back(std::move(line));
+  std::vector<std::string> following;
+  for (std::string& line : different_settings(following)) lines.push_back(std::move(line));
   if (std::pair(found_->epoch, found_->step) > std::pair(args_.epochs, int64_t(0)))
     lines.push_back(fmt::format("epochs: {} here, the training stands {} there", args_.epochs,
                                 place_of(found_->epoch, found_->step)));
-  if (lines.empty()) return;
+  if (lines.empty()) {
+    for (const std::string& line : following) note(line);
+    return;
+  }
+  lines.insert(lines.end(), following.begin(), following.end());
   std::string text = fmt::format("{}: this fit differs from the training that was saved there: {}",
                                  newest_, fmt::join(lines, "; "));
   if (!backup_.options().allow_differences)
@@ -153,8 +158,8 @@ void Checkpointer::check_differences() {
   note(text);
 }
 
-// More epochs are what a training is gone on with for, and a schedule may follow their number.
-std::vector<std::string> Checkpointer::different_settings() {
+// More epochs are what a training is gone on with for; what may follow their number is told apart.
+std::vector<std::string> Checkpointer::different_settings(std::vector<std::string>& following) {
   auto follows_epochs = [](const std::string& name) {
     return name.starts_with("learning_rate/") &&
            (name.ends_with("_steps") || name.ends_with("boundaries"));
@@ -165,7 +170,7 @@ std::vector<std::string> Checkpointer::different_settings() {
   for (const SettingDifference& each : found) {
     if (each.name == "epochs") continue;
     if (other_epochs && follows_epochs(each.name)) {
-      note(to_string(each) + "; with the number of epochs the learning rate changes");
+      following.push_back(to_string(each) + ", as the schedule follows the number of epochs");
       continue;
     }
     if (each.name == "learning_rate" && !trainer_.compiled->args.optimizer.schedule().defined()) {

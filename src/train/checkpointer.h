@@ -53,7 +53,7 @@ class Checkpointer {
   void obey(const RunPlan& plan);
   void check_can_write() const;
   void check_differences();
-  std::vector<std::string> different_settings();
+  std::vector<std::string> different_settings(std::vector<std::string>& following);
   void restore_model(const Checkpoint& checkpoint);
   void restore_all();
   void restore_feed(FeedState state);

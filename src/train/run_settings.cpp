@@ -57,6 +57,7 @@ void add_losses(const Compiled& compiled, RunSettings& settings) {
 
 // Names are numbered through in a process, so that they say nothing.
 void remove_names(Json& json) {
+  if (!json.is_structured()) return;
   if (json.is_object()) json.erase("name");
   for (Json& each : json) remove_names(each);
 }

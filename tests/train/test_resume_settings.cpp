@@ -122,7 +122,7 @@ TEST_F(ResumeSettings, FilesThatWereReplacedAreNoticed) {
               Tensor x = Tensor::full({4}, double(text[0]));
               return std::tuple(x, int32_t(text.size() % 3));
             },
-            {.spec = ElementSpec{{DType::float32, {4}}, {DType::int32, {}}}})
+            {.spec = data::ElementSpec{{DType::float32, {4}}, {DType::int32, {}}}})
         .batch(1);
   };
   Told told;
