@@ -55,7 +55,8 @@ struct BackupCosts {
 // training goes on and the ones before stay. A loss that is not finite is never saved.
 class BackupAndRestore : public Callback {
  public:
-  // ValueError for options that make no sense. The directory is made if need be.
+  // ValueError for options that make no sense. The directory is made if need be; one that cannot be
+  // written is a FileError of fit, before its first step.
   explicit BackupAndRestore(std::string directory, BackupOptions options = {});
 
   const std::string& directory() const { return directory_; }
