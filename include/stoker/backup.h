@@ -72,7 +72,8 @@ struct BackupCosts {
 // that says who has it. Reading, as latest_checkpoint() does, needs no lock.
 class BackupAndRestore : public Callback {
  public:
-  // ValueError for options that make no sense. The directory is made if need be.
+  // ValueError for options that make no sense. The directory is made if need be; one that cannot be
+  // written is a FileError of fit, before its first step.
   explicit BackupAndRestore(std::string directory, BackupOptions options = {});
 
   const std::string& directory() const { return directory_; }

@@ -188,11 +188,11 @@ class Writer {
     auto owner = value.variable() ? owners_.find(value.variable()->id()) : owners_.end();
     if (owner != owners_.end())
       return Json::array({"weight", owner->second.layer, owner->second.weight});
-    throw ValueError(fmt::format(
-        "save: variable \"{}\" is used outside of a layer, and no layer that stands before it in "
-        "the "
-        "model owns it, so that it cannot be written to a file; make it a weight of a layer",
-        value.variable() ? value.variable()->name() : ""));
+    throw ValueError(
+        fmt::format("save: variable \"{}\" is used outside of a layer, and no layer before it in "
+                    "the model owns "
+                    "it, so that it cannot be written to a file; make it a weight of a layer",
+                    value.variable() ? value.variable()->name() : ""));
   }
 
   size_t constant(const Tensor& tensor) {

@@ -211,12 +211,17 @@ void Model::load_weights(const std::string& path) const {
     check_format(file, {kWeightsFormat, kModelFormat});
     std::erase_if(file.tensors,
                   [](const auto& entry) { return !entry.first.starts_with(kWeightsPrefix); });
-    NamedVariables wanted = with_prefix(kWeightsPrefix, named_weights(impl()));
-    check_tensors(wanted, file.tensors, /*exact=*/true);
-    write_tensors(wanted, file.tensors);
   } catch (const ValueError& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
+  NamedVariables wanted = with_prefix(kWeightsPrefix, named_weights(impl()));
+  try {
+    check_tensors(wanted, file.tensors, /*exact=*/true);
+  } catch (const ValueError& error) {
+    throw FileError(
+        fmt::format("{}: {}. load_weights_by_name() takes the part that fits", path, error.what()));
+  }
+  write_tensors(wanted, file.tensors);
 }
 
 Model load_model(const std::string& path, const LoadArgs& args) {

@@ -175,7 +175,7 @@ TEST_F(ModelFile, HoldsWeightsAlone) {
   std::vector<Tensor> before = third.get_weights();
   EXPECT_TRUE(says(error_of<FileError>([&] { third.load_weights(path_); }),
                    {"weights/dense/kernel", "[4, 5]", "[4, 6]", "weights/dense/bias",
-                    "weights/dense_1/kernel"}));
+                    "weights/dense_1/kernel", "load_weights_by_name()"}));
   EXPECT_EQ(third.get_weights(), before);
 }
 
