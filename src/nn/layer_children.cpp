@@ -76,10 +76,8 @@ void LayerBase::adopt(const std::shared_ptr<LayerBase>& child) {
                       "itself",
                       kind(), label(), child->kind(), child->label()));
   children_.push_back({child, false, !child->built_});
-  if (child->take_place(path())) {
-    children_.back().placed_here = true;
-    if (child->name_.empty()) name_child(*child);
-  }
+  if (!child->placed_ && child->name_.empty()) name_child(*child);
+  children_.back().placed_here = child->take_place(path());
   if (!trainable_) child->set_trainable(false);
 }
 

@@ -118,6 +118,24 @@ void ModelBase::set_trainable(bool trainable) {
   for (const Layer& layer : layers()) layer.set_trainable(trainable);
 }
 
+void ModelBase::set_owner(std::string owner) {
+  bool free = owner.empty();
+  LayerBase::set_owner(std::move(owner));
+  names_layers_ |= !free && trainer == nullptr && trainable();
+  own_layers(free ? "" : path());
+  names_layers_ &= !free;
+}
+
+void ModelBase::set_name(std::string name) {
+  LayerBase::set_name(std::move(name));
+  own_layers(path());
+}
+
+void ModelBase::own_layers(const std::string& path) {
+  if (!names_layers_) return;
+  for (const Layer& layer : layers()) layer.base().set_owner(path);
+}
+
 std::vector<Variable> ModelBase::weights() const {
   return from_layers(layers(), [](const LayerBase& layer) { return layer.weights(); });
 }

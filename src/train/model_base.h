@@ -30,6 +30,10 @@ class ModelBase : public LayerBase {
   Values call(const Values& inputs, CallContext& context) override;
   void set_trainable(bool trainable) override;
   std::vector<Layer> children() const override { return layers(); }
+  // Part of a layer, it names its layers by their paths, unless it was trained, run or frozen by
+  // itself before.
+  void set_owner(std::string owner) override;
+  void set_name(std::string name) override;
   std::vector<Variable> weights() const override;
   std::vector<Variable> trainable_weights() const override;
 
@@ -52,8 +56,10 @@ class ModelBase : public LayerBase {
 
  private:
   void connect(const Value& input);
+  void own_layers(const std::string& path);
 
   bool sequential_;
+  bool names_layers_ = false;
   std::vector<Layer> list_;  // of a Sequential, without its Input
   Topology topology_;
 };

@@ -174,7 +174,11 @@ TEST(CompositeNames, GoThroughModelsInsideOfLayers) {
   std::vector<std::string> all = paths(model);
   EXPECT_EQ(all.size(), 14U);
   EXPECT_NE(std::ranges::find(all, "transformer_block/feed_forward/dense_1/bias"), all.end());
-  EXPECT_EQ(model.get_layer("transformer_block/feed_forward/dense").parameters(), 8 * 16 + 16);
+  Layer inner = model.get_layer("transformer_block/feed_forward/dense");
+  EXPECT_EQ(inner.parameters(), 8 * 16 + 16);
+  EXPECT_EQ(inner.weights()[0].name(), "transformer_block/feed_forward/dense/kernel");
+  model.get_layer(0).base().set_name("encoder");
+  EXPECT_EQ(inner.weights()[0].name(), "encoder/feed_forward/dense/kernel");
 }
 
 TEST(CompositeSummary, CountsTheWeightsInside) {
