@@ -77,7 +77,8 @@ TEST(Idx, KeepsFloat64AsFloat32AndSaysSoOnce) {
   default_context().out = before;
   std::string text = said.str();
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 1) << text;
-  EXPECT_EQ(idx_error(idx(0xE, {2}, big_endian(0) + big_endian(0))), "is too short for float32[2]");
+  EXPECT_EQ(idx_error(idx(0xE, {2}, big_endian(0) + big_endian(0))),
+            "ends inside its values: expected 16 bytes, got 8");
 }
 
 TEST(Idx, MayHoldNoRowsOrOneValue) {
