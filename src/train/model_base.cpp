@@ -121,7 +121,8 @@ void ModelBase::set_trainable(bool trainable) {
 void ModelBase::set_owner(std::string owner) {
   bool free = owner.empty();
   LayerBase::set_owner(std::move(owner));
-  names_layers_ |= !free && trainer == nullptr && trainable();
+  bool unused = !trainer->compiled && trainer->programs.size() == 0;
+  names_layers_ |= !free && unused && trainable();
   own_layers(free ? "" : path());
   names_layers_ &= !free;
 }

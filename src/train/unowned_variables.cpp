@@ -17,7 +17,8 @@ std::vector<Variable> unowned_variables(ModelBase& model) {
   auto graph = trace_step(model, trainer_of(model), StepKind::predict, specs);
   std::vector<Variable> weights = model.weights(), unowned;
   for (const GraphVariable& each : graph->variables())
-    if (std::ranges::find(weights, each.variable) == weights.end())
+    if (each.variable.category() == MemoryCategory::weights &&  // not a random state
+        std::ranges::find(weights, each.variable) == weights.end())
       unowned.push_back(each.variable);
   return unowned;
 }

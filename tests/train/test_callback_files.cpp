@@ -131,7 +131,7 @@ TEST(CallbacksThatSave, RefuseAModelThatCannotBeWrittenBeforeTheFirstStep) {
   OnDevice device;
   test::TempDir dir;
   Value x = Input({2});
-  Model model(x, Dense(1)(x) * Value(Variable("alone", Tensor(2.0F))));
+  Model model(x, Dense(1)(x) * Value(Variable("alone", Tensor(2.0F), {.trainable = false})));
   model.compile({.loss = "mse"});
   EXPECT_TRUE(says(refused<ValueError>(model, ModelCheckpoint(dir / "m.stoker")),
                    {"ModelCheckpoint", "m.stoker", "\"alone\"", ".save_weights_only = true"}));
