@@ -61,6 +61,8 @@ RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Ten
 Program& run_prediction(ModelBase& model, ProgramCache& programs, std::span<const Tensor> inputs,
                         const StepPlace& place) {
   CachedProgram& cached = program_in(model, programs, StepKind::predict, inputs, place.action);
+  std::unique_lock turn(model.trainer->drawing, std::defer_lock);
+  if (!cached.graph->assignments().empty()) turn.lock();
   run(model, cached, inputs, place);
   return *cached.program;
 }

@@ -48,6 +48,7 @@ struct Trainer {
   ProgramLanes lanes{programs};  // for calls at the same time
   UseGate gate;
   std::recursive_mutex evaluating;
+  std::mutex drawing;           // predictions that update a random state take turns
   uint64_t seed = 0;            // the context's when the model was first compiled
   Variable random_state;        // int64 [2]: a seed of its own, step
   Variable predict_state;       // likewise, of predictions that draw random numbers

@@ -137,14 +137,14 @@ Engine with_slope(double slope) {
 
 // What the rule is for: other roundings pass; a wrong factor does not, nor does a term left out.
 TEST(ResidualTower, IsToldFromAWrongOneInSixteenBits) {
-  struct Case {
+  struct Wrong {
     DType dtype;
     bool kinks;
     double slope;
   };
   TowerOptions options = sizes()[2];
-  for (const Case& c : {Case{DType::float16, false, 1.1}, Case{DType::bfloat16, false, 1.5},
-                        Case{DType::float16, true, 1.5}, Case{DType::bfloat16, true, 0}}) {
+  for (const Wrong& c : {Wrong{DType::float16, false, 1.1}, Wrong{DType::bfloat16, false, 1.5},
+                         Wrong{DType::float16, true, 1.5}, Wrong{DType::bfloat16, true, 0}}) {
     options.dtype = c.dtype;
     options.kinks = c.kinks;
     expect_right(options, 3, with_slope(1));

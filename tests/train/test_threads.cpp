@@ -1,6 +1,7 @@
 // One model used by several threads at once: right, or an Error that says so.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <functional>
@@ -95,6 +96,25 @@ TEST_P(Threads, CallTheModelTheSameTogetherAsOneAfterAnother) {
       parallel[size_t(thread)].push_back(model(input_of(thread, round)));
   });
   EXPECT_EQ(parallel, serial);
+}
+
+// Which thread draws which numbers is chance; that each is drawn once is not.
+TEST_P(Threads, DrawEveryRandomNumberOnce) {
+  Tensor ones = Tensor::full({1, 64}, 1);
+  auto drawn = [&](int threads) {
+    Value x = Input({64});
+    Model model(x, Dropout(0.5)(x, {.training = true}));
+    std::vector<std::string> outputs(kThreads * kRounds);
+    at_once(threads, [&](int thread) {
+      for (size_t i = size_t(thread); i < outputs.size(); i += size_t(threads))
+        outputs[i] = model.predict(ones).to_string(64);
+    });
+    std::ranges::sort(outputs);
+    return outputs;
+  };
+  std::vector<std::string> serial = drawn(1);
+  EXPECT_EQ(std::ranges::adjacent_find(serial), serial.end());
+  EXPECT_EQ(drawn(kThreads), serial);
 }
 
 TEST_P(Threads, MayBeTheFirstToUseAModelTogether) {
