@@ -32,7 +32,9 @@ std::shared_ptr<FolderLock> lock_run_folder(const std::string& folder, std::ostr
   thread_local std::vector<Held> held;  // by this thread's callers
   std::erase_if(held, [](const Held& each) { return each.lock.expired(); });
   std::error_code ignored;
-  std::filesystem::path path = std::filesystem::weakly_canonical(folder, ignored);
+  // Absolute first: of a relative path that is not there yet, the canonical one is relative too.
+  std::filesystem::path path =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(folder, ignored), ignored);
   for (const Held& each : held)
     if (auto lock = each.lock.lock(); lock && lock->is_own() && each.folder == path) return lock;
   std::shared_ptr<FolderLock> lock = fresh_lock(folder, files);
