@@ -88,17 +88,24 @@ std::vector<DeviceInfo> devices(std::string* why = nullptr);
 // work or waits for it holds a Turn, so that nothing comes between the calls of a capture.
 class Device {
  public:
-  // The calling thread's turn on this device, which it chooses. May be nested. Error in a child
+  // The calling thread's turn on this device, which the outermost one chooses. Error in a child
   // after fork(), where CUDA does not work.
   class Turn {
    public:
-    explicit Turn(const Device& device) : lock_(device.mutex_) {
-      check_not_forked(device.forks_, "the GPU engine");
-      device.use();
+    explicit Turn(const Device& device) : lock_(device.mutex_), device_(device) {
+      if (device.turns_ == 0) {
+        check_not_forked(device.forks_, "the GPU engine");
+        device.use();
+      }
+      ++device.turns_;
     }
+    ~Turn() { --device_.turns_; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
 
    private:
     std::lock_guard<std::recursive_mutex> lock_;
+    const Device& device_;
   };
 
   explicit Device(const DeviceInfo& info);
@@ -128,6 +135,7 @@ class Device {
   cublasLtHandle_t cublas_ = nullptr;
   const int forks_ = forks();
   mutable std::recursive_mutex mutex_;
+  mutable int turns_ = 0;  // nested in the one that holds the mutex
 };
 
 }  // namespace stoker::cuda

@@ -150,11 +150,11 @@ __global__ void loss_scale(const LossScaleCall c) {
   int64_t good = *c.good, skipped = *c.skipped;
   if (!isfinite(*c.norm)) {
     if (scale <= c.min_scale) alarm = nanf("");
-    scale = fmaxf(scale / 2, c.min_scale);
+    scale = scale / 2 < c.min_scale ? c.min_scale : scale / 2;  // NaN stays NaN
     good = min(good, int64_t(0)) - 1;
     ++skipped;
   } else if ((good = max(good, int64_t(0)) + 1) >= c.growth_steps) {
-    scale = fminf(scale * 2, c.max_scale);
+    scale = scale * 2 > c.max_scale ? c.max_scale : scale * 2;
     good = 0;
   }
   *c.next_scale = scale;
