@@ -304,7 +304,8 @@ struct CSVLoggerOptions {
 };
 // One line an epoch: "epoch", then the logs in alphabetical order. In the file when the epoch has
 // ended. The folder is made if need be; a path that cannot be written is an error before the first
-// step. Lines that the disk does not take later are said, kept and tried again after the next epoch.
+// step. Lines that the disk does not take later are said, kept and tried again after the next
+// epoch.
 class CSVLogger : public Callback {
  public:
   explicit CSVLogger(std::string filename, CSVLoggerOptions options = {});

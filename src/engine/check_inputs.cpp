@@ -24,8 +24,7 @@ void check_inputs(const Graph& graph, std::span<const Tensor> inputs) {
                                    to_string(spec), to_string(inputs[i].spec())));
     std::string wrong =
         expected[i].limit ? limit_violation(*expected[i].limit, inputs[i]) : std::string();
-    if (!wrong.empty())
-      throw ValueError(fmt::format("input \"{}\": {}", expected[i].name, wrong));
+    if (!wrong.empty()) throw ValueError(fmt::format("input \"{}\": {}", expected[i].name, wrong));
   }
 }
 

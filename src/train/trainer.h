@@ -55,10 +55,10 @@ struct Trainer {
   std::vector<Tensor> scratch;  // the inputs of a step that are put together here
   History history;
   std::atomic<bool> stop = false;
-  bool busy = false;                           // inside fit
-  int64_t batch_size = 0;                      // of the last fit
-  std::shared_ptr<const Diagnosis> diagnosis;  // of the last fit, by who observed it
-  StepObserver* observer = nullptr;            // of the running fit
+  bool busy = false;                            // inside fit
+  int64_t batch_size = 0;                       // of the last fit
+  std::shared_ptr<const Diagnosis> diagnosis;   // of the last fit, by who observed it
+  StepObserver* observer = nullptr;             // of the running fit
   std::shared_ptr<TrainingCall> training_call;  // model(x, {.training = true}), once used
 };
 
