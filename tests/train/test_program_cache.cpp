@@ -29,7 +29,7 @@ TEST(Programs, CompileAgainMovesToAnotherDevice) {
   Sequential model({Input({2}), Dense(1)});
   test::Data data = test::line(8, 1);
   model.compile({.optimizer = SGD({.learning_rate = 0}), .loss = "mse", .context = &reference});
-  double there = model.evaluate(data.x, data.y)["loss"];
+  [[maybe_unused]] double there = model.evaluate(data.x, data.y)["loss"];
   EXPECT_EQ(model.run_plan().backend, "reference");
 #ifndef STOKER_TSAN
   Context cpu{.device = "cpu", .out = nullptr};

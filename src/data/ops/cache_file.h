@@ -15,6 +15,24 @@
 
 namespace stoker::data {
 
+// The reader that threads share. Not std::atomic<std::shared_ptr>: GCC 12's load() gives its lock
+// back without release semantics.
+class SharedReader {
+ public:
+  std::shared_ptr<const ShardReader> load() const {
+    std::lock_guard lock(mutex_);
+    return reader_;
+  }
+  void store(std::shared_ptr<const ShardReader> reader) {
+    std::lock_guard lock(mutex_);
+    reader_.swap(reader);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ShardReader> reader_;
+};
+
 class CacheFile {
  public:
   // Opens what is there. What does not fit is rebuilt, with a notice when that begins; a folder
@@ -54,7 +72,7 @@ class CacheFile {
   const std::string path_;
   const ElementSpec spec_;
   const CacheIdentity identity_;
-  std::atomic<std::shared_ptr<const ShardReader>> reader_;
+  SharedReader reader_;
   std::atomic<bool> idle_ = false;    // not written in this epoch: another does, or it failed
   std::atomic<int64_t> looked_ = -1;  // the last epoch in which reader() looked
   std::mutex mutex_;

@@ -134,6 +134,13 @@ __device__ inline void store_floats(const float* from, T* to) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
+// The larger one, NaN where one of them is.
+__device__ inline float max_or_nan(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
+}
+
 // Whether a takes b's place as the maximum; NaN is the largest of all.
 __device__ inline bool beats(float a, float b) { return a > b || (a != a && b == b); }
 

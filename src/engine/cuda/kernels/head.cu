@@ -135,11 +135,10 @@ __device__ inline void take_features(const HeadCall& c, int64_t row, int vector,
     for (int f = 0; f < 8; ++f) {
       best[f] = four[0][f];
 #pragma unroll
-      for (int q = 1; q < 4; ++q)
-        if (beats(four[q][f], best[f])) {
-          best[f] = four[q][f];
-          place.at[f] = uint8_t(q);
-        }
+      for (int q = 1; q < 4; ++q) {
+        if (four[q][f] > best[f]) place.at[f] = uint8_t(q);
+        best[f] = max_or_nan(four[q][f], best[f]);
+      }
       if (c.relu && !(best[f] > 0)) place.at[f] = kStopped;
     }
     store8(best, static_cast<T*>(c.pooled_out) + at);

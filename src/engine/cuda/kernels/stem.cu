@@ -114,10 +114,8 @@ __global__ void __launch_bounds__(kBlock) pooled_stem(const __grid_constant__ Di
           sum += window[q / 2 + tap / 3][q % 2 + tap % 3] * taps[tap][f];
         // As two ops would: what is compared has been rounded.
         sum = to_float(from_float<T>(sum < 0 ? 0 : sum));
-        if (q == 0 || beats(sum, best[f])) {
-          best[f] = sum;
-          place = q;
-        }
+        if (q == 0 || sum > best[f]) place = q;
+        best[f] = q == 0 ? sum : max_or_nan(sum, best[f]);
       }
       places.at[f] = uint8_t(best[f] > 0 ? place : place | kStopped);
     }

@@ -120,11 +120,9 @@ __global__ void __launch_bounds__(kBlock)
         for (int q = 0; q < 4; ++q) {
           Pair<T> pair = as_pair<T>(pack<T>(sums[q][below * 2], sums[q][below * 2 + 1]));
           pair = __hmax2_nan(pair, as_pair<T>(0));
-          auto bits = *reinterpret_cast<unsigned*>(&pair);
-          // NaN is the largest of all, and stays.
-          unsigned wins =
-              q == 0 ? ~0U : __hgt2_mask(pair, as_pair<T>(winner)) | __hneu2_mask(pair, pair);
-          winner = (winner & ~wins) | (bits & wins);
+          unsigned wins = q == 0 ? ~0U : __hgt2_mask(pair, as_pair<T>(winner));
+          if (q > 0) pair = __hmax2_nan(pair, as_pair<T>(winner));  // NaN stays
+          winner = *reinterpret_cast<unsigned*>(&pair);
           place = (place & ~wins) | ((0x00010001U << q) & wins);
         }
         best[below][j] = winner;
