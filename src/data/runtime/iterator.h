@@ -16,7 +16,7 @@ struct Plan {
 };
 struct PlanOptions {
   uint64_t seed = 0;
-  bool seed_drawn = false;  // nobody has set it
+  bool seed_drawn = false;  // it was never set
   ThreadPool* pool = nullptr;
   int threads = 1;
   bool pin = false;
