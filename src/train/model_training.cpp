@@ -48,6 +48,11 @@ void check_fit(const FitArgs& args) {
                                  args.validation_split));
   if (args.validation_split > 0 && args.validation_data.defined())
     throw ValueError("fit: give validation_data or validation_split, not both");
+  bool validates = args.validation_split > 0 || args.validation_data.defined();
+  if (!validates && (args.validation_steps || args.validation_batch_size))
+    throw ValueError(fmt::format(
+        "fit: {} has no effect without validation; give validation_data or validation_split",
+        args.validation_steps ? "validation_steps" : "validation_batch_size"));
   if (args.validation_batch_size && args.validation_data.batches.defined())
     throw ValueError(
         "fit: validation_batch_size is for arrays; the batches of validation_data have sizes of "

@@ -200,5 +200,14 @@ TEST_F(Refusals, AnOwnLossThatMixesSamples) {
                    {"\"own\"", "mixes the samples"}));
 }
 
+TEST(RefusedSettings, OfAValidationThatDoesNotHappen) {
+  test::OnDevice device;
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.loss = "mse"});
+  test::Data data = test::line(8, 1);
+  for (const FitArgs& args : {FitArgs{.validation_steps = 1}, FitArgs{.validation_batch_size = 4}})
+    EXPECT_THROW(model.fit(data.x, data.y, args), ValueError);
+}
+
 }  // namespace
 }  // namespace stoker
