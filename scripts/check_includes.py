@@ -21,10 +21,8 @@ ALLOWED = {
     "nn": {"base", "graph", "engine"},
     "train": CORE,
     "observe": CORE | {"train"},
-    "distribute": CORE | {"train"},
-    "compress": CORE | {"train"},
     "interop": CORE | {"train"},
-    "jobs": CORE | {"train", "observe", "distribute", "compress", "interop"},
+    "jobs": CORE | {"train", "observe", "interop"},
 }
 ALLOWED["apps"] = set(ALLOWED) | {"all"}
 
@@ -49,7 +47,7 @@ VENDORS = [
     (
         "CUDA",
         re.compile(r"(cuda|cudnn|cublas|curand|cusparse|cufft|nvjpeg|nvml|nvrtc|nccl|nvtx3/|cub/|thrust/|cooperative_groups)"),
-        ("src/engine/cuda/", "src/distribute/nccl/", "src/observe/device_monitor", "include/stoker/extend/"),
+        ("src/engine/cuda/", "src/observe/device_monitor", "include/stoker/extend/"),
     ),
     ("oneDNN", re.compile(r"(oneapi/dnnl/|dnnl|mkldnn)"), ("src/engine/cpu/",)),
 ]

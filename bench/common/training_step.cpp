@@ -3,8 +3,8 @@
 #include <stoker/ops.h>
 
 #include "common/timing.h"
-#include "train/model_base.h"
-#include "train/steps.h"
+#include "train/model/model_base.h"
+#include "train/step/steps.h"
 
 namespace stoker::bench {
 

@@ -9,7 +9,7 @@
 #include <stoker/random.h>
 
 #include "nn/logits.h"
-#include "train/model_base.h"
+#include "train/model/model_base.h"
 
 namespace stoker::bench {
 

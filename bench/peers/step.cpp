@@ -13,7 +13,7 @@
 #include "common/training_step.h"
 #include "models.h"
 #include "serve.h"
-#include "train/program_cache.h"
+#include "train/step/program_cache.h"
 
 namespace stoker::peers {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "jobs/inspect_model.h"
 #include "jobs/memory_taken.h"
-#include "train/memory_table.h"
+#include "train/model/memory_table.h"
 
 namespace stoker::jobs {
 

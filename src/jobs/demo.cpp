@@ -14,8 +14,8 @@
 #include "base/cores.h"
 #include "jobs/demo_table.h"
 #include "jobs/step_clock.h"
-#include "train/memory_table.h"
-#include "train/weights_hash.h"
+#include "train/model/memory_table.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker::jobs {
 

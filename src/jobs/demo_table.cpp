@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/memory_table.h"
+#include "train/model/memory_table.h"
 
 namespace stoker::jobs {
 

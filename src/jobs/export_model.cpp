@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "train/memory_table.h"
+#include "train/model/memory_table.h"
 
 namespace stoker::jobs {
 

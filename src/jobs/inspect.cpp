@@ -17,7 +17,7 @@
 #include "jobs/inspect_model.h"
 #include "jobs/run_folder.h"
 #include "jobs/train_job.h"
-#include "train/memory_table.h"
+#include "train/model/memory_table.h"
 
 namespace stoker::jobs {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/memory_info.h"
-#include "train/model_base.h"
-#include "train/trainer.h"
+#include "train/model/model_base.h"
+#include "train/model/trainer.h"
 
 namespace stoker::jobs {
 

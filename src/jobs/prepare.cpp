@@ -9,7 +9,7 @@
 #include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
 #include "jobs/use_model.h"
-#include "train/memory_table.h"
+#include "train/model/memory_table.h"
 
 namespace stoker::jobs {
 

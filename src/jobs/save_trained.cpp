@@ -4,7 +4,7 @@
 
 #include "base/elsewhere.h"
 #include "base/file.h"
-#include "train/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_files.h"
 
 namespace stoker::jobs {
 

@@ -19,10 +19,10 @@
 #include "jobs/memory_taken.h"
 #include "jobs/save_trained.h"
 #include "jobs/step_clock.h"
-#include "train/memory_table.h"
-#include "train/run_lock.h"
-#include "train/verify_resume.h"
-#include "train/weights_hash.h"
+#include "train/checkpoint/run_lock.h"
+#include "train/checkpoint/verify_resume.h"
+#include "train/model/memory_table.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker::jobs {
 

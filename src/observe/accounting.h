@@ -9,7 +9,7 @@
 
 #include <stoker/doctor.h>
 
-#include "train/step_observer.h"
+#include "train/fit/step_observer.h"
 
 namespace stoker {
 

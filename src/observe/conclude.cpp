@@ -11,8 +11,8 @@
 #include "observe/observed.h"
 #include "observe/verdict.h"
 #include "observe/words.h"
-#include "train/memory_table.h"
-#include "train/trainer.h"
+#include "train/model/memory_table.h"
+#include "train/model/trainer.h"
 
 namespace stoker {
 

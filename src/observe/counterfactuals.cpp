@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "observe/page_locked.h"
-#include "train/steps.h"
+#include "train/step/steps.h"
 
 namespace stoker {
 

@@ -10,9 +10,9 @@
 #include "observe/layer_times.h"
 #include "observe/verdict.h"
 #include "observe/words.h"
-#include "train/loops.h"
-#include "train/step_observer.h"
-#include "train/steps.h"
+#include "train/fit/loops.h"
+#include "train/fit/step_observer.h"
+#include "train/step/steps.h"
 
 namespace stoker {
 

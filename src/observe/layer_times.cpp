@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "train/steps.h"
+#include "train/step/steps.h"
 
 namespace stoker {
 

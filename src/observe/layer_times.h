@@ -10,7 +10,7 @@
 #include "engine/backend.h"
 #include "observe/evidence.h"
 #include "observe/machine_peaks.h"
-#include "train/model_base.h"
+#include "train/model/model_base.h"
 
 namespace stoker {
 

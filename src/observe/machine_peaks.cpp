@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "observe/page_locked.h"
-#include "train/program_cache.h"
+#include "train/step/program_cache.h"
 
 namespace stoker {
 

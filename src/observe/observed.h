@@ -4,8 +4,8 @@
 #include <stoker/doctor.h>
 
 #include "observe/recording.h"
-#include "train/model_base.h"
-#include "train/program_cache.h"
+#include "train/model/model_base.h"
+#include "train/step/program_cache.h"
 
 namespace stoker {
 

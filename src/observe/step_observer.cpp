@@ -1,6 +1,6 @@
 // Tier 0: what is measured during every fit. A step costs a copy into a ring; everything else is
 // read about once a second.
-#include "train/step_observer.h"
+#include "train/fit/step_observer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,8 +22,8 @@
 #include "observe/verdict.h"
 #include "observe/whole_fit.h"
 #include "observe/words.h"
-#include "train/callback_support.h"
-#include "train/loops.h"
+#include "train/callbacks/callback_support.h"
+#include "train/fit/loops.h"
 
 namespace stoker {
 

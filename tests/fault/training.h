@@ -24,7 +24,7 @@
 #include "fault/data.h"
 #include "support/killing_files.h"
 #include "support/temp_dir.h"
-#include "train/weights_hash.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker::test {
 

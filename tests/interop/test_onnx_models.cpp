@@ -8,7 +8,7 @@
 #include "interop/random_model.h"
 #include "nn/layer_factory.h"
 #include "support/onnx_files.h"
-#include "train/model_base.h"
+#include "train/model/model_base.h"
 
 namespace stoker::test {
 namespace {

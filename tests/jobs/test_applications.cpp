@@ -5,7 +5,7 @@
 #include <stoker/stoker.h>
 
 #include "graph/passes/passes.h"
-#include "train/model_base.h"
+#include "train/model/model_base.h"
 
 namespace stoker {
 namespace {

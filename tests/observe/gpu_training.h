@@ -5,7 +5,7 @@
 
 #include "support/gpu_test.h"
 #include "train/helpers.h"
-#include "train/weights_hash.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker::test {
 

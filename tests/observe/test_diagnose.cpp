@@ -11,7 +11,7 @@
 
 #include "observe/observed.h"
 #include "support/temp_dir.h"
-#include "train/weights_hash.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker {
 namespace {

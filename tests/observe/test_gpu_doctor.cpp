@@ -7,9 +7,9 @@
 
 #include "observe/machine_peaks.h"
 #include "support/gpu_test.h"
-#include "train/loops.h"
-#include "train/steps.h"
-#include "train/weights_hash.h"
+#include "train/fit/loops.h"
+#include "train/model/weights_hash.h"
+#include "train/step/steps.h"
 
 namespace stoker {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "observe/gpu_training.h"
-#include "train/model_base.h"
-#include "train/trainer.h"
+#include "train/model/model_base.h"
+#include "train/model/trainer.h"
 
 namespace stoker::test {
 

@@ -12,7 +12,7 @@
 #include "observe/profile_checks.h"
 #include "support/peer_python.h"
 #include "support/temp_dir.h"
-#include "train/event_log.h"
+#include "train/callbacks/event_log.h"
 
 namespace stoker {
 namespace {

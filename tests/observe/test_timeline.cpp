@@ -12,7 +12,7 @@
 #include "observe/profile/trace_files.h"
 #include "support/peer_python.h"
 #include "support/temp_dir.h"
-#include "train/trainer.h"
+#include "train/model/trainer.h"
 
 namespace stoker {
 namespace {

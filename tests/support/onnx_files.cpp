@@ -4,7 +4,7 @@
 
 #include "formats/safetensors.h"
 #include "support/faulty_files.h"
-#include "train/model_base.h"
+#include "train/model/model_base.h"
 
 namespace stoker::test {
 

@@ -11,7 +11,7 @@
 
 #include "support/temp_dir.h"
 #include "train/helpers.h"
-#include "train/weights_hash.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker::test {
 

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "train/helpers.h"
-#include "train/model_base.h"
-#include "train/trainer.h"
+#include "train/model/model_base.h"
+#include "train/model/trainer.h"
 
 namespace {
 thread_local int64_t allocations = 0;

@@ -2,8 +2,8 @@
 #include <atomic>
 
 #include "base/host_memory.h"
-#include "train/array_batches.h"
-#include "train/feed.h"
+#include "train/fit/array_batches.h"
+#include "train/fit/feed.h"
 #include "train/helpers.h"
 
 namespace stoker {

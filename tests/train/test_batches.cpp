@@ -2,8 +2,8 @@
 #include <numeric>
 #include <ranges>
 
-#include "train/array_batches.h"
-#include "train/feed.h"
+#include "train/fit/array_batches.h"
+#include "train/fit/feed.h"
 #include "train/helpers.h"
 
 namespace stoker {

@@ -9,7 +9,7 @@
 #include "formats/crc32c.h"
 #include "support/faulty_files.h"
 #include "support/temp_dir.h"
-#include "train/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_files.h"
 #include "train/helpers.h"
 
 namespace stoker {

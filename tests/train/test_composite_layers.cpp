@@ -4,8 +4,8 @@
 
 #include "support/temp_dir.h"
 #include "train/helpers.h"
-#include "train/weight_paths.h"
-#include "train/weights_hash.h"
+#include "train/model/weight_paths.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "formats/tfrecord.h"
 #include "support/faulty_files.h"
-#include "train/checkpoint_files.h"
-#include "train/event_log.h"
+#include "train/callbacks/event_log.h"
+#include "train/checkpoint/checkpoint_files.h"
 #include "train/resuming.h"
 
 namespace stoker {

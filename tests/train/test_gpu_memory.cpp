@@ -13,9 +13,9 @@
 
 #include "support/program.h"
 #include "train/helpers.h"
-#include "train/program_cache.h"
-#include "train/settings.h"
-#include "train/weights_hash.h"
+#include "train/model/settings.h"
+#include "train/model/weights_hash.h"
+#include "train/step/program_cache.h"
 
 namespace stoker::test {
 

@@ -1,7 +1,7 @@
 #include <sstream>
 
+#include "train/fit/progress.h"
 #include "train/helpers.h"
-#include "train/progress.h"
 
 namespace stoker {
 namespace {

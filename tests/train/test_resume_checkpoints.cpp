@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "support/faulty_files.h"
-#include "train/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_files.h"
 #include "train/resuming.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/file.h"
-#include "train/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_files.h"
 #include "train/resuming.h"
 
 namespace stoker::test {

@@ -1,7 +1,7 @@
 // BackupAndRestore: SIGINT, SIGTERM and SIGHUP end a fit after its step, with a checkpoint.
 #include <csignal>
 
-#include "train/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_files.h"
 #include "train/resuming.h"
 
 namespace stoker {

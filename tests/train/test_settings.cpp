@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "train/helpers.h"
-#include "train/program_cache.h"
+#include "train/step/program_cache.h"
 
 namespace stoker::test {
 

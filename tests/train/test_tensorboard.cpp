@@ -7,7 +7,7 @@
 #include "support/faulty_files.h"
 #include "support/peer_python.h"
 #include "support/temp_dir.h"
-#include "train/event_log.h"
+#include "train/callbacks/event_log.h"
 #include "train/helpers.h"
 
 namespace stoker {

@@ -9,8 +9,8 @@
 
 #include "support/temp_dir.h"
 #include "train/helpers.h"
-#include "train/model_base.h"
-#include "train/trainer.h"
+#include "train/model/model_base.h"
+#include "train/model/trainer.h"
 
 namespace stoker {
 namespace {

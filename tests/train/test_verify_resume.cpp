@@ -2,9 +2,9 @@
 #include <stoker/stoker.h>
 
 #include "support/temp_dir.h"
+#include "train/checkpoint/verify_resume.h"
 #include "train/helpers.h"
-#include "train/verify_resume.h"
-#include "train/weights_hash.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker {
 namespace {

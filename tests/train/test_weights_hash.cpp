@@ -2,7 +2,7 @@
 #include <stoker/stoker.h>
 
 #include "train/helpers.h"
-#include "train/weights_hash.h"
+#include "train/model/weights_hash.h"
 
 namespace stoker {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/cpu/builder.h"
-#include "engine/cpu/op_builders.h"
+#include "engine/cpu/ops/op_builders.h"
 
 namespace stoker::cpu {
 

@@ -5,7 +5,7 @@
 #include "base/cores.h"
 #include "engine/cpu/builder.h"
 #include "engine/cpu/isa/kernels.h"
-#include "engine/cpu/op_builders.h"
+#include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/program.h"
 #include "engine/cpu/team.h"
 #include "graph/passes/passes.h"

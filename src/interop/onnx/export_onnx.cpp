@@ -7,7 +7,7 @@
 #include "graph/passes/fusion_rules.h"
 #include "interop/onnx/batch_twins.h"
 #include "interop/onnx/builder.h"
-#include "train/model_base.h"
+#include "train/model/model_base.h"
 
 namespace stoker {
 

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include "observe/profile/control.h"
-#include "train/callback_support.h"
-#include "train/profiling.h"
-#include "train/step_observer.h"
+#include "train/callbacks/callback_support.h"
+#include "train/fit/profiling.h"
+#include "train/fit/step_observer.h"
 
 namespace stoker {
 

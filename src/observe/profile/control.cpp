@@ -13,7 +13,7 @@
 #include "observe/observed.h"
 #include "observe/profile/report.h"
 #include "observe/profile/trace_files.h"
-#include "train/event_log.h"
+#include "train/callbacks/event_log.h"
 
 namespace stoker {
 

@@ -3,8 +3,8 @@
 
 #include "observe/layer_times.h"
 #include "observe/snapshot.h"
-#include "train/memory_table.h"
-#include "train/profiling.h"
+#include "train/fit/profiling.h"
+#include "train/model/memory_table.h"
 
 namespace stoker {
 

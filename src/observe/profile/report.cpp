@@ -8,8 +8,8 @@
 
 #include "observe/layer_times.h"
 #include "observe/recording.h"
-#include "train/memory_table.h"
-#include "train/trainer.h"
+#include "train/model/memory_table.h"
+#include "train/model/trainer.h"
 
 namespace stoker {
 

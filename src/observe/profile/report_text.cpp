@@ -7,7 +7,7 @@
 
 #include "observe/report_json.h"
 #include "observe/words.h"
-#include "train/memory_table.h"
+#include "train/model/memory_table.h"
 
 namespace stoker {
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "observe/device_timeline.h"
-#include "train/event_log.h"
+#include "train/callbacks/event_log.h"
 
 namespace stoker {
 

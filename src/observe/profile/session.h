@@ -10,7 +10,7 @@
 
 #include "base/tracing.h"
 #include "observe/profile/recorded.h"
-#include "train/step_tap.h"
+#include "train/step/step_tap.h"
 
 namespace stoker {
 

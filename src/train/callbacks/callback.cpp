@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/terminal.h"
-#include "train/callback_support.h"
-#include "train/model_base.h"
+#include "train/callbacks/callback_support.h"
+#include "train/model/model_base.h"
 
 namespace stoker {
 

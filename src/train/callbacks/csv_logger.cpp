@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/writable.h"
-#include "train/callback_support.h"
+#include "train/callbacks/callback_support.h"
 
 namespace stoker {
 

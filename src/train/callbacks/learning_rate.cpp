@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <stoker/model.h>
 
-#include "train/callback_support.h"
+#include "train/callbacks/callback_support.h"
 
 namespace stoker {
 

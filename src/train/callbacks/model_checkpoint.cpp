@@ -8,8 +8,8 @@
 #include <stoker/model.h>
 
 #include "base/writable.h"
-#include "train/callback_support.h"
-#include "train/saving.h"
+#include "train/callbacks/callback_support.h"
+#include "train/files/saving.h"
 
 namespace stoker {
 

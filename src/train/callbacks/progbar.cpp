@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "train/callback_support.h"
-#include "train/metric_set.h"
-#include "train/progress.h"
-#include "train/step_observer.h"
+#include "train/callbacks/callback_support.h"
+#include "train/fit/progress.h"
+#include "train/fit/step_observer.h"
+#include "train/model/metric_set.h"
 
 namespace stoker {
 

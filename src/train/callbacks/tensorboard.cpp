@@ -5,12 +5,12 @@
 #include "base/clock.h"
 #include "base/writable.h"
 #include "formats/tensorboard_events.h"
-#include "train/callback_support.h"
-#include "train/event_log.h"
-#include "train/model_base.h"
-#include "train/profiling.h"
-#include "train/step_observer.h"
-#include "train/weight_paths.h"
+#include "train/callbacks/callback_support.h"
+#include "train/callbacks/event_log.h"
+#include "train/fit/profiling.h"
+#include "train/fit/step_observer.h"
+#include "train/model/model_base.h"
+#include "train/model/weight_paths.h"
 
 namespace stoker {
 

@@ -1,0 +1,85 @@
+#include "engine/cpu/ops/activation.h"
+#include "engine/cpu/ops/gemm.h"
+#include "engine/cpu/ops/op_builders.h"
+#include "engine/cpu/team.h"
+
+namespace stoker::cpu {
+
+namespace {
+
+// [.., M, N] → [.. · M, N]
+Shape as_matrix(const Shape& shape) {
+  return {shape[-1] == 0 ? 0 : shape.elements() / shape[-1], shape[-1]};
+}
+
+// The operands of y = a · b with equal ranks: oneDNN wants a two-dimensional b of a batch with
+// leading ones.
+struct Product {
+  Shape a, b, y;
+
+  Product(const Shape& a_shape, const Shape& b_shape, const Shape& y_shape, bool transpose_a)
+      : a(a_shape), b(b_shape), y(y_shape) {
+    if (b.rank() != 2 || a.rank() == 2) return;
+    if (!transpose_a) {
+      a = as_matrix(a);
+      y = as_matrix(y);
+    } else {
+      while (b.rank() < a.rank()) b = b.prepend(1);
+    }
+  }
+};
+
+Desc bias_desc(const Shape& y) {
+  Shape shape = y;
+  for (int axis = 0; axis + 1 < y.rank(); ++axis) shape.set(axis, 1);
+  return matrix_desc(shape, false);
+}
+
+// The gradient of a dense layer's weights on own kernels, where those are faster.
+bool build_gemm(Builder& b, const Node& node, const Product& product) {
+  bool transposed =
+      node.attrs.get_or("transpose_a", false) && !node.attrs.get_or("transpose_b", false);
+  if (product.a.rank() != 2 || !transposed || node.inputs.size() > 2 ||
+      !node.attrs.get_or<std::string>("activation", "").empty())
+    return false;
+  Gemm gemm{product.y[0], product.y[1], product.a[0]};
+  if (!gemm.pays()) return false;
+  int left = b.plain(node.inputs[0]), right = b.plain(node.inputs[1]);
+  int y = b.define(node.outputs[0]);
+  int scratch = b.scratch(size_t(gemm.scratch_floats(team_size())) * sizeof(float));
+  b.emit({own_kernel() + ":gemm", {left, right}, {y, scratch}}, [=](Pointers p) {
+    gemm.run(p.in<float>(0), p.in<float>(1), p.out<float>(2), p.out<float>(3));
+  });
+  return true;
+}
+
+}  // namespace
+
+// a: [.., M, K], b: [K, N] or [.., K, N] [, bias: [N]] → y: [.., M, N]
+void build_matmul(Builder& b, const Node& node) {
+  int left = node.inputs[0], right = node.inputs[1], result = node.outputs[0];
+  bool with_bias = node.inputs.size() > 2;
+  bool transpose_a = node.attrs.get_or("transpose_a", false),
+       transpose_b = node.attrs.get_or("transpose_b", false);
+  Product product(b.shape(left), b.shape(right), b.shape(result), transpose_a);
+  if (build_gemm(b, node, product)) return;
+  Desc a_desc = matrix_desc(product.a, transpose_a), b_desc = matrix_desc(product.b, transpose_b);
+  Desc y_desc = matrix_desc(product.y, false), bias = bias_desc(product.y);
+
+  Activation activation(node.attrs);
+  dnnl::primitive_attr attr = attr_with_scratchpad();
+  activation.fuse_into(attr, b, node);
+  using Description = dnnl::matmul::desc;
+  dnnl::matmul::primitive_desc desc(
+      with_bias ? Description(a_desc, b_desc, bias, y_desc) : Description(a_desc, b_desc, y_desc),
+      attr, cpu_engine());
+  std::vector<Argument> arguments = {{DNNL_ARG_SRC, b.plain(left), a_desc},
+                                     {DNNL_ARG_WEIGHTS, b.plain(right), b_desc}};
+  if (with_bias) arguments.push_back({DNNL_ARG_BIAS, b.plain(node.inputs[2]), bias});
+  int buffer = b.define(result);
+  arguments.push_back({DNNL_ARG_DST, buffer, y_desc, true});
+  b.emit_primitive<dnnl::matmul>(desc, arguments);
+  activation.emit(b, buffer, b.spec(result), {});
+}
+
+}  // namespace stoker::cpu

@@ -1,0 +1,229 @@
+// One instruction updates all parameters: their elements, laid end to end, are divided evenly over
+// the team.
+#include <cmath>
+#include <limits>
+
+#include "engine/cpu/isa/kernels.h"
+#include "engine/cpu/ops/op_builders.h"
+#include "engine/cpu/team.h"
+
+namespace stoker::cpu {
+
+namespace {
+
+// The parameters of one update node. Operands of its instruction, in order: the head (lr,
+// iterations, scales), then for each parameter its gradient; then, written in place, p and the
+// moments of each.
+struct Parameters {
+  size_t head;    // inputs before the first parameter
+  size_t inputs;  // of each parameter: p, g and moments
+  bool scaled;
+  float weight_decay, clip_value;
+  std::vector<int64_t> starts;  // where each begins among all elements; the last is their number
+
+  size_t count() const { return starts.size() - 1; }
+  size_t gradient(size_t i) const { return head + i; }
+  size_t target(size_t i, size_t which) const { return head + count() + i * (inputs - 1) + which; }
+};
+
+// Float gradients of another size are widened first.
+int gradient_as_float(Builder& b, int g, const Layout& layout) {
+  if (b.spec(g).dtype == DType::float32) return b.input(g, layout);
+  int64_t n = b.shape(g).elements();
+  int from = b.plain(g), wide = b.scratch(size_t(n) * sizeof(float));
+  bool half = b.spec(g).dtype == DType::float16;
+  b.emit({"cast", {from}, {wide}, "cast"}, [=](Pointers p) {
+    parallel_for(
+        n, kGrain,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            p.out<float>(1)[i] = half ? float(p.in<Float16>(0)[i]) : float(p.in<BFloat16>(0)[i]);
+        },
+        64);
+  });
+  return wide;
+}
+
+// Layout of a parameter and everything that goes with it: the parameter's own, so that the sweep
+// needs no reorder. Padding stays zero as long as the rule divides by something.
+Layout common_layout(Builder& b, const Node& node, size_t first, bool divides_by_zero) {
+  Layout layout = b.layout(node.inputs[first]);
+  bool wide = b.spec(node.inputs[first + 1]).dtype == DType::float32;
+  return wide && !(layout.is_padded() && divides_by_zero) ? layout : Layout();
+}
+
+// Gathers operands into `call`; head: how many inputs come before the optional scales.
+Parameters bind_parameters(Builder& b, const Node& node, size_t head, size_t inputs,
+                           bool divides_by_zero, Call& call) {
+  bool scaled = node.attrs.get_or("scaled", false);
+  Parameters all{head + size_t(scaled),
+                 inputs,
+                 scaled,
+                 float(node.attrs.get_or<double>("weight_decay", 0)),
+                 float(node.attrs.get_or<double>("clipvalue", 0)),
+                 {0}};
+  for (size_t i = 0; i < all.head; ++i) call.reads.push_back(b.plain(node.inputs[i]));
+  for (size_t first = all.head, out = 0; first < node.inputs.size();
+       first += inputs, out += inputs - 1) {
+    Layout layout = common_layout(b, node, first, divides_by_zero);
+    call.reads.push_back(gradient_as_float(b, node.inputs[first + 1], layout));
+    for (size_t which = 0; which + 1 < inputs; ++which)
+      call.writes.push_back(b.define_update(
+          node.outputs[out + which], node.inputs[first + (which == 0 ? 0 : which + 1)], layout));
+    all.starts.push_back(all.starts.back() + layout.stored_elements(b.spec(node.inputs[first])));
+  }
+  return all;
+}
+
+// Whether the momentum stands behind the learning rate, instead of in the attributes.
+bool momentum_given(const Node& node) { return node.attrs.get_or("momentum_given", false); }
+
+// body(parameter, first element, count, what all rules share)
+template <class Body>
+void sweep(const Parameters& all, Pointers p, const Body& body) {
+  float lr = *p.in<float>(0);
+  const float* scales = all.scaled ? p.in<float>(int(all.head) - 1) : nullptr;
+  parallel_for(
+      all.starts.back(), kGrain / 2,
+      [&](int64_t begin, int64_t end) {
+        for (size_t i = 0; i < all.count(); ++i) {
+          int64_t first = std::max(begin, all.starts[i]), last = std::min(end, all.starts[i + 1]);
+          if (first >= last) continue;
+          UpdateCommon common{lr, all.weight_decay, all.clip_value,
+                              scales == nullptr ? 1 : scales[i]};
+          body(i, first - all.starts[i], last - first, common);
+        }
+      },
+      16);
+}
+
+}  // namespace
+
+// lr [, scales], then p, g [, m] of each parameter → p [, m]
+void build_sgd_update(Builder& b, const Node& node) {
+  auto fixed = float(node.attrs.get_or<double>("momentum", 0));
+  bool nesterov = node.attrs.get_or("nesterov", false), given = momentum_given(node);
+  Call call{own_kernel(), {}, {}};
+  Parameters all = bind_parameters(b, node, 1, fixed > 0 ? 3 : 2, false, call);
+  b.emit(std::move(call), [=](Pointers p) {
+    float momentum = given ? p.in<float>(0)[1] : fixed;
+    sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
+      float* m = fixed > 0 ? p.out<float>(int(all.target(i, 1))) + at : nullptr;
+      kernels().sgd(p.out<float>(int(all.target(i, 0))) + at,
+                    p.in<float>(int(all.gradient(i))) + at, m, n, common, momentum, nesterov);
+    });
+  });
+}
+
+// lr, iterations [, scales], then p, g, m, v [, vhat] → p, m, v [, vhat]
+void build_adam_update(Builder& b, const Node& node) {
+  auto fixed = node.attrs.get<double>("beta_1"), beta_2 = node.attrs.get<double>("beta_2");
+  auto epsilon = node.attrs.get<double>("epsilon");
+  bool amsgrad = node.attrs.get_or("amsgrad", false), given = momentum_given(node);
+  Call call{own_kernel(), {}, {}};
+  Parameters all = bind_parameters(b, node, 2, amsgrad ? 5 : 4, epsilon == 0, call);
+  b.emit(std::move(call), [=](Pointers p) {
+    double t = double(*p.in<int64_t>(1)) + 1, beta_1 = given ? double(p.in<float>(0)[1]) : fixed;
+    auto rate = float(double(*p.in<float>(0)) * std::sqrt(1 - std::pow(beta_2, t)) /
+                      (1 - std::pow(beta_1, t)));
+    sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
+      auto target = [&](size_t which) { return p.out<float>(int(all.target(i, which))) + at; };
+      kernels().adam(target(0), p.in<float>(int(all.gradient(i))) + at, target(1), target(2),
+                     amsgrad ? target(3) : nullptr, n, common, rate, float(1 - beta_1),
+                     float(1 - beta_2), float(epsilon));
+    });
+  });
+}
+
+// lr [, scales], then p, g, v [, mg] [, mom] → p, v [, mg] [, mom]
+void build_rmsprop_update(Builder& b, const Node& node) {
+  auto rho = node.attrs.get<double>("rho");
+  auto epsilon = float(node.attrs.get<double>("epsilon"));
+  auto fixed = float(node.attrs.get_or<double>("momentum", 0));
+  bool centered = node.attrs.get_or("centered", false), given = momentum_given(node);
+  Call call{own_kernel(), {}, {}};
+  Parameters all =
+      bind_parameters(b, node, 1, 3 + size_t(centered) + size_t(fixed > 0), epsilon == 0, call);
+  b.emit(std::move(call), [=](Pointers p) {
+    float momentum = given ? p.in<float>(0)[1] : fixed;
+    sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
+      auto target = [&](size_t which) { return p.out<float>(int(all.target(i, which))) + at; };
+      kernels().rmsprop(target(0), p.in<float>(int(all.gradient(i))) + at, target(1),
+                        centered ? target(2) : nullptr,
+                        fixed > 0 ? target(2 + size_t(centered)) : nullptr, n, common, float(rho),
+                        float(1 - rho), momentum, epsilon);
+    });
+  });
+}
+
+// g₀ … gₙ₋₁ [, loss scale] → scales: [n], norm: []
+void build_clip_scales(Builder& b, const Node& node) {
+  double max_norm = node.attrs.get<double>("max_norm");
+  bool global = node.attrs.get<std::string>("mode") == "global";
+  bool scaled = node.attrs.get_or("scaled", false);
+  Call call{own_kernel(), {}, {}};
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i + size_t(scaled) < node.inputs.size(); ++i) {
+    int value = node.inputs[i];
+    Layout layout =
+        b.spec(value).dtype == DType::float32 ? b.layout(value) : Layout();  // padding adds nothing
+    call.reads.push_back(gradient_as_float(b, value, layout));
+    sizes.push_back(layout.stored_elements(b.spec(value)));
+  }
+  int count = int(sizes.size()), workers = team_size(), reads = count + int(scaled);
+  if (scaled) call.reads.push_back(b.plain(node.inputs.back()));
+  call.writes = {b.define(node.outputs[0]), b.define(node.outputs[1])};
+  call.writes.push_back(b.scratch(size_t(workers * count) * sizeof(double)));
+  b.emit(std::move(call), [=, sizes = std::move(sizes)](Pointers p) {
+    double* partial = p.out<double>(reads + 2);
+    for (int i = 0; i < workers * count; ++i) partial[i] = 0;
+    int64_t work = 0;
+    for (int64_t size : sizes) work += size;
+    parallel_team(work, kGrain, [&](int worker, int team) {
+      for (int i = 0; i < count; ++i) {
+        Part part = part_of(sizes[size_t(i)], worker, team, 16);
+        if (part.begin < part.end)
+          partial[worker * count + i] =
+              kernels().sum_of_squares(p.in<float>(i) + part.begin, part.end - part.begin);
+      }
+    });
+    double total = 0, factor = scaled ? 1 / double(*p.in<float>(count)) : 1;
+    for (int i = 0; i < count; ++i) {
+      for (int worker = 1; worker < workers; ++worker) partial[i] += partial[worker * count + i];
+      total += partial[i];
+    }
+    for (int i = 0; i < count; ++i)
+      p.out<float>(reads)[i] = float(
+          factor * max_norm / std::max(factor * std::sqrt(global ? total : partial[i]), max_norm));
+    *p.out<float>(reads + 1) = float(factor * std::sqrt(total));
+  });
+}
+
+// norm, scale, good steps, skipped steps → scale, good steps, skipped steps, alarm
+void build_loss_scale_update(Builder& b, const Node& node) {
+  auto growth_steps = node.attrs.get<int64_t>("growth_steps");
+  auto min_scale = float(node.attrs.get<double>("min_scale"));
+  auto max_scale = float(node.attrs.get<double>("max_scale"));
+  Call call{own_kernel(), {}, {}};
+  for (int value : node.inputs) call.reads.push_back(b.plain(value));
+  for (int value : node.outputs) call.writes.push_back(b.define(value));
+  b.emit(std::move(call), [=](Pointers p) {
+    float scale = *p.in<float>(1), alarm = 0;
+    int64_t good = *p.in<int64_t>(2), skipped = *p.in<int64_t>(3);
+    if (!std::isfinite(*p.in<float>(0))) {
+      if (scale <= min_scale) alarm = std::numeric_limits<float>::quiet_NaN();
+      scale = std::max(scale / 2, min_scale);
+      good = std::min(good, int64_t(0)) - 1;
+      ++skipped;
+    } else if ((good = std::max(good, int64_t(0)) + 1) >= growth_steps) {
+      scale = std::min(scale * 2, max_scale);
+      good = 0;
+    }
+    *p.out<float>(4) = scale;
+    *p.out<int64_t>(5) = good;
+    *p.out<int64_t>(6) = skipped;
+    *p.out<float>(7) = alarm;
+  });
+}
+
+}  // namespace stoker::cpu

@@ -1,0 +1,95 @@
+// What BackupAndRestore asks of a fit: finds the checkpoint to go on from, puts the training there,
+// and takes checkpoints between steps. The fit loop calls it at its turns, on its own thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <stoker/backup.h>
+
+#include "train/checkpoint/checkpoint_writer.h"
+#include "train/checkpoint/run_lock.h"
+#include "train/fit/interrupts.h"
+#include "train/fit/loops.h"
+
+namespace stoker {
+
+class Checkpointer {
+ public:
+  // Null without a BackupAndRestore among the callbacks; ValueError with two.
+  // Locks its directory. `validation` may be null.
+  static std::unique_ptr<Checkpointer> of(const Model& model, Feed& training,
+                                          const Feed* validation, const FitArgs& args);
+  Checkpointer(const Model& model, Feed& training, const Feed* validation, const FitArgs& args,
+               BackupAndRestore& backup);
+  ~Checkpointer();  // waits for what is being written
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  const Callback& backup() const { return backup_; }
+  // Before on_train_begin, with a model that knows its input: looks for a checkpoint, obeys its
+  // RunPlan and puts the model and its history where they were. Error when something differs.
+  void find();
+  // After on_train_begin. The first epoch to run; `logs`: of the one before.
+  int64_t begin_training(Logs& logs);
+  // After on_epoch_begin and all else that an epoch begins with: how many of its steps are done.
+  int64_t begin_epoch();
+  // After the callbacks' turns. Interrupted when the fit was asked to end, after saving.
+  void step_ended(int64_t epoch, int64_t steps);
+  // In the validation of an epoch, whose steps are all done: it is made again when the fit goes on.
+  void validation_step_ended(int64_t epoch, int64_t steps);
+  void epoch_ended(int64_t epoch, const Logs& logs);
+  // After on_train_end.
+  void finish();
+
+ private:
+  // Steps of an epoch that are done; 0: the epoch before has ended, with these logs.
+  struct Place {
+    int64_t epoch = 0, step = 0;
+    Logs logs = {};
+  };
+
+  void obey(const RunPlan& plan);
+  void check_can_write() const;
+  void check_differences();
+  std::vector<std::string> different_settings(std::vector<std::string>& following);
+  void restore_model(const Checkpoint& checkpoint);
+  void restore_all();
+  void restore_feed(FeedState state);
+
+  bool is_due() const;
+  bool is_saved(const Place& place) const;
+  std::optional<double> monitored(const Place& place) const;
+  void save(const Place& place);
+  Checkpoint snapshot(const Place& place);
+  void take(const std::optional<CheckpointWriter::Written>& written);
+  void end_if_asked(const Place& place);
+  [[noreturn]] void end(const Place& place, int signal);
+  std::string save_elsewhere(const Place& place);
+  void note(const std::string& line);  // and says it
+
+  Model handle_;
+  ModelBase& model_;
+  Trainer& trainer_;
+  Feed& training_;
+  const Feed* validation_;
+  const FitArgs& args_;
+  BackupAndRestore& backup_;
+
+  std::shared_ptr<FolderLock> lock_;  // null: the directory cannot be written
+  RunSettings settings_;
+  std::optional<double> own_rate_;                   // instead of the checkpoint's
+  std::optional<Checkpoint> found_;                  // until everything is restored
+  std::optional<std::pair<int64_t, int64_t>> last_;  // epoch and step of the last checkpoint
+  std::string newest_;                               // its path, once it is there
+  std::string failure_;                              // why the last one is not there
+  int64_t steps_ = 0;                                // of this fit
+  int64_t since_steps_ = 0;                          // since the last checkpoint
+  int64_t since_ns_ = 0;
+  bool postponed_ = false;  // one fell due while another was being written
+  Interrupts interrupts_;
+  CheckpointWriter writer_;
+};
+
+}  // namespace stoker

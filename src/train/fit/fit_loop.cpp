@@ -1,0 +1,243 @@
+#include <utility>
+
+#include "base/clock.h"
+#include "base/writable.h"
+#include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/run_lock.h"
+#include "train/fit/loops.h"
+#include "train/fit/step_observer.h"
+#include "train/model/claimed_weights.h"
+#include "train/optimizers/optimizer_impl.h"
+#include "train/step/steps.h"
+#include "train/step/target_values.h"
+
+namespace stoker {
+
+namespace {
+
+// Marks the model as training; a fit inside a callback of another would spoil its sums.
+class Busy {
+ public:
+  explicit Busy(Trainer& trainer) : trainer_(trainer) {
+    if (trainer.busy) throw Error("fit: this model is being trained by a fit that has not ended");
+    trainer.busy = true;
+    trainer.stop = false;
+  }
+  ~Busy() { trainer_.busy = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Trainer& trainer_;
+};
+
+Logs joined(const Logs& first, const Logs& second) {
+  std::vector<std::pair<std::string, double>> all;
+  for (const Logs* logs : {&first, &second})
+    for (size_t i = 0; i < logs->size(); ++i) all.emplace_back(logs->names()[i], logs->value(i));
+  return Logs(std::move(all));
+}
+
+// What float16 does to a run: in every epoch's logs, and so in its history and progress.
+Logs with_loss_scale(const Logs& logs, const Optimizer& optimizer) {
+  if (!optimizer.scales_loss()) return logs;
+  return joined(logs, Logs({{"loss_scale", optimizer.loss_scale()},
+                            {"skipped_steps", double(optimizer.skipped_steps())}}));
+}
+
+class FitLoop {
+ public:
+  FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args)
+      : model_(ModelAccess::base(model)),
+        trainer_(*model_.trainer),
+        compiled_(compiled_of(model_, "fit")),
+        training_(training),
+        validation_(validation),
+        args_(args),
+        callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model),
+        lock_(args.run_directory.empty()
+                  ? nullptr
+                  : lock_run_folder(args.run_directory, trainer_.context->out)),
+        checkpoints_(Checkpointer::of(model, training, validation, args)) {}
+  ~FitLoop() { trainer_.observer = nullptr; }
+  FitLoop(const FitLoop&) = delete;
+  FitLoop& operator=(const FitLoop&) = delete;
+
+  History run() {
+    Busy busy(trainer_);
+    if (!args_.run_directory.empty()) check_can_write_folder(args_.run_directory);
+    if (!model_.connected()) {
+      training_.begin_epoch(args_.initial_epoch);
+      prepare(model_, training_.peek()->tensors(), "fit");
+    }
+    ClaimedWeights claimed(compiled_.trainable);
+    live_ = Logs(compiled_.training);
+    trainer_.history = {};
+    trainer_.history.begin({args_.epochs, training_.steps().value_or(-1), training_.batch_size()});
+    trainer_.batch_size = training_.batch_size();
+    callbacks_.set_params({.epochs = args_.epochs,
+                           .initial_epoch = args_.initial_epoch,
+                           .steps = training_.steps(),
+                           .validation_steps = validation_ ? validation_->steps() : std::nullopt,
+                           .batch_size = training_.batch_size(),
+                           .verbose = args_.verbose});
+    observer_ = make_step_observer(FitView{.model = model_,
+                                           .context = *trainer_.context,
+                                           .args = args_,
+                                           .training = training_,
+                                           .callbacks = callbacks_});
+    trainer_.observer = observer_.get();
+    if (checkpoints_) checkpoints_->find();
+    callbacks_(&Callback::on_train_begin);
+    Logs logs;
+    int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
+    for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
+    if (observer_) observer_->fit_ended();
+    callbacks_(&Callback::on_train_end, logs);
+    if (checkpoints_) checkpoints_->finish();
+    return trainer_.history;
+  }
+
+ private:
+  Logs run_epoch(int64_t epoch) {
+    EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
+    callbacks_(&Callback::on_epoch_begin, epoch);
+    compiled_.training->reset();
+    training_.begin_epoch(epoch);
+    times.first_step = steady_clock().now();
+    int64_t steps = run_batches(epoch);
+    times.last_step = steady_clock().now();
+    Logs logs = with_loss_scale(live_.snapshot(), compiled_.args.optimizer);
+    watch_loss_scale();
+    times.read = times.validated = steady_clock().now();
+    trace_span("read loss and metrics", times.last_step, times.read);
+    if (validation_ != nullptr) {
+      TraceScope scope("validation");
+      validation_->begin_epoch(0);
+      run_evaluation(model_, *validation_, callbacks_, "fit: validation", [&] {
+        if (checkpoints_) checkpoints_->validation_step_ended(epoch, steps);
+      });
+      logs = joined(logs, compiled_.evaluation->with_prefix("val_"));
+      times.validated = steady_clock().now();
+    }
+    logs = callbacks_.extended(logs);
+    trainer_.history.append(epoch, logs);
+    callbacks_(&Callback::on_epoch_end, epoch, logs);
+    if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
+    times.end = steady_clock().now();
+    if (observer_) observer_->epoch_ended(times);
+    return logs;
+  }
+
+  // How many of the epoch's batches are done.
+  int64_t run_batches(int64_t epoch) {
+    StepPlace place{
+        .action = "fit", .epoch = epoch, .step = checkpoints_ ? checkpoints_->begin_epoch() : 0};
+    try {
+      run_batches_from(place);
+    } catch (const NonFiniteError& error) {
+      if (!callbacks_.accept(error)) throw;
+      trainer_.stop = true;
+    }
+    return place.step;
+  }
+
+  void run_batches_from(StepPlace& place) {
+    StepTimes times{.epoch = place.epoch, .asked = steady_clock().now()};
+    while (!trainer_.stop) {
+      const Batch* batch = training_.next();
+      if (batch == nullptr) break;
+      times.ready = steady_clock().now();
+      callbacks_(&Callback::on_train_batch_begin, place.step);
+      std::span<const Tensor> inputs = inputs_of(*batch);
+      times.run = steady_clock().now();
+      run_training_step(model_, inputs, place);
+      times.ran = steady_clock().now();
+      callbacks_(&Callback::on_train_batch_end, place.step, live_);
+      watch_loss_scale();
+      times.step = place.step++;
+      times.samples = inputs[0].shape()[0];
+      if (checkpoints_)
+        callbacks_.charge(checkpoints_->backup(),
+                          [&] { checkpoints_->step_ended(place.epoch, place.step); });
+      times.end = steady_clock().now();
+      if (observer_) observer_->step_ended(times);
+      times.asked = steady_clock().now();
+      times.looked = times.asked - times.end;
+    }
+    TraceScope scope("wait for the last steps");
+    finish_training_steps(model_, place);
+  }
+
+  // Said once a fit, and looked at only where somebody has just read the metrics: the device is
+  // waited for anyway.
+  void watch_loss_scale() {
+    int64_t reads = compiled_.training->reads();
+    if (warned_ || reads == reads_seen_ || trainer_.context->out == nullptr) return;
+    reads_seen_ = reads;
+    std::string warning = loss_scale_warning(compiled_.args.optimizer);
+    if (warning.empty()) return;
+    *trainer_.context->out << "\n" << warning << "\n" << std::flush;
+    warned_ = true;
+  }
+
+  // Arrays bring their weights as a column; other batches get those of their classes here.
+  std::span<const Tensor> inputs_of(const Batch& batch) {
+    if (training_.arrays() != nullptr) return batch.tensors();
+    prepare(model_, batch.tensors(), "fit");
+    if (!std::exchange(looked_at_targets_, true))
+      check_target_values(model_, batch.tensors(), "fit");
+    if (args_.class_weight.empty()) return batch.tensors();
+    size_t own = model_.topology("fit").inputs.size() + 1;
+    if (batch.size() < own) return batch.tensors();  // the step will say what is missing
+    if (!class_weights_) class_weights_.emplace(class_weights(model_, args_.class_weight, "fit"));
+    Tensor weights = class_weights_->of(batch[own - 1], batch.size() > own ? batch[own] : Tensor());
+    trainer_.scratch.assign(batch.begin(), batch.begin() + int64_t(own));
+    trainer_.scratch.push_back(std::move(weights));
+    return trainer_.scratch;
+  }
+
+  ModelBase& model_;
+  Trainer& trainer_;
+  Compiled& compiled_;
+  Feed& training_;
+  Feed* validation_;
+  const FitArgs& args_;
+  CallbackCalls callbacks_;
+  std::shared_ptr<FolderLock> lock_;           // of the run directory; null: there is none
+  std::unique_ptr<Checkpointer> checkpoints_;  // null: none were asked for
+  std::unique_ptr<StepObserver> observer_;
+  Logs live_;
+  std::optional<ClassWeights> class_weights_;
+  int64_t reads_seen_ = 0;  // of the training metrics, by watch_loss_scale
+  bool warned_ = false;
+  bool looked_at_targets_ = false;  // of the first batch; arrays were before the fit
+};
+
+}  // namespace
+
+History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args) {
+  return FitLoop(model, training, validation, args).run();
+}
+
+void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
+                    const char* action, const std::function<void()>& step_ended) {
+  Compiled& compiled = compiled_of(model, action);
+  compiled.evaluation->reset();
+  Logs live(compiled.evaluation);
+  callbacks(&Callback::on_test_begin);
+  StepPlace place{.action = action, .epoch = -1, .step = 0};
+  while (const Batch* batch = feed.next()) {
+    callbacks(&Callback::on_test_batch_begin, place.step);
+    prepare(model, batch->tensors(), action);
+    if (place.step == 0 && feed.arrays() == nullptr)
+      check_target_values(model, batch->tensors(), action);
+    run_test_step(model, batch->tensors(), place);
+    callbacks(&Callback::on_test_batch_end, place.step, live);
+    ++place.step;
+    if (step_ended) step_ended();
+  }
+  callbacks(&Callback::on_test_end, live);
+}
+
+}  // namespace stoker

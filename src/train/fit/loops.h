@@ -1,0 +1,101 @@
+// The loops over batches behind fit, evaluate and predict.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/tracing.h"
+#include "train/fit/feed.h"
+#include "train/model/model_base.h"
+#include "train/model/trainer.h"
+#include "train/step/sample_weights.h"
+
+namespace stoker {
+
+// "TensorBoard": what a callback's class is called.
+std::string class_name(const Callback& callback);
+
+// The callbacks of one call: they know the model for as long as it lasts.
+class CallbackCalls {
+ public:
+  CallbackCalls(std::vector<CallbackRef> list, const Model& model)
+      : list_(std::move(list)), model_(model), nanoseconds_(list_.size()) {
+    for (const CallbackRef& callback : list_) callback->set_model(&model_);
+  }
+  void set_params(const FitParams& params) const {
+    for (const CallbackRef& callback : list_) callback->set_params(params);
+  }
+  ~CallbackCalls() {
+    for (const CallbackRef& callback : list_) callback->set_model(nullptr);
+  }
+  CallbackCalls(const CallbackCalls&) = delete;
+  CallbackCalls& operator=(const CallbackCalls&) = delete;
+
+  template <class... Parameters, class... Arguments>
+  void operator()(void (Callback::*turn)(Parameters...), Arguments&&... arguments) const {
+    int64_t before = list_.empty() ? 0 : steady_clock().now();
+    for (size_t i = 0; i < list_.size(); ++i) {
+      ((*list_[i]).*turn)(arguments...);
+      int64_t now = steady_clock().now();
+      nanoseconds_[i] += now - before;
+      if (tracing()) trace_span(class_name(*list_[i]), before, now);
+      before = now;
+    }
+  }
+  // Work that is done for one of them, but not by its own turns: it counts as its time.
+  template <class Work>
+  void charge(const Callback& callback, const Work& work) const {
+    int64_t before = steady_clock().now();
+    work();
+    for (size_t i = 0; i < list_.size(); ++i)
+      if (&*list_[i] == &callback) nanoseconds_[i] += steady_clock().now() - before;
+  }
+  // The logs with what callbacks add to an epoch's; a name that is there already stays.
+  Logs extended(const Logs& logs) const;
+  // Whether one of them wants the training to end quietly.
+  bool accept(const NonFiniteError& error) const;
+
+  const std::vector<CallbackRef>& list() const { return list_; }
+  // How long each has been called so far.
+  std::span<const int64_t> nanoseconds() const { return nanoseconds_; }
+
+ private:
+  std::vector<CallbackRef> list_;
+  Model model_;
+  mutable std::vector<int64_t> nanoseconds_;
+};
+
+// The list with a ProgbarLogger before all others, unless it has one or nothing is to be shown.
+std::vector<CallbackRef> with_progress(const std::vector<CallbackRef>& list, int verbose,
+                                       const Context& context);
+
+// Checks that there are as many tensors as the model has inputs and outputs; prepares it.
+void check_given(ModelBase& model, StepKind kind, const TensorList& x, const TensorList& y,
+                 const TensorList& sample_weight, const char* action);
+// What the data of a fit or an evaluation becomes: columns x…, y… [, weights…] of equal length,
+// checked.
+std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorList& x,
+                                 const TensorList& y, const TensorList& sample_weight,
+                                 const char* action);
+// Multiplies the weights of such columns by those of the targets' classes; none: leaves them alone.
+void weigh_classes(ModelBase& model, const std::map<int64_t, double>& weights,
+                   std::vector<Tensor>& columns, const char* action);
+// Checks that there are tensors; builds a Sequential that has no Input for the first of them.
+void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* action);
+// The weights of a model's classes; ValueError for models of several outputs.
+ClassWeights class_weights(ModelBase& model, const std::map<int64_t, double>& weights,
+                           const char* action);
+// ValueError unless it is at least 1.
+int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fallback,
+                           const char* action);
+
+History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args);
+// Leaves the result in the model's evaluation sums.
+void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
+                    const char* action, const std::function<void()>& step_ended = {});
+std::vector<Tensor> run_predict(ModelBase& model, Feed& feed, const CallbackCalls& callbacks);
+
+}  // namespace stoker

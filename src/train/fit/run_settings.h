@@ -1,0 +1,37 @@
+// What a fit was told, as text: all that changes its results and is not in its RunPlan. Checkpoints
+// keep it, so that a fit which goes on can say what differs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/fit/feed.h"
+#include "train/model/model_base.h"
+
+namespace stoker {
+
+struct RunSetting {
+  std::string name;                 // "learning_rate"
+  std::vector<std::string> values;  // one, or one per layer or step of the data; none: not known
+  friend bool operator==(const RunSetting&, const RunSetting&) = default;
+};
+using RunSettings = std::vector<RunSetting>;
+
+// Of a model that is compiled and knows its input. Looks at every file that the data is read from,
+// and into some of them; reads arrays once. `validation` may be null.
+RunSettings run_settings(const ModelBase& model, const Feed& training, const Feed* validation,
+                         const FitArgs& args);
+
+struct SettingDifference {
+  std::string name, here, there;
+};
+// One for each value that differs; settings that are not known on one side are left out.
+std::vector<SettingDifference> differences(const RunSettings& here, const RunSettings& there);
+std::string to_string(const SettingDifference& difference);  // "learning_rate: 0.1 here, 0.2 there"
+
+// As JSON text and back. The text is not trusted: ValueError.
+std::string settings_to_json(const RunSettings& settings);
+RunSettings settings_from_json(std::string_view text);
+
+}  // namespace stoker

@@ -1,0 +1,131 @@
+#include "train/model/compile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "train/model/model_base.h"
+#include "train/model/settings.h"
+#include "train/optimizers/optimizer_impl.h"
+
+namespace stoker {
+
+namespace {
+
+void check_output_count(const char* what, size_t given, const std::vector<std::string>& outputs,
+                        const std::string& title, const char* advice) {
+  if (given != outputs.size())
+    throw ValueError(fmt::format("compile: {} has {} outputs ({}), got {} {}; {}", title,
+                                 outputs.size(), fmt::join(outputs, ", "), given, what, advice));
+}
+
+std::vector<Loss> losses_of(const LossList& losses, const std::vector<std::string>& outputs,
+                            const std::string& title) {
+  if (losses.for_every_output()) return {outputs.size(), losses.list()[0]};
+  check_output_count(
+      "losses", losses.list().size(), outputs, title,
+      "list one for each output, or give one alone for all of them: .loss = \"mse\"");
+  return losses.list();
+}
+
+std::vector<double> loss_weights_of(const std::vector<double>& weights,
+                                    const std::vector<std::string>& outputs,
+                                    const std::string& title) {
+  if (weights.empty()) return std::vector<double>(outputs.size(), 1.0);
+  check_output_count("loss weights", weights.size(), outputs, title, "list one for each output");
+  return weights;
+}
+
+void check_weights(const std::vector<double>& weights) {
+  for (double weight : weights)
+    if (!std::isfinite(weight))
+      throw ValueError(fmt::format("compile: a loss weight is {}", weight));
+}
+
+// A softmax over one class is 1, and its loss 0, whatever the weights are.
+void check_classes(const ModelBase& model, const std::vector<Loss>& losses) {
+  const Topology& topology = model.topology("compile");
+  for (size_t i = 0; i < losses.size(); ++i) {
+    bool classes = losses[i].kind() == "CategoricalCrossentropy" ||
+                   losses[i].kind() == "SparseCategoricalCrossentropy";
+    const Shape& shape = topology.outputs[i].shape();
+    if (classes && shape.rank() > 1 && shape[-1] == 1)
+      throw ValueError(fmt::format(
+          "compile: {} of output \"{}\", {}: expected one value per class in the last axis, got 1; "
+          "use binary_crossentropy and a sigmoid",
+          losses[i].kind(), topology.output_names[i], to_string(shape)));
+  }
+}
+
+// Whether anything in the model computes in float16, as far as policies say.
+bool uses_float16(const ModelBase& model, const Context& context) {
+  if (compute_dtype(context.policy) == DType::float16) return true;
+  return std::ranges::any_of(model.leaves(), [](const auto& layer) {
+    return !layer->dtype_policy().empty() && compute_dtype(layer->dtype_policy()) == DType::float16;
+  });
+}
+
+std::vector<std::string> layer_policies(const ModelBase& model) {
+  std::vector<std::string> policies;
+  for (const auto& layer : model.leaves()) policies.push_back(layer->dtype_policy());
+  return policies;
+}
+
+}  // namespace
+
+void compile_model(ModelBase& model, const CompileArgs& args) {
+  Trainer& trainer = trainer_of(model);
+  Use use(trainer.gate, "compile", UseMode::alone);
+  if (trainer.busy) throw Error("compile: this model is being trained");
+  if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
+  if (args.loss.list().empty()) throw ValueError("compile: no loss was given");
+  for (const Loss& loss : args.loss.list())
+    if (!loss.defined()) throw ValueError("compile: one of the losses is undefined");
+  check_weights(args.loss_weights);
+  Context& context = args.context ? *args.context : default_context();
+  check_settings(context);
+
+  auto compiled = std::make_unique<Compiled>();
+  compiled->args = args;
+  std::swap(trainer.compiled, compiled);
+  try {
+    finish_compile(model);
+  } catch (...) {
+    std::swap(trainer.compiled, compiled);
+    throw;
+  }
+  trainer.context = &context;
+  trainer.programs.clear();
+  trainer.lanes.clear();
+  say_settings_without_effect(context, layer_policies(model));
+  trainer.training_call.reset();
+  if (!trainer.random_state.defined()) {
+    trainer.seed = trainer.context->seed.value();
+    trainer.random_state = make_random_state("random_state", trainer.seed, kDropoutPurpose);
+  }
+}
+
+void finish_compile(ModelBase& model) {
+  Compiled& compiled = *model.trainer->compiled;
+  if (compiled.training || !model.connected()) return;
+  const std::vector<std::string>& outputs = model.topology("compile").output_names;
+  compiled.losses = losses_of(compiled.args.loss, outputs, model.title());
+  check_classes(model, compiled.losses);
+  compiled.loss_weights = loss_weights_of(compiled.args.loss_weights, outputs, model.title());
+  compiled.trainable = model.trainable_weights();
+  compiled.weights = model.weights();
+  for (const auto& layer : model.leaves())
+    compiled.trainable_layers.emplace_back(layer, layer->trainable());
+  const Context* context = compiled.args.context;
+  if (uses_float16(model, context ? *context : default_context()))
+    enable_loss_scale(compiled.args.optimizer, {});
+  compiled.args.optimizer.build(compiled.trainable);
+  MetricLists metrics{compiled.args.metrics, compiled.args.weighted_metrics};
+  auto evaluation = std::make_shared<MetricSet>(metrics, outputs);
+  compiled.training = std::make_shared<MetricSet>(metrics, outputs);
+  compiled.evaluation = std::move(evaluation);
+}
+
+}  // namespace stoker

@@ -1,0 +1,84 @@
+// The inside of Model: the layer that replays a topology, and what compile() and training added to
+// it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <stoker/model.h>
+
+#include "train/model/topology.h"
+
+namespace stoker {
+
+struct Trainer;
+
+class ModelBase : public LayerBase {
+ public:
+  // A functional model.
+  ModelBase(const Values& inputs, const Values& outputs, std::string name);
+  // A list of layers, which may still lack its input.
+  ModelBase(const std::vector<Layer>& layers, std::string name);
+  // The same with its input.
+  ModelBase(const Value& input, const std::vector<Layer>& layers, std::string name);
+  ~ModelBase() override;
+
+  // --- as a layer ---
+  std::string kind() const override { return sequential_ ? "Sequential" : "Functional"; }
+  void build(const std::vector<Shape>& inputs) override;
+  Values call(const Values& inputs, CallContext& context) override;
+  void set_trainable(bool trainable) override;
+  std::vector<Layer> children() const override { return layers(); }
+  // Part of a layer, it names its layers by their paths, unless it was trained, run or frozen by
+  // itself before.
+  void set_owner(std::string owner) override;
+  void set_name(std::string name) override;
+  std::vector<Variable> weights() const override;
+  std::vector<Variable> trainable_weights() const override;
+
+  // --- as a model ---
+  void add(const Layer& layer);
+  bool sequential() const { return sequential_; }
+  bool connected() const { return !topology_.outputs.empty(); }
+  // Error, naming `action`, for a Sequential that has not met an input yet.
+  const Topology& topology(const char* action) const;
+  const std::vector<Layer>& layers() const { return sequential_ ? list_ : topology_.layers; }
+  // Every layer that is not a model, those inside of models and layers included, each once and
+  // after all layers that call it.
+  std::vector<std::shared_ptr<LayerBase>> leaves() const;
+  std::string title() const;  // Sequential "digits"
+
+  const std::unique_ptr<Trainer> trainer;
+
+ protected:
+  void adopt(const std::shared_ptr<LayerBase>&) override {}  // its calls are its topology's
+
+ private:
+  void connect(const Value& input);
+  void own_layers(const std::string& path);
+
+  bool sequential_;
+  bool names_layers_ = false;
+  std::vector<Layer> list_;  // of a Sequential, without its Input
+  Topology topology_;
+};
+
+// For the free functions of this room.
+class ModelAccess {
+ public:
+  static Model wrap(std::shared_ptr<ModelBase> base) { return Model(std::move(base)); }
+  static ModelBase& base(const Model& model) { return model.impl(); }
+  // Null when the layer is not a model.
+  static ModelBase* base(const Layer& layer) { return dynamic_cast<ModelBase*>(&layer.base()); }
+};
+
+// A value or tensor that stands for a model's input: cast to its dtype and given the last dimension
+// of 1 that Keras forgives. ShapeError with the input's name when it cannot be one. `row`: what the
+// input declares.
+Value adapt_input(const Value& given, const TensorSpec& row, const std::string& who,
+                  const std::string& name);
+void check_input(const TensorSpec& given, const TensorSpec& row, const std::string& who,
+                 const std::string& name);
+
+}  // namespace stoker

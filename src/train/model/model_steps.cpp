@@ -1,0 +1,64 @@
+// Model: one step at a time.
+#include <stoker/model.h>
+
+#include "train/fit/loops.h"
+#include "train/model/claimed_weights.h"
+#include "train/step/steps.h"
+
+namespace stoker {
+
+namespace {
+
+// The step's inputs, put together in the model's scratch list.
+std::span<const Tensor> gather_inputs(ModelBase& model, const TensorList& x, const TensorList& y,
+                                      const BatchArgs& args, const char* action) {
+  compiled_of(model, action);
+  check_given(model, StepKind::test, x, y, args.sample_weight, action);
+  std::vector<Tensor>& inputs = model.trainer->scratch;
+  inputs.assign(x.list().begin(), x.list().end());
+  inputs.insert(inputs.end(), y.list().begin(), y.list().end());
+  if (!args.class_weight.empty())
+    inputs.push_back(class_weights(model, args.class_weight, action)
+                         .of(y[0], args.sample_weight.empty() ? Tensor() : args.sample_weight[0]));
+  else
+    inputs.insert(inputs.end(), args.sample_weight.list().begin(), args.sample_weight.list().end());
+  return inputs;
+}
+
+}  // namespace
+
+Logs Model::train_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args) const {
+  ModelBase& model = impl();
+  Use use(model.trainer->gate, "train_on_batch", UseMode::alone);
+  check_unclaimed(model, "train_on_batch");
+  run_training_step(model, gather_inputs(model, x, y, args, "train_on_batch"),
+                    {.action = "train_on_batch"});
+  return Logs(model.trainer->compiled->training);
+}
+
+Logs Model::train_on_batch(const Batch& batch) const {
+  ModelBase& model = impl();
+  Use use(model.trainer->gate, "train_on_batch", UseMode::alone);
+  check_unclaimed(model, "train_on_batch");
+  compiled_of(model, "train_on_batch");
+  prepare(model, batch.tensors(), "train_on_batch");
+  run_training_step(model, batch.tensors(), {.action = "train_on_batch"});
+  return Logs(model.trainer->compiled->training);
+}
+
+Logs Model::test_on_batch(const TensorList& x, const TensorList& y, const BatchArgs& args) const {
+  ModelBase& model = impl();
+  Use use(model.trainer->gate, "test_on_batch", UseMode::alone);
+  run_test_step(model, gather_inputs(model, x, y, args, "test_on_batch"),
+                {.action = "test_on_batch"});
+  return Logs(model.trainer->compiled->evaluation);
+}
+
+void Model::reset_metrics() const {
+  Use use(impl().trainer->gate, "reset_metrics", UseMode::alone);
+  Compiled& compiled = compiled_of(impl(), "reset_metrics");
+  if (compiled.training) compiled.training->reset();
+  if (compiled.evaluation) compiled.evaluation->reset();
+}
+
+}  // namespace stoker

@@ -1,0 +1,307 @@
+// Model: compile, fit, evaluate, predict and single steps.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <stoker/model.h>
+#include <stoker/version.h>
+
+#include "train/fit/loops.h"
+#include "train/model/compile.h"
+#include "train/step/steps.h"
+#include "train/step/training_call.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int64_t kBatchSize = 32;  // Keras's
+
+void check_steps(const std::optional<int64_t>& steps, const char* what) {
+  if (steps && *steps < 1)
+    throw ValueError(fmt::format("{} is {}, expected at least 1", what, *steps));
+}
+
+// Options that only arrays can obey.
+void refuse_for_batches(const std::optional<int64_t>& batch_size, const TensorList& sample_weight,
+                        const char* action) {
+  if (batch_size)
+    throw ValueError(
+        fmt::format("{}: batch_size is for arrays; these batches have sizes of their own", action));
+  if (!sample_weight.empty())
+    throw ValueError(fmt::format(
+        "{}: sample_weight is for arrays; a batch brings its own as a last tensor", action));
+}
+
+void check_fit(const FitArgs& args) {
+  if (args.epochs < 0 || args.initial_epoch < 0)
+    throw ValueError(fmt::format("fit: epochs is {} and initial_epoch {}, expected 0 or more",
+                                 args.epochs, args.initial_epoch));
+  if (args.initial_epoch > args.epochs)
+    throw ValueError(fmt::format(
+        "fit: initial_epoch is {}, behind the last of {} epochs; epochs counts from the "
+        "first epoch of the training, not from initial_epoch",
+        args.initial_epoch, args.epochs));
+  check_steps(args.steps_per_epoch, "fit: steps_per_epoch");
+  check_steps(args.validation_steps, "fit: validation_steps");
+  if (!(args.validation_split >= 0 && args.validation_split < 1))  // NaN too
+    throw ValueError(fmt::format("fit: validation_split is {}, expected a number in [0, 1)",
+                                 args.validation_split));
+  if (args.validation_split > 0 && args.validation_data.defined())
+    throw ValueError("fit: give validation_data or validation_split, not both");
+  bool validates = args.validation_split > 0 || args.validation_data.defined();
+  if (!validates && (args.validation_steps || args.validation_batch_size))
+    throw ValueError(fmt::format(
+        "fit: {} has no effect without validation; give validation_data or validation_split",
+        args.validation_steps ? "validation_steps" : "validation_batch_size"));
+  if (args.validation_batch_size && args.validation_data.batches.defined())
+    throw ValueError(
+        "fit: validation_batch_size is for arrays; the batches of validation_data have sizes of "
+        "their own");
+}
+
+// The last part of the rows goes to the second list, as in Keras.
+std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tensor>& columns,
+                                                          double fraction) {
+  int64_t rows = columns[0].shape()[0];
+  auto at = int64_t(double(rows) * (1.0 - fraction));
+  if (at == 0 || at == rows)
+    throw ValueError(fmt::format(
+        "fit: validation_split = {} of {} samples leaves {} to train and {} to validate with",
+        fraction, rows, at, rows - at));
+  std::pair<std::vector<Tensor>, std::vector<Tensor>> parts;
+  for (const Tensor& column : columns) {
+    parts.first.push_back(column.slice(0, at));
+    parts.second.push_back(column.slice(at, rows));
+  }
+  return parts;
+}
+
+// Before a pipeline takes its memory: a GPU's engine hands out page-locked memory from then on.
+void wake_engine(ModelBase& model) { engine_of(*trainer_of(model).context); }
+
+// That may put batches of arrays together while a device works beside the host; a CPU needs its
+// cores for the steps themselves.
+int threads_ahead(ModelBase& model) {
+  constexpr int kMost = 4;
+  const Context& context = *trainer_of(model).context;
+  if (!context.pin || engine_of(context).name() != "cuda") return 0;
+  return context.threads.pipeline > 0 ? std::min(context.threads.pipeline, kMost) : kMost;
+}
+
+// Compiles the program of a full batch and looks at all class ids with what it knows, so that an
+// error has the element's index in the array, and comes before the first step.
+void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
+                 int64_t batch_size, const char* action) {
+  std::vector<TensorSpec> specs = specs_of(columns);
+  for (TensorSpec& spec : specs) spec.shape.set(0, std::min(batch_size, spec.shape[0]));
+  ProgramLanes::Lease lease = trainer_of(model).lanes.lease_main();
+  check_limits(program_for(model, kind, specs, action), columns, action);
+}
+
+Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
+  FeedOptions options{.action = "fit: validation",
+                      .steps = args.validation_steps,
+                      .context = trainer_of(model).context,
+                      .threads_ahead = threads_ahead(model)};
+  const ValidationData& data = args.validation_data;
+  if (data.batches.defined()) return {data.batches, options};
+  std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
+                                             data.sample_weight, "fit: validation_data");
+  return {std::move(columns), batch_size, options};
+}
+
+Tensor only(std::vector<Tensor> outputs, const ModelBase& model) {
+  if (outputs.size() != 1)
+    throw ValueError(fmt::format("{} has {} outputs; take them with predict_all()", model.title(),
+                                 outputs.size()));
+  return std::move(outputs[0]);
+}
+
+// Loss and metrics of all that the feed gives.
+Logs evaluated(const Model& model, Feed& feed, const EvaluateArgs& args) {
+  ModelBase& base = ModelAccess::base(model);
+  std::lock_guard lock(base.trainer->evaluating);
+  CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *base.trainer->context),
+                          model);
+  callbacks.set_params(
+      {.validation_steps = feed.steps(), .batch_size = feed.batch_size(), .verbose = args.verbose});
+  run_evaluation(base, feed, callbacks, "evaluate");
+  return Logs(base.trainer->compiled->evaluation).snapshot();
+}
+
+std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs& args) {
+  ModelBase& base = ModelAccess::base(model);
+  CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *trainer_of(base).context),
+                          model);
+  callbacks.set_params(
+      {.steps = feed.steps(), .batch_size = feed.batch_size(), .verbose = args.verbose});
+  return run_predict(base, feed, callbacks);
+}
+
+}  // namespace
+
+void Model::compile(const CompileArgs& args) const { compile_model(impl(), args); }
+bool Model::compiled() const { return impl().trainer->compiled != nullptr; }
+
+History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args) const {
+  ModelBase& model = impl();
+  Use use(model.trainer->gate, "fit", UseMode::lasting);
+  compiled_of(model, "fit");
+  check_fit(args);
+  prepare(model, x.list(), "fit");
+  check_trainable(model, "fit");
+  int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "fit");
+  int64_t validation_batch =
+      checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
+  std::vector<Tensor> columns =
+      make_columns(model, StepKind::train, x, y, args.sample_weight, "fit");
+  std::optional<Feed> validation;
+  if (args.validation_split > 0) {
+    auto [first, last] = split(columns, args.validation_split);
+    validation.emplace(std::move(last), validation_batch,
+                       FeedOptions{.action = "fit: validation",
+                                   .steps = args.validation_steps,
+                                   .threads_ahead = threads_ahead(model)});
+    columns = std::move(first);
+  } else if (args.validation_data.defined()) {
+    validation.emplace(validation_feed(model, args, validation_batch));
+  }
+  weigh_classes(model, args.class_weight, columns, "fit");
+  check_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit");
+  if (validation && validation->arrays())
+    check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
+                "fit: validation");
+  Feed training(std::move(columns), batch_size,
+                {.action = "fit",
+                 .steps = args.steps_per_epoch,
+                 .restart = !args.steps_per_epoch,
+                 .epochs = args.epochs,
+                 .shuffle = args.shuffle,
+                 .seed = derived_seed(model.trainer->seed, kShufflePurpose),
+                 .threads_ahead = threads_ahead(model)});
+  return run_fit(*this, training, validation ? &*validation : nullptr, args);
+}
+
+History Model::fit(const Batches& batches, const FitArgs& args) const {
+  ModelBase& model = impl();
+  Use use(model.trainer->gate, "fit", UseMode::lasting);
+  compiled_of(model, "fit");
+  check_fit(args);
+  refuse_for_batches(args.batch_size, args.sample_weight, "fit");
+  if (args.validation_split > 0)
+    throw ValueError("fit: validation_split is for arrays; use validation_data");
+  int64_t validation_batch =
+      checked_batch_size(args.validation_batch_size, kBatchSize, "fit: validation");
+  std::optional<Feed> validation;
+  if (args.validation_data.defined())
+    validation.emplace(validation_feed(model, args, validation_batch));
+  wake_engine(model);
+  Feed training(batches, {.action = "fit",
+                          .steps = args.steps_per_epoch,
+                          .restart = !args.steps_per_epoch,
+                          .more_follow = true,
+                          .context = model.trainer->context});
+  return run_fit(*this, training, validation ? &*validation : nullptr, args);
+}
+
+Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args) const {
+  ModelBase& model = impl();
+  Reading reading(model, "evaluate");
+  compiled_of(model, "evaluate");
+  check_steps(args.steps, "evaluate: steps");
+  int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "evaluate");
+  std::vector<Tensor> columns =
+      make_columns(model, StepKind::test, x, y, args.sample_weight, "evaluate");
+  check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
+  Feed feed(std::move(columns), batch_size,
+            {.action = "evaluate", .steps = args.steps, .threads_ahead = threads_ahead(model)});
+  return evaluated(*this, feed, args);
+}
+
+Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
+  ModelBase& model = impl();
+  Reading reading(model, "evaluate");
+  compiled_of(model, "evaluate");
+  check_steps(args.steps, "evaluate: steps");
+  refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
+  wake_engine(model);
+  Feed feed(batches,
+            {.action = "evaluate", .steps = args.steps, .context = model.trainer->context});
+  return evaluated(*this, feed, args);
+}
+
+std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& args) const {
+  ModelBase& model = impl();
+  Reading reading(model, "predict");
+  check_steps(args.steps, "predict: steps");
+  std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, "predict");
+  Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
+            {.action = "predict", .steps = args.steps, .threads_ahead = threads_ahead(model)});
+  return predicted(*this, feed, args);
+}
+
+std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
+  Reading reading(impl(), "predict");
+  check_steps(args.steps, "predict: steps");
+  refuse_for_batches(args.batch_size, {}, "predict");
+  wake_engine(impl());
+  Feed feed(batches,
+            {.action = "predict", .steps = args.steps, .context = impl().trainer->context});
+  return predicted(*this, feed, args);
+}
+
+Tensor Model::predict(const TensorList& x, const PredictArgs& args) const {
+  return only(predict_all(x, args), impl());
+}
+
+Tensor Model::predict(const Batches& batches, const PredictArgs& args) const {
+  return only(predict_all(batches, args), impl());
+}
+
+Tensor Model::predict_on_batch(const TensorList& x) const {
+  ModelBase& model = impl();
+  Reading reading(model, "predict_on_batch");
+  prepare(model, x.list(), "predict_on_batch");
+  Prediction prediction(model, x.list(), {.action = "predict_on_batch"});
+  if (model.topology("predict").outputs.size() != 1) only({}, model);
+  return prediction.output(0);
+}
+
+Tensor Model::operator()(const Tensor& x, const CallOptions& options) const {
+  if (!options.training.value_or(false)) return predict_on_batch(x);
+  prepare(impl(), TensorList(x).list(), "model(x)");
+  std::vector<Tensor> outputs = call_in_training(impl(), x);
+  return only(std::move(outputs), impl());
+}
+
+void Model::stop_training() const { trainer_of(impl()).stop = true; }
+const History& Model::history() const { return trainer_of(impl()).history; }
+Optimizer Model::optimizer() const {
+  return compiled() ? impl().trainer->compiled->args.optimizer : Optimizer();
+}
+
+namespace {
+
+// What products are computed in: part of a RunPlan, because it changes results.
+std::string precision_of(const Context& context) {
+  if (compute_dtype_of(context) != DType::float32) return context.policy;
+  return context.tf32 && engine_of(context).name() == "cuda" ? "tf32" : "float32";
+}
+
+}  // namespace
+
+RunPlan Model::run_plan() const {
+  const Trainer& trainer = trainer_of(impl());
+  const Context& context = *trainer.context;
+  Backend& engine = engine_of(context);
+  return {.seed = compiled() ? trainer.seed : context.seed.value(),
+          .batch_size = trainer.batch_size,
+          .compute_threads = compile_options(context).threads,
+          .backend = std::string(engine.name()),
+          .fingerprint = engine.fingerprint(),
+          .deterministic = context.deterministic,
+          .precision = precision_of(context),
+          .library_version = version()};
+}
+
+}  // namespace stoker

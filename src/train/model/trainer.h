@@ -1,0 +1,88 @@
+// What compile() and training add to a model: settings, sums, programs. Its gate decides who may
+// use them: whoever shares the model reads them, leases programs and holds `evaluating` around the
+// sums of an evaluation; whoever has it alone may change anything.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <stoker/model.h>
+
+#include "train/model/metric_set.h"
+#include "train/model/topology.h"
+#include "train/model/use_gate.h"
+#include "train/step/program_cache.h"
+#include "train/step/program_lanes.h"
+
+namespace stoker {
+
+class ModelBase;
+struct Diagnosis;
+struct TrainingCall;
+class StepObserver;
+
+// What compile() settled.
+struct Compiled {
+  CompileArgs args;
+  std::vector<Loss> losses;          // one for each output
+  std::vector<double> loss_weights;  // likewise
+  std::shared_ptr<MetricSet> training, evaluation;
+  std::vector<Variable> trainable;
+  std::vector<Variable> weights;  // all that the model had
+  // Which layers were frozen when compile() looked. A program that is traced later still obeys it.
+  std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
+};
+
+enum class StepKind : int { train, accumulate, test, predict };
+
+struct Trainer {
+  Context* context = &default_context();
+  std::unique_ptr<Compiled> compiled;
+  ProgramCache programs;
+  ProgramLanes lanes{programs};  // for calls at the same time
+  UseGate gate;
+  std::recursive_mutex evaluating;
+  std::mutex drawing;           // predictions that update a random state take turns
+  uint64_t seed = 0;            // the context's when the model was first compiled
+  Variable random_state;        // int64 [2]: a seed of its own, step
+  Variable predict_state;       // likewise, of predictions that draw random numbers
+  std::vector<Tensor> scratch;  // the inputs of a step that are put together here
+  History history;
+  std::atomic<bool> stop = false;
+  bool busy = false;                            // inside fit
+  int64_t batch_size = 0;                       // of the last fit
+  std::shared_ptr<const Diagnosis> diagnosis;   // of the last fit, by who observed it
+  StepObserver* observer = nullptr;             // of the running fit
+  std::shared_ptr<TrainingCall> training_call;  // model(x, {.training = true}), once used
+};
+
+Trainer& trainer_of(ModelBase& model);
+
+// A use that reads the model. The first one of a model that its data builds has it alone.
+class Reading {
+ public:
+  Reading(ModelBase& model, const char* action);
+
+ private:
+  std::optional<Use> use_;
+};
+// Error, naming `action` and what is frozen, when training would change no weight.
+void check_trainable(const ModelBase& model, const char* action);
+// Error, naming `action`, before compile().
+Compiled& compiled_of(ModelBase& model, const char* action);
+
+// Seeds that are functions of the run's seed and of nothing else; streams that no initialiser gets.
+uint64_t derived_seed(uint64_t seed, uint64_t purpose);
+inline constexpr uint64_t kDropoutPurpose = uint64_t(1) << 63;
+inline constexpr uint64_t kShufflePurpose = kDropoutPurpose + 1;
+inline constexpr uint64_t kPredictPurpose = kDropoutPurpose + 2;
+// int64 [2]: that seed, and the count of steps.
+Variable make_random_state(const std::string& name, uint64_t seed, uint64_t purpose);
+
+}  // namespace stoker

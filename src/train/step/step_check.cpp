@@ -1,0 +1,114 @@
+// Checks of a batch before it becomes a step: whatever is wrong is said by name, before anything
+// runs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "nn/element_weights.h"
+#include "nn/targets.h"
+#include "train/model/input_advice.h"
+#include "train/model/model_base.h"
+#include "train/step/step_graph.h"
+
+namespace stoker {
+
+namespace {
+
+void check_count(const std::string& action, const char* what, size_t expected, size_t got,
+                 const std::vector<std::string>& names) {
+  if (got == expected) return;
+  std::string list;
+  for (const std::string& name : names)
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", name);
+  throw ValueError(
+      fmt::format("{}: expected {} {} ({}), got {}", action, expected, what, list, got));
+}
+
+void check_targets_given(const std::string& action, size_t expected, size_t given,
+                         const std::vector<std::string>& names) {
+  if (given == 0)
+    throw ValueError(
+        fmt::format("{}: expected {} targets ({}), got 0; give x and y, and batches of (x, y), in "
+                    "this order",
+                    action, expected, fmt::join(names, ", ")));
+  if (given != expected && given != expected + 1 && given != 2 * expected)
+    check_count(action, "targets", expected, given, names);
+}
+
+void check_rows(const std::string& action, const std::string& name, const TensorSpec& spec,
+                int64_t rows) {
+  if (spec.shape.rank() == 0)
+    throw ShapeError(
+        fmt::format("{}: {} is a scalar, {}; {}", action, name, to_string(spec), kBatchAdvice));
+  int64_t got = spec.shape[0];
+  if (got != rows)
+    throw ShapeError(fmt::format("{}: {} has {} rows, the inputs have {}; got {}", action, name,
+                                 got, rows, to_string(spec)));
+}
+
+void check_target(const std::string& action, const std::string& output, const Loss& loss,
+                  const TensorSpec& prediction, const TensorSpec& given) {
+  try {
+    loss.target_spec(prediction, given);
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format("{}: target of output \"{}\": {}", action, output, error.what()));
+  }
+}
+
+// What the weights of own losses meet is known once they are traced.
+void check_weight(const std::string& action, const std::string& output, const Loss& loss,
+                  const Shape& prediction, const TensorSpec& spec) {
+  std::string who = fmt::format("{}: output \"{}\"", action, output);
+  if (spec.dtype == DType::bytes)
+    throw ShapeError(
+        fmt::format("{}: sample_weight: expected numbers, got {}", who, to_string(spec)));
+  if (!loss.custom())
+    weight_shape_beside(who, spec.shape,
+                        prediction.rank() > 1 ? without_last(prediction) : prediction);
+}
+
+}  // namespace
+
+std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_size) {
+  std::vector<TensorSpec> specs;
+  for (const Value& output : model.topology("predict").outputs) {
+    specs.push_back(output.spec());
+    if (specs.back().shape.rank() > 0) specs.back().shape.set(0, batch_size);
+  }
+  return specs;
+}
+
+void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
+                      std::span<const TensorSpec> specs, const std::string& action) {
+  const Topology& topology = model.topology(action.c_str());
+  size_t inputs = topology.inputs.size(), outputs = topology.outputs.size();
+  if (specs.size() < inputs || kind == StepKind::predict)
+    check_count(action, "inputs", inputs, specs.size(), topology.input_names);
+  for (size_t i = 0; i < inputs; ++i)
+    check_input(specs[i], topology.input_row(i), action, topology.input_names[i]);
+  int64_t rows = specs[0].shape[0];
+  if (rows == 0)
+    throw ValueError(fmt::format("{}: the data is empty: input \"{}\" has no rows", action,
+                                 topology.input_names[0]));
+  for (size_t i = 1; i < inputs; ++i)
+    check_rows(action, fmt::format("input \"{}\"", topology.input_names[i]), specs[i], rows);
+  if (kind == StepKind::predict) return;
+
+  size_t given = specs.size() - inputs;
+  check_targets_given(action, outputs, given, topology.output_names);
+  std::vector<TensorSpec> predictions = prediction_specs(model, rows);
+  for (size_t i = 0; i < outputs; ++i) {
+    const TensorSpec& target = specs[inputs + i];
+    check_rows(action, fmt::format("the target of output \"{}\"", topology.output_names[i]), target,
+               rows);
+    check_target(action, topology.output_names[i], trainer.compiled->losses[i], predictions[i],
+                 target);
+  }
+  if (given == outputs) return;
+  std::span<const TensorSpec> weights = specs.subspan(inputs + outputs);
+  for (const TensorSpec& weight : weights) check_rows(action, "sample_weight", weight, rows);
+  for (size_t i = 0; i < outputs; ++i)
+    check_weight(action, topology.output_names[i], trainer.compiled->losses[i],
+                 predictions[i].shape, weights[weights.size() == 1 ? 0 : i]);
+}
+
+}  // namespace stoker

@@ -1,0 +1,220 @@
+#include "train/step/step_graph.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <stoker/ops.h>
+
+#include "nn/layer_tree.h"
+#include "train/model/model_base.h"
+#include "train/model/settings.h"
+
+namespace stoker {
+
+namespace {
+
+// The layers as compile() saw them, for as long as a step is traced.
+class AsCompiled {
+ public:
+  explicit AsCompiled(const Compiled* compiled) {
+    if (compiled == nullptr) return;
+    bool same = std::ranges::all_of(compiled->trainable_layers, [](const auto& each) {
+      return each.first->trainable() == each.second;
+    });
+    if (same) return;
+    for (const auto& [layer, trainable] : compiled->trainable_layers)
+      now_.emplace_back(layer, layer->trainable());
+    set(compiled->trainable_layers);
+  }
+  ~AsCompiled() { set(now_); }
+  AsCompiled(const AsCompiled&) = delete;
+  AsCompiled& operator=(const AsCompiled&) = delete;
+
+ private:
+  using States = std::vector<std::pair<std::shared_ptr<LayerBase>, bool>>;
+  // A layer sets those inside of it too, and these come later in the list.
+  static void set(const States& states) {
+    for (const auto& [layer, trainable] : states) layer->set_trainable(trainable);
+  }
+  States now_;
+};
+
+std::set<const void*> ids_of(const std::vector<Variable>& variables) {
+  std::set<const void*> ids;
+  for (const Variable& variable : variables) ids.insert(variable.id());
+  return ids;
+}
+
+// What the forward pass reads and wants trained must be known to the optimiser; else training would
+// leave it as it is without a word.
+void check_all_trained(const ModelBase& model, const Graph& graph, const Compiled& compiled) {
+  std::set<const void*> known = ids_of(compiled.weights);
+  for (const Variable& weight : model.weights())
+    if (!known.contains(weight.id()))
+      throw Error(
+          fmt::format("{}: weight \"{}\" appeared after compile(), so it would not be trained: its "
+                      "layer was never called before this step; call it in every mode (its result "
+                      "need not be used), or compile again now that it has its weights",
+                      model.title(), weight.name()));
+  for (const Descendant& inner : descendants(model))  // also what its parent does not list
+    known.merge(ids_of(inner.layer.weights()));
+  for (const GraphVariable& used : graph.variables()) {
+    const Variable& variable = used.variable;
+    if (variable.category() == MemoryCategory::weights && variable.trainable() &&
+        !known.contains(variable.id()))
+      throw Error(
+          fmt::format("{}: variable \"{}\" is used, but is no weight of one of its layers, so it "
+                      "would not be trained; make it with add_weight(), or say "
+                      "{{.trainable = false}} if it stays as it is",
+                      model.title(), variable.name()));
+  }
+}
+
+struct Traced {
+  Values targets, weights;  // one for each output; weights may be undefined
+  Values predictions;
+};
+
+Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
+                     std::span<const TensorSpec> specs) {
+  const Topology& topology = model.topology("a step");
+  Values inputs;
+  for (size_t i = 0; i < topology.inputs.size(); ++i)
+    inputs.push_back(graph.input(topology.input_names[i], specs[i]));
+  CallContext context(graph);
+  Traced traced;
+  Graph::Scope scope(graph, "inputs");
+  traced.predictions = model.call(inputs, context);
+  for (Value& prediction : traced.predictions)  // losses and metrics count in float32
+    if (is_floating(prediction.dtype()) && prediction.dtype() != DType::float32)
+      prediction = ops::cast(prediction, DType::float32);
+  if (compiled == nullptr) return traced;
+
+  size_t next = inputs.size(), outputs = traced.predictions.size();
+  for (size_t i = 0; i < outputs; ++i, ++next) {
+    std::string name = outputs == 1 ? "y" : "y of " + topology.output_names[i];
+    traced.targets.push_back(graph.input(name, specs[next]));
+  }
+  for (; next < specs.size(); ++next)
+    traced.weights.push_back(graph.input("sample_weight", specs[next]));
+  traced.weights.resize(outputs, traced.weights.empty() ? Value() : traced.weights[0]);
+  return traced;
+}
+
+struct StepLoss {
+  Value total;
+  Values of_outputs;
+};
+
+StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced) {
+  Graph::Scope scope(graph, "loss");
+  StepLoss loss;
+  for (size_t i = 0; i < traced.predictions.size(); ++i) {
+    Value one = compiled.losses[i](traced.targets[i], traced.predictions[i], traced.weights[i]);
+    loss.of_outputs.push_back(one);
+    Value weighted = compiled.loss_weights[i] == 1.0 ? one : one * compiled.loss_weights[i];
+    loss.total = i == 0 ? weighted : loss.total + weighted;
+  }
+  for (const Value& penalty : graph.penalties()) loss.total = loss.total + penalty;
+  return loss;
+}
+
+// With loss scaling the optimiser has named its alarm as the guard: it skips steps whose gradients
+// are not finite, until its scale cannot become smaller. A loss that is not finite has nothing to
+// do with the scale. Else: not finite when the loss or any gradient is not. A loss can hide a bad
+// gradient: the slope of sqrt at 0, or a NaN that max(x, 0) swallowed. One pass over the gradients,
+// 0.1 % of a step of the seeds' CNN.
+Value make_guard(Graph& graph, const Optimizer& optimizer, const Value& loss,
+                 const Values& slopes) {
+  if (optimizer.scales_loss()) return graph.guard() < 0 ? loss : loss + graph.value(graph.guard());
+  if (slopes.empty()) return loss;
+  Graph::Scope scope(graph, "loss");
+  Graph::Scope phase(graph, Phase::backward);
+  Value norm =
+      apply("clip_scales", slopes, {{"mode", std::string("global")}, {"max_norm", 1e30}})[1];
+  return loss + norm * 0.0;
+}
+
+// Zeros for weights that this loss does not reach, as a second head that has no loss of its own.
+Values trace_gradients(Graph& graph, const Value& loss, const std::vector<Variable>& weights) {
+  Values slopes = gradients(loss, weights, {.unconnected = Unconnected::undefined});
+  if (!slopes.empty() && std::ranges::none_of(slopes, &Value::defined))
+    throw Error(
+        fmt::format("fit: the loss depends on none of the {} trainable weights, so training would "
+                    "change nothing; compute the loss from the model's outputs, without argmax, "
+                    "comparisons or ops::stop_gradient in between",
+                    weights.size()));
+  Graph::Scope phase(graph, Phase::backward);
+  for (size_t i = 0; i < slopes.size(); ++i)
+    if (!slopes[i].defined())
+      slopes[i] = ops::broadcast_to(graph.number(Tensor(0.0F)), weights[i].shape());
+  return slopes;
+}
+
+void count_step(Graph& graph, const Variable& random_state) {
+  Graph::Scope scope(graph, "metrics");
+  Graph::Scope phase(graph, Phase::update);
+  graph.assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
+               Assign::always);
+}
+
+}  // namespace
+
+namespace {
+
+// What draws random numbers outside of training: layers called with {.training = true}. Predictions
+// leave the state of the training alone.
+Variable inference_state(Trainer& trainer, StepKind kind) {
+  if (kind != StepKind::predict) return trainer.random_state;
+  if (!trainer.predict_state.defined())
+    trainer.predict_state =
+        make_random_state("predict/random_state", trainer.context->seed.value(), kPredictPurpose);
+  return trainer.predict_state;
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
+                                  std::span<const TensorSpec> specs) {
+  if (!trainer.compiled && trainer.programs.latest(int(kind)) == nullptr)
+    say_settings_without_effect(*trainer.context);  // compile() has, where there was one
+  auto graph = std::make_unique<Graph>();
+  bool training = kind == StepKind::train || kind == StepKind::accumulate;
+  graph->set_training(training);
+  set_precision(*graph, *trainer.context);
+  if (training)
+    graph->set_random_state(graph->variable(trainer.random_state));
+  else
+    graph->offer_random_state([&trainer, kind] { return inference_state(trainer, kind); });
+  const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
+  AsCompiled layers(compiled);
+  Traced traced = trace_forward(model, *graph, compiled, specs);
+  if (compiled == nullptr) {
+    for (size_t i = 0; i < traced.predictions.size(); ++i)
+      graph->output(traced.predictions[i], model.topology("predict").output_names[i]);
+    if (graph->has_random_state()) count_step(*graph, trainer.predict_state);
+    return graph;
+  }
+  if (training) check_all_trained(model, *graph, *compiled);
+  StepLoss loss = trace_loss(*graph, *compiled, traced);
+  if (training) {
+    const Optimizer& optimizer = compiled->args.optimizer;
+    Values slopes;
+    if (!compiled->trainable.empty()) {  // a summary may ask for the step of a frozen model
+      slopes = trace_gradients(*graph, optimizer.scale_loss(loss.total), compiled->trainable);
+      optimizer.apply(slopes, compiled->trainable);
+    }
+    count_step(*graph, trainer.random_state);
+    graph->guard(make_guard(*graph, optimizer, loss.total, slopes));
+  } else if (graph->has_random_state()) {
+    count_step(*graph, trainer.random_state);
+  }
+  const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
+  sums.append(*graph, loss.total, loss.of_outputs, traced.targets, traced.predictions,
+              traced.weights, specs[0].shape[0]);
+  graph->output(loss.total, "loss");
+  return graph;
+}
+
+}  // namespace stoker

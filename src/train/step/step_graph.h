@@ -1,0 +1,27 @@
+// The graphs of a model's steps, each for one set of input specs:
+//   training    inputs → model → losses + penalties → gradients → update → sums of loss and
+//   metrics; guarded evaluation  inputs → model → losses → sums prediction  inputs → model
+// Inputs of a graph: the model's inputs, then, but for prediction, one target an output, then none,
+// one or one per output of sample weights, [B] or one per element of the loss.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "graph/graph.h"
+#include "train/model/trainer.h"
+
+namespace stoker {
+
+std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
+                                  std::span<const TensorSpec> specs);
+
+// Specs of the predictions for a batch of this size.
+std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_size);
+
+// Checks a batch: count and shapes of inputs, targets and weights, equal numbers of rows.
+// ValueError or ShapeError that begins with `action` and names what is wrong.
+void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
+                      std::span<const TensorSpec> specs, const std::string& action);
+
+}  // namespace stoker
