@@ -111,7 +111,9 @@ inline constexpr Tune Auto = Tune::automatic;
 struct FitArgs {
   int64_t epochs = 1;
   std::optional<int64_t> batch_size = {};  // of arrays: 32
-  bool shuffle = true;  // arrays, before every epoch; a function of seed and epoch
+  // Of arrays, before every epoch, as a function of seed and epoch: true. Batches come in the order
+  // of their source, and refuse it.
+  std::optional<bool> shuffle = {};
   ValidationData validation_data = {};
   double validation_split = 0.0;  // the last part of the arrays, before shuffling
   std::optional<int64_t> validation_batch_size = {};  // batch_size

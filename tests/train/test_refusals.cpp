@@ -105,6 +105,19 @@ TEST_F(Refusals, TargetsOfCrossentropiesThatAreNoProbabilities) {
                      {"one value per class", "binary_crossentropy"}));
 }
 
+// Labels that only a later batch shows are refused there.
+TEST_F(Refusals, TargetsOfLaterBatchesThatAreNoProbabilities) {
+  Sequential model({Input({3}), Dense(1, {.activation = "sigmoid"})});
+  model.compile({.loss = "binary_crossentropy"});
+  Tensor x = Tensor::zeros({2, 3}), good = Tensor::zeros({2, 1}), bad = Tensor::full({2, 1}, 2.0);
+  std::vector<Batch> batches = {Batch{x, good}, Batch{x, bad}};
+  for (const auto& action : std::vector<std::function<void()>>{
+           [&] { model.fit(batches); }, [&] { model.evaluate(batches); },
+           [&] { model.train_on_batch(x, bad); }, [&] { model.train_on_batch(batches[1]); },
+           [&] { model.test_on_batch(x, bad); }})
+    EXPECT_TRUE(says(error_of<ValueError>(action), {"BinaryCrossentropy", "got 2"}));
+}
+
 TEST_F(Refusals, CountsOfWeightsThatFitNoOutput) {
   Sequential model = classifier();
   Tensor weights = Tensor::full({8}, 1);

@@ -136,6 +136,7 @@ TEST(Options, OfArraysAreRefusedBesideBatches) {
   std::vector<Batch> inputs = {Batch{Tensor::zeros({2, 2})}};
   for (const std::function<void()>& call : std::vector<std::function<void()>>{
            [&] { model.fit(batches, {.batch_size = 2}); },
+           [&] { model.fit(batches, {.shuffle = false}); },
            [&] { model.evaluate(batches, {.batch_size = 2}); },
            [&] { model.evaluate(batches, {.sample_weight = Tensor::zeros({2})}); },
            [&] { model.predict(inputs, {.batch_size = 2}); }})

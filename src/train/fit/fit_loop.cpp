@@ -185,8 +185,7 @@ class FitLoop {
   std::span<const Tensor> inputs_of(const Batch& batch) {
     if (training_.arrays() != nullptr) return batch.tensors();
     prepare(model_, batch.tensors(), "fit");
-    if (!std::exchange(looked_at_targets_, true))
-      check_target_values(model_, batch.tensors(), "fit");
+    check_target_values(model_, batch.tensors(), "fit");
     if (args_.class_weight.empty()) return batch.tensors();
     size_t own = model_.topology("fit").inputs.size() + 1;
     if (batch.size() < own) return batch.tensors();  // the step will say what is missing
@@ -211,7 +210,6 @@ class FitLoop {
   std::optional<ClassWeights> class_weights_;
   int64_t reads_seen_ = 0;  // of the training metrics, by watch_loss_scale
   bool warned_ = false;
-  bool looked_at_targets_ = false;  // of the first batch; arrays were before the fit
 };
 
 }  // namespace
@@ -230,8 +228,7 @@ void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks
   while (const Batch* batch = feed.next()) {
     callbacks(&Callback::on_test_batch_begin, place.step);
     prepare(model, batch->tensors(), action);
-    if (place.step == 0 && feed.arrays() == nullptr)
-      check_target_values(model, batch->tensors(), action);
+    if (feed.arrays() == nullptr) check_target_values(model, batch->tensors(), action);
     run_test_step(model, batch->tensors(), place);
     callbacks(&Callback::on_test_batch_end, place.step, live);
     ++place.step;

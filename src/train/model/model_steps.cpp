@@ -4,6 +4,7 @@
 #include "train/fit/loops.h"
 #include "train/model/claimed_weights.h"
 #include "train/step/steps.h"
+#include "train/step/target_values.h"
 
 namespace stoker {
 
@@ -22,6 +23,7 @@ std::span<const Tensor> gather_inputs(ModelBase& model, const TensorList& x, con
                          .of(y[0], args.sample_weight.empty() ? Tensor() : args.sample_weight[0]));
   else
     inputs.insert(inputs.end(), args.sample_weight.list().begin(), args.sample_weight.list().end());
+  check_target_values(model, inputs, action);
   return inputs;
 }
 
@@ -42,6 +44,7 @@ Logs Model::train_on_batch(const Batch& batch) const {
   check_unclaimed(model, "train_on_batch");
   compiled_of(model, "train_on_batch");
   prepare(model, batch.tensors(), "train_on_batch");
+  check_target_values(model, batch.tensors(), "train_on_batch");
   run_training_step(model, batch.tensors(), {.action = "train_on_batch"});
   return Logs(model.trainer->compiled->training);
 }

@@ -176,7 +176,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
                  .steps = args.steps_per_epoch,
                  .restart = !args.steps_per_epoch,
                  .epochs = args.epochs,
-                 .shuffle = args.shuffle,
+                 .shuffle = args.shuffle.value_or(true),
                  .seed = derived_seed(model.trainer->seed, kShufflePurpose),
                  .threads_ahead = threads_ahead(model)});
   return run_fit(*this, training, validation ? &*validation : nullptr, args);
@@ -190,6 +190,11 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   refuse_for_batches(args.batch_size, args.sample_weight, "fit");
   if (args.validation_split > 0)
     throw ValueError("fit: validation_split is for arrays; use validation_data");
+  if (args.shuffle)
+    throw ValueError(
+        fmt::format("fit: shuffle = {} is for arrays; batches come in the order of their source "
+                    "(Dataset::shuffle)",
+                    *args.shuffle));
   int64_t validation_batch =
       checked_batch_size(args.validation_batch_size, kBatchSize, "fit: validation");
   std::optional<Feed> validation;
