@@ -1,5 +1,6 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
 #   make demo | test | build | bench | peers | cuda-check | fuzz | campaign | format | check | install PREFIX=/usr/local | clean
+#   make test-on debian13 (debian12; CXX=clang++-19): all of it on another system
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
 PRESET ?= release
@@ -8,7 +9,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
-.PHONY: setup configure build test demo bench peers cuda-check fuzz campaign format check install clean
+SYSTEMS := debian12 debian13
+.PHONY: setup configure build test test-on $(SYSTEMS) demo bench peers cuda-check fuzz campaign format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -22,6 +24,12 @@ build: configure
 
 test: build
 	@ctest --preset $(PRESET) --parallel 2
+
+# The systems are words behind test-on, not goals of their own.
+test-on:
+	@scripts/test_on.sh $(or $(filter $(SYSTEMS),$(MAKECMDGOALS)),none)
+$(SYSTEMS):
+	@:
 
 demo: setup
 	@scripts/demo.sh $(PRESET) $(JOBS)

@@ -15,10 +15,10 @@ endfunction()
 
 include(StokerFindDnnl)
 set(dnnl_usable ${dnnl_FOUND})
-if(dnnl_VERSION VERSION_GREATER_EQUAL 3)
-  set(dnnl_usable FALSE) # 3.0 removed the operation descriptors that the CPU engine is written with
+if(dnnl_VERSION VERSION_GREATER_EQUAL 4 OR dnnl_VERSION VERSION_LESS 2.6)
+  set(dnnl_usable FALSE) # src/engine/cpu/onednn.h knows 2.6 to 3.x
 endif()
-stoker_required(oneDNN "libdnnl-dev (2.6 or 2.7)" "CPU kernels" "${dnnl_usable}" "${dnnl_VERSION}")
+stoker_required(oneDNN "libdnnl-dev (2.6 to 3.x)" "CPU kernels" "${dnnl_usable}" "${dnnl_VERSION}")
 
 find_package(OpenMP QUIET COMPONENTS CXX)
 stoker_required(OpenMP libgomp1 "the threads of the CPU engine" "${OpenMP_CXX_FOUND}" "${OpenMP_CXX_VERSION}")

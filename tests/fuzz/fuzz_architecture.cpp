@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<Tensor> kept;
   std::shared_ptr<ModelBase> model;
   try {
-    model = architecture_from_json(text, constants, {});
+    model = architecture_from_json(text, constants, LayerFactories());
   } catch (const ValueError&) {
     return 0;
   } catch (const ShapeError&) {
@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   std::string once = architecture_to_json(*model, kept);
   std::vector<Tensor> again;
-  test::expect(architecture_to_json(*architecture_from_json(once, kept, {}), again) == once);
+  test::expect(architecture_to_json(*architecture_from_json(once, kept, LayerFactories()), again) ==
+               once);
   return 0;
 }

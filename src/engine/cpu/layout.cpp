@@ -15,18 +15,12 @@ Desc strided(const memory::dims& dims, const memory::dims& strides) {
 
 bool same_bytes(const Desc& a, const Desc& b) {
   if (a == b) return true;
-  const dnnl_memory_desc_t& left = a.data;
-  const dnnl_memory_desc_t& right = b.data;
-  if (left.ndims != right.ndims || left.data_type != right.data_type ||
-      left.format_kind != dnnl_blocked || right.format_kind != dnnl_blocked)
+  Blocks left = blocks_of(a), right = blocks_of(b);
+  if (left.dims != right.dims || left.type != right.type || !left.blocked || !right.blocked ||
+      !left.inner_sizes.empty() || !right.inner_sizes.empty())
     return false;
-  const dnnl_blocking_desc_t& x = left.format_desc.blocking;
-  const dnnl_blocking_desc_t& y = right.format_desc.blocking;
-  if (x.inner_nblks != 0 || y.inner_nblks != 0) return false;
-  for (int d = 0; d < left.ndims; ++d) {
-    if (left.dims[d] != right.dims[d]) return false;
-    if (left.dims[d] > 1 && x.strides[d] != y.strides[d]) return false;
-  }
+  for (size_t axis = 0; axis < left.dims.size(); ++axis)
+    if (left.dims[axis] > 1 && left.strides[axis] != right.strides[axis]) return false;
   return true;
 }
 
@@ -35,10 +29,8 @@ Layout::Layout(const Desc& row_major, const Desc& desc)
 
 bool Layout::is_padded() const {
   if (plain_) return false;
-  const dnnl_memory_desc_t& d = desc_.data;
-  for (int i = 0; i < d.ndims; ++i)
-    if (d.dims[i] != d.padded_dims[i]) return true;
-  return false;
+  Blocks blocks = blocks_of(desc_);
+  return blocks.dims != blocks.padded;
 }
 
 size_t Layout::bytes(const TensorSpec& spec) const {
@@ -89,26 +81,25 @@ Desc matrix_desc(const Shape& shape, bool transposed) {
 
 Desc vector_desc(int64_t elements) { return strided({elements}, {1}); }
 
-Desc any_desc(const Desc& desc) { return {desc.dims(), kFloat, memory::format_tag::any}; }
+Desc any_desc(const Desc& desc) { return {dims_of(desc), kFloat, memory::format_tag::any}; }
 
 bool view_image(const TensorSpec& spec, const Layout& layout, ImageView& view) {
   const Shape& s = spec.shape;
   if (s.rank() != 4) return false;
   view = {s[0], s[1], s[2], s[3], 1, s[3], s[1] * s[2] * s[3], 0, s[3]};
   if (layout.is_plain()) return true;
-  const dnnl_memory_desc_t& d = layout.desc().data;
-  const dnnl_blocking_desc_t& blocking = d.format_desc.blocking;
-  if (layout.row_major() != image_desc(s) || d.format_kind != dnnl_blocked || d.offset0 != 0 ||
-      blocking.inner_nblks != 1 || blocking.inner_idxs[0] != 1)
+  Blocks blocks = blocks_of(layout.desc());
+  if (layout.row_major() != image_desc(s) || !blocks.blocked || blocks.offset != 0 ||
+      blocks.inner_axes != Dims{1})
     return false;
-  int64_t inner = blocking.inner_blks[0];
-  if (blocking.strides[3] != inner || blocking.strides[2] != inner * s[2] ||
-      blocking.strides[1] != inner * s[2] * s[1])
+  int64_t inner = blocks.inner_sizes[0];
+  const Dims& strides = blocks.strides;
+  if (strides[3] != inner || strides[2] != inner * s[2] || strides[1] != inner * s[2] * s[1])
     return false;
   view.inner = view.pixel_stride = inner;
-  view.blocks = d.padded_dims[1] / inner;
-  view.block_stride = blocking.strides[1];
-  view.image_stride = blocking.strides[0];
+  view.blocks = blocks.padded[1] / inner;
+  view.block_stride = strides[1];
+  view.image_stride = strides[0];
   return true;
 }
 

@@ -4,13 +4,11 @@
 // dimensions is oneDNN's (N, C, H, W) and not ours.
 #pragma once
 
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <stoker/tensor.h>
 
-namespace stoker::cpu {
+#include "engine/cpu/onednn.h"
 
-using Desc = dnnl::memory::desc;
+namespace stoker::cpu {
 
 // Whether two descriptors put every element at the same place (the stride of a dimension of one
 // does not matter).

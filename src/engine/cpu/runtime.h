@@ -1,15 +1,12 @@
-// oneDNN's engine, and what every primitive of ours needs.
+// What every oneDNN primitive of ours needs.
 #pragma once
 
 #include <vector>
 
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include "engine/cpu/instruction.h"
+#include "engine/cpu/onednn.h"
 
 namespace stoker::cpu {
-
-const dnnl::engine& cpu_engine();
 
 // Scratchpads are ours: they are planned into the arena, so that nothing is allocated while
 // running.

@@ -18,9 +18,7 @@ void Activation::fuse_into(dnnl::primitive_attr& attr, Builder& builder, const N
   bool relu = present_ && (fn_ == UnaryFn::relu || fn_ == UnaryFn::leaky_relu);
   float slope = fn_ == UnaryFn::relu ? 0 : alpha_;
   if (!relu || (slope == 0 && !builder.guard_sees(product))) return;
-  dnnl::post_ops operations;
-  operations.append_eltwise(1, dnnl::algorithm::eltwise_relu, slope, 0);
-  attr.set_post_ops(operations);
+  attr.set_post_ops(relu_behind(slope));
   fused_ = true;
 }
 

@@ -31,12 +31,11 @@ convolution_forward::primitive_desc Convolution::forward(bool with_bias,
                                                          const dnnl::primitive_attr& attr) const {
   constexpr auto kTraining = dnnl::prop_kind::forward_training;
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-  using Description = convolution_forward::desc;
-  Description desc = with_bias ? Description(kTraining, kDirect, image(x), any_desc(w), bias(),
-                                             image(y), strides, dilation, before, after)
-                               : Description(kTraining, kDirect, image(x), any_desc(w), image(y),
-                                             strides, dilation, before, after);
-  return {desc, attr, cpu_engine()};
+  if (with_bias)
+    return describe<convolution_forward>(attr, kTraining, kDirect, image(x), any_desc(w), bias(),
+                                         image(y), strides, dilation, before, after);
+  return describe<convolution_forward>(attr, kTraining, kDirect, image(x), any_desc(w), image(y),
+                                       strides, dilation, before, after);
 }
 
 // x: [B, H, W, C], w: [kh, kw, C / groups, filters] [, bias: [filters]] → y: [B, H', W', filters]

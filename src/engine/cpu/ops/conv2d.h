@@ -23,7 +23,7 @@ struct Convolution {
   Desc image(const Desc& plain) const {
     return convolves_channels_last() ? plain : any_desc(plain);
   }
-  Desc bias() const { return vector_desc(y.dims()[1]); }
+  Desc bias() const { return vector_desc(dims_of(y)[1]); }
   // The forward primitive, which the gradients take as a hint.
   dnnl::convolution_forward::primitive_desc forward(bool with_bias,
                                                     const dnnl::primitive_attr& attr) const;

@@ -18,12 +18,14 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 convolution_backward_weights::primitive_desc weight_grad_desc(const Convolution& c,
                                                               bool with_bias) {
-  using Description = convolution_backward_weights::desc;
-  Description desc = with_bias ? Description(kDirect, c.image(c.x), any_desc(c.w), c.bias(),
-                                             c.image(c.y), c.strides, c.dilation, c.before, c.after)
-                               : Description(kDirect, c.image(c.x), any_desc(c.w), c.image(c.y),
-                                             c.strides, c.dilation, c.before, c.after);
-  return {desc, attr_with_scratchpad(), cpu_engine(), c.forward(with_bias, {})};
+  convolution_forward::primitive_desc hint = c.forward(with_bias, {});
+  if (with_bias)
+    return describe_gradient<convolution_backward_weights>(
+        attr_with_scratchpad(), hint, kDirect, c.image(c.x), any_desc(c.w), c.bias(), c.image(c.y),
+        c.strides, c.dilation, c.before, c.after);
+  return describe_gradient<convolution_backward_weights>(attr_with_scratchpad(), hint, kDirect,
+                                                         c.image(c.x), any_desc(c.w), c.image(c.y),
+                                                         c.strides, c.dilation, c.before, c.after);
 }
 
 // The input gradient of a convolution with stride 1 is itself a convolution: of dy, with the kernel
@@ -34,8 +36,9 @@ struct TurnedConvolution {
   dnnl::memory::dims before, after;
 
   explicit TurnedConvolution(const Convolution& c) {
+    Dims kernel = dims_of(c.w);
     for (size_t i = 0; i < 2; ++i) {
-      int64_t reach = (c.w.dims()[i + 2] - 1) * (c.dilation[i] + 1);
+      int64_t reach = (kernel[i + 2] - 1) * (c.dilation[i] + 1);
       before.push_back(reach - c.before[i]);
       after.push_back(reach - c.after[i]);
     }
@@ -77,10 +80,9 @@ void build_turned(Builder& b, const Node& node, const Convolution& c,
   // [kh, kw, C, filters] with the two channel dimensions exchanged: O is C, and I the filters.
   Desc exchanged({i, o, kernel[0], kernel[1]}, dnnl::memory::data_type::f32,
                  {o, 1, kernel[1] * i * o, i * o});
-  convolution_forward::primitive_desc desc(
-      {dnnl::prop_kind::forward_training, kDirect, c.y, any_desc(exchanged), c.x, c.strides,
-       c.dilation, turned.before, turned.after},
-      attr_with_scratchpad(), cpu_engine());
+  auto desc = describe<convolution_forward>(
+      attr_with_scratchpad(), dnnl::prop_kind::forward_training, kDirect, c.y, any_desc(exchanged),
+      c.x, c.strides, c.dilation, turned.before, turned.after);
   int plain = emit_turned_kernel(b, w);
   int weights = b.scratch(desc.weights_desc().get_size());
   b.emit_reorder(plain, exchanged, weights, desc.weights_desc());
@@ -96,10 +98,9 @@ void build_conv2d_input_grad(Builder& b, const Node& node) {
   int dy = node.inputs[0], w = node.inputs[1], dx = node.outputs[0];
   Convolution c(node.attrs, b.shape(dx), b.shape(w), b.shape(dy));
   if (TurnedConvolution turned(c); turned.pays(c)) return build_turned(b, node, c, turned);
-  convolution_backward_data::primitive_desc desc(
-      {kDirect, c.image(c.x), any_desc(c.w), c.image(c.y), c.strides, c.dilation, c.before,
-       c.after},
-      attr_with_scratchpad(), cpu_engine(), c.forward(false, {}));
+  auto desc = describe_gradient<convolution_backward_data>(
+      attr_with_scratchpad(), c.forward(false, {}), kDirect, c.image(c.x), any_desc(c.w),
+      c.image(c.y), c.strides, c.dilation, c.before, c.after);
   b.emit_primitive<convolution_backward_data>(
       desc,
       {{DNNL_ARG_DIFF_DST, b.input(dy, {c.y, desc.diff_dst_desc()}), desc.diff_dst_desc()},

@@ -69,10 +69,8 @@ void build_matmul(Builder& b, const Node& node) {
   Activation activation(node.attrs);
   dnnl::primitive_attr attr = attr_with_scratchpad();
   activation.fuse_into(attr, b, node);
-  using Description = dnnl::matmul::desc;
-  dnnl::matmul::primitive_desc desc(
-      with_bias ? Description(a_desc, b_desc, bias, y_desc) : Description(a_desc, b_desc, y_desc),
-      attr, cpu_engine());
+  auto desc = with_bias ? describe<dnnl::matmul>(attr, a_desc, b_desc, bias, y_desc)
+                        : describe<dnnl::matmul>(attr, a_desc, b_desc, y_desc);
   std::vector<Argument> arguments = {{DNNL_ARG_SRC, b.plain(left), a_desc},
                                      {DNNL_ARG_WEIGHTS, b.plain(right), b_desc}};
   if (with_bias) arguments.push_back({DNNL_ARG_BIAS, b.plain(node.inputs[2]), bias});

@@ -103,7 +103,7 @@ bool build_blocked_weight_grad(Builder& b, const Node& node) {
   bool with_bias = node.outputs.size() > 1;
   int workers = team_size();
   Desc kernel = kernel_desc(b.shape(dw), 1);
-  Layout layout(kernel, Desc(kernel.dims(), dnnl::memory::data_type::f32,
+  Layout layout(kernel, Desc(dims_of(kernel), dnnl::memory::data_type::f32,
                              dnnl::memory::format_tag::OIhw8i8o));
   auto floats = [](int64_t count) { return size_t(count) * sizeof(float); };
   int from = b.input(x, in_blocks(b.shape(x))), with = b.input(dy, in_blocks(b.shape(dy)));
