@@ -87,7 +87,7 @@ class Statistics(unittest.TestCase):
         self.assertEqual(block_size(0.01, 1.0), 100)
         self.assertEqual(block_size(0.0, 1.0, most=50), 50)
 
-    def test_flops_of_the_seeds_cnn(self):
+    def test_flops_of_a_small_cnn(self):
         self.assertAlmostEqual(flops.training_step("cnn64", 128) / 1e9, 7.04, delta=0.3)
         self.assertEqual(flops.training_step("mlp", 2), 2 * flops.training_step("mlp", 1))
 
