@@ -199,6 +199,10 @@ class Page(unittest.TestCase):
         noted = report.markdown(results([row(stoker=10.0, keras=5.0)]), {"b/cnn64/32": "Pooling is slow."})
         self.assertIn("(0.50×). Pooling is slow.", noted)
 
+    def test_what_other_programs_measured_stands_at_the_end(self):
+        text = report.markdown(results([row(stoker=5.0)]), {"gpu": "A table.", "pipeline": "Another."})
+        self.assertTrue(text.endswith("## On a GPU\n\nA table.\n\n\n## The input pipeline by itself\n\nAnother.\n"), text)
+
     def test_missing_systems_and_cells_are_reported_with_their_reason(self):
         one = row(keras=5.0)
         one["systems"]["stoker"] = {"missing": "not in this version"}
