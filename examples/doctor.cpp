@@ -16,9 +16,9 @@ int main() {
           .batch(32)
           .with_options({.as_written = true});
   Sequential model =
-      compiled(Sequential({Input({64, 64, 3}), Conv2D(32, 3, {.activation = "relu"}),
-                           MaxPooling2D(), Conv2D(64, 3, {.activation = "relu"}),
-                           GlobalAveragePooling2D(), Dense(10, {.activation = "softmax"})}));
+      compiled(Sequential({Input({64, 64, 3}), Conv2D(8, 3, {.activation = "relu"}), MaxPooling2D(),
+                           Conv2D(16, 3, {.activation = "relu"}), GlobalAveragePooling2D(),
+                           Dense(10, {.activation = "softmax"})}));
 
   Diagnosis diagnosis = diagnose(model, train, {.steps = 60, .seconds = 30});
   std::printf("%s\n", diagnosis.text().c_str());

@@ -50,5 +50,6 @@ int main() {
           {"an epoch, create_dataset", [&] { labels_of(fast); }});
   std::printf("a buffer of all images would hold %.0f MB; shuffled positions hold none\n",
               1e-6 * double(images.bytes()));
+  std::printf("%s\n", fast.explain().c_str());
   require(labels_of(slow) == labels_of(fast), "both give the images in the same order");
 }
