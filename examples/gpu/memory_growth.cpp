@@ -1,6 +1,5 @@
-// A GPU's memory. Stoker takes what it needs when it needs it, unless told otherwise. And what a
-// training step takes is known before the first one runs: no batch size has to be found by running
-// out of memory.
+// A GPU's memory. By default Stoker allocates it as it is needed. And what a training step takes is
+// known before the first one runs: no batch size has to be found by running out of memory.
 #include "../measure.h"
 #include "../pictures.h"
 
