@@ -8,7 +8,7 @@
 using namespace stoker;
 
 int main() {
-  auto [pictures, labels] = draw_pictures(640, 320);
+  auto [pictures, labels] = draw_pictures(320, 320);
   data::Dataset train =
       data::from_slices({encoded(pictures), labels})
           .map(image::decode_jpeg() | image::resize(64, 64) | image::convert(DType::float32),
@@ -20,7 +20,7 @@ int main() {
                            Conv2D(16, 3, {.activation = "relu"}), GlobalAveragePooling2D(),
                            Dense(10, {.activation = "softmax"})}));
 
-  Diagnosis diagnosis = diagnose(model, train, {.steps = 60, .seconds = 30});
+  Diagnosis diagnosis = diagnose(model, train, {.steps = 60, .seconds = 20});
   std::printf("%s\n", diagnosis.text().c_str());
   diagnosis.write("report");
 }

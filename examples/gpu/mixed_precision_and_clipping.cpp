@@ -47,17 +47,16 @@ int main() {
   std::printf("loss after the accident: %.3f with clipnorm = 1, %.3f without\n", with, without);
   require(with < without, "clipping keeps the accident from spoiling what follows");
   if (!on_gpu(clipped)) {
-    std::printf(
-        "No GPU here: the CPU computes in float32 under every policy. On a GPU the same "
-        "follows in mixed_float16, with time and memory.\n");
+    std::puts("No GPU here: the CPU computes in float32 under every policy.");
+    std::puts("On a GPU the same follows in mixed_float16, with the memory of a step.");
     return 0;
   }
   Model mixed = compiled_under("mixed_float16", 1.0);
-  std::printf(
-      "loss after the accident in mixed_float16: %.3f with clipnorm = 1, %ld steps skipped\n",
-      loss_after_accident(mixed, pictures), long(mixed.optimizer().skipped_steps()));
-  auto epoch = [&](const Model& model) { model.fit(pictures.x, pictures.y, {.verbose = 0}); };
-  compare({"an epoch in float32", [&] { epoch(clipped); }},
-          {"an epoch in mixed_float16", [&] { epoch(mixed); }});
-  require(loss_after_accident(mixed, pictures) < without, "so it does in mixed_float16");
+  double narrow = loss_after_accident(mixed, pictures);
+  std::printf("in mixed_float16: %.3f with clipnorm = 1, %ld steps skipped\n", narrow,
+              long(mixed.optimizer().skipped_steps()));
+  std::printf("a step of 32 images takes %.1f MB in float32 and %.1f MB in mixed_float16\n",
+              1e-6 * double(clipped.memory_plan(32)->total),
+              1e-6 * double(mixed.memory_plan(32)->total));
+  require(narrow < without, "so it does in mixed_float16");
 }

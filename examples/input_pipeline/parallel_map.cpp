@@ -7,7 +7,7 @@
 using namespace stoker;
 
 int main() {
-  auto [pictures, y_train] = draw_pictures(320, 200);
+  auto [pictures, y_train] = draw_pictures(256, 200);
   Tensor x_train = encoded(pictures);
   auto train = [](const data::Dataset& dataset) {
     Sequential model = small_classifier({28, 28, 3});
@@ -26,7 +26,7 @@ int main() {
   compare({"one after the other, nothing prefetched", [&] { train(slow); }},
           {"map | batch, as Stoker runs it", [&] { train(bare); }});
   compare({"map | batch, as Stoker runs it", [&] { train(bare); }},
-          {"with parallel, prefetch and AUTOTUNE", [&] { train(asked); }});
+          {"with parallel, prefetch and AUTOTUNE", [&] { train(asked); }}, 3);
   std::printf("%s\n", bare.explain().c_str());
   std::vector<Tensor> weights = train(slow);
   require(weights == train(asked) && weights == train(bare), "all three give the same weights");

@@ -36,11 +36,11 @@ Sequential create_model(const Layer& custom) {
 }  // namespace
 
 int main() {
-  auto [images, labels] = draw_float_pictures(256, 64);
+  auto [images, labels] = draw_float_pictures(128, 64);
   Sequential host = create_model(slow_layer()), op = create_model(op_layer());
   double host_loss = 0, op_loss = 0;
-  std::printf("8 steps of 32 images, on %s\n", on_gpu(op) ? "a GPU" : "the CPU");
-  compare({"np.sin in the manner of C++: HostLayer",
+  std::printf("4 steps of 32 images, on %s\n", on_gpu(op) ? "a GPU" : "the CPU");
+  compare({"std::sin on the host: HostLayer",
            [&] { host_loss = host.fit(images, labels, {.verbose = 0})["loss"].back(); }},
           {"ops::sin", [&] { op_loss = op.fit(images, labels, {.verbose = 0})["loss"].back(); }});
   if (!on_gpu(op))
