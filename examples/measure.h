@@ -108,7 +108,9 @@ inline double resident_bytes() {
 }
 
 // Whether the model trains on a GPU.
-inline bool on_gpu(const stoker::Model& model) { return model.run_plan().backend == "cuda"; }
+inline bool on_gpu(const stoker::Model& model) {
+  return model.run_plan().backend.starts_with("cuda");
+}
 
 // What must hold on every machine; the program fails where it does not.
 inline void require(bool holds, const char* what) {
