@@ -1,14 +1,16 @@
 // Measuring, for the programs in the folders beside this file. Two forms of the same work run in
-// turns, so that whatever else the machine does slows both alike; medians and ratios are printed,
-// and a difference is claimed only where four of five pairs show it.
+// turns, so that whatever else the machine does slows both alike. Medians are printed, and a
+// difference is claimed only where the 95 % interval of the pairs' ratios excludes 1.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,28 +38,39 @@ inline void print_milliseconds(const char* name, const std::vector<double>& seco
   std::printf("%-40s %9.2f ms (%.2f–%.2f)\n", name, 1e3 * median(seconds), 1e3 * *low, 1e3 * *high);
 }
 
-// The sentence below two such lines; ratios[i]: how many times as fast the second form of pair i
-// is.
-inline void print_gain(const char* name, std::vector<double> ratios) {
-  std::sort(ratios.begin(), ratios.end());
-  auto pairs = ratios.size();
-  auto faster = size_t(std::count_if(ratios.begin(), ratios.end(), [](double r) { return r > 1; }));
-  if (5 * faster >= 4 * pairs)
-    std::printf("→ %s: %.2f times as fast, in %zu of %zu pairs\n\n", name, median(ratios), faster,
-                pairs);
-  else if (5 * faster <= pairs)
-    std::printf("→ %s: slower on this machine, %.2f times the time, in %zu of %zu pairs\n\n", name,
-                1 / median(ratios), pairs - faster, pairs);
-  else
-    std::printf("→ no clear difference on this machine: %.2f–%.2f times as fast in %zu pairs\n\n",
-                ratios.front(), ratios.back(), pairs);
+// How many times as fast: the geometric mean of the pairs' ratios with Student's 95 % interval.
+struct Gain {
+  double mean, low, high;
+  bool clear() const { return low > 1 || high < 1; }
+};
+
+inline Gain gain_of(const std::vector<double>& ratios) {
+  constexpr double kStudent[] = {12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20};
+  double count = double(ratios.size()), sum = 0, squares = 0;
+  for (double ratio : ratios) sum += std::log(ratio);
+  for (double ratio : ratios) squares += std::pow(std::log(ratio) - sum / count, 2);
+  double reach =
+      kStudent[std::min<size_t>(ratios.size(), 12) - 2] * std::sqrt(squares / (count - 1) / count);
+  return {std::exp(sum / count), std::exp(sum / count - reach), std::exp(sum / count + reach)};
 }
 
-// Runs each form once (steps are compiled then), then both in turns, and prints what they took.
-inline void compare(const Form& before, const Form& after, int pairs = 5) {
+inline void print_gain(const char* name, const Gain& gain) {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) load = 0;
+  if (gain.low > 1)
+    std::printf("→ %s: %.2f times as fast (%.2f–%.2f)\n\n", name, gain.mean, gain.low, gain.high);
+  else
+    std::printf("→ %s: %s here, %.2f times as fast (%.2f–%.2f); load %.1f on %u cores\n\n", name,
+                gain.clear() ? "slower" : "no clear difference", gain.mean, gain.low, gain.high,
+                load, std::thread::hardware_concurrency());
+}
+
+// Runs each form once (steps are compiled then), then both in turns, and prints what they took:
+// `pairs` of them, and up to `more` while the difference is not clear.
+inline void compare(const Form& before, const Form& after, int pairs = 4, int more = 4) {
   before.run(), after.run();
   std::vector<double> first, second, ratios;
-  for (int pair = 0; pair < pairs; ++pair) {
+  for (int pair = 0; pair < pairs || (pair < pairs + more && !gain_of(ratios).clear()); ++pair) {
     double early = seconds_of(pair % 2 == 0 ? before.run : after.run);
     double late = seconds_of(pair % 2 == 0 ? after.run : before.run);
     first.push_back(pair % 2 == 0 ? early : late);
@@ -66,7 +79,7 @@ inline void compare(const Form& before, const Form& after, int pairs = 5) {
   }
   print_milliseconds(before.name, first);
   print_milliseconds(after.name, second);
-  print_gain(after.name, ratios);
+  print_gain(after.name, gain_of(ratios));
 }
 
 // The chain exactly as it is written, as other libraries run it: every stage on its own, nothing

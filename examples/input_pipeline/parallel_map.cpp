@@ -26,7 +26,7 @@ int main() {
   compare({"one after the other, nothing prefetched", [&] { train(slow); }},
           {"map | batch, as Stoker runs it", [&] { train(bare); }});
   compare({"map | batch, as Stoker runs it", [&] { train(bare); }},
-          {"with parallel, prefetch and AUTOTUNE", [&] { train(asked); }}, 3);
+          {"with parallel, prefetch and AUTOTUNE", [&] { train(asked); }}, 3, 0);
   std::printf("%s\n", bare.explain().c_str());
   std::vector<Tensor> weights = train(slow);
   require(weights == train(asked) && weights == train(bare), "all three give the same weights");

@@ -32,7 +32,7 @@ int main() {
   double first = own_epoch(), last = 0;
   fitted.fit(train, {.verbose = 0});
   compare({"an epoch of fit", [&] { fitted.fit(train, {.verbose = 0}); }},
-          {"an epoch of the own step", [&] { last = own_epoch(); }});
+          {"an epoch of the own step", [&] { last = own_epoch(); }}, 4, 0);
   std::puts("One device so far: distribution over several is not in this version.");
   require(last < first, "it learns");
   require(model.get_weights() == fitted.get_weights(), "fit gives the same weights");
