@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include <stoker/stoker.h>
 
@@ -63,6 +64,15 @@ inline void draw(float* pixels, int digit, stoker::Rng& rng) {
 }
 
 }  // namespace digits_detail
+
+// Image `index` of a seed, [28, 28, 1], and its label.
+inline std::pair<stoker::Tensor, int32_t> draw_digit(int64_t index, uint64_t seed = 1) {
+  stoker::Rng rng(seed, uint64_t(index));
+  stoker::Tensor image(stoker::DType::float32, {digits_detail::kSide, digits_detail::kSide, 1});
+  auto label = int32_t(rng.integer(0, 10));
+  digits_detail::draw(image.data_mut<float>(), label, rng);
+  return {image, label};
+}
 
 inline Digits draw_digits(int64_t count, uint64_t seed) {
   using namespace digits_detail;

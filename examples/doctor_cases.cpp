@@ -41,7 +41,7 @@ data::Dataset delayed(const data::Dataset& dataset, const data::MapOptions& opti
 
 struct Case {
   const char* name;
-  const char* seed;  // what people write
+  const char* habit;  // what people write
   Limit limit;
   Cause cause;
   Diagnosis (*run)();
@@ -169,7 +169,7 @@ Shown show(const Case& each, Clock::time_point patience_ends) {
     std::this_thread::sleep_for(std::chrono::seconds(2));
     diagnosis = each.run();
   }
-  std::printf("%s: %s\n  %s\n", each.name, each.seed, diagnosis.verdict.sentence.c_str());
+  std::printf("%s: %s\n  %s\n", each.name, each.habit, diagnosis.verdict.sentence.c_str());
   for (const Prescription& prescription : diagnosis.prescriptions)
     std::printf("  → %s\n", prescription.what.c_str());
   if (is_named(each, diagnosis)) return Shown::yes;

@@ -24,8 +24,8 @@ inline constexpr int kPartly = 3;                       // some of the input cou
 // One line on standard error: "stoker: …".
 void complain(const std::string& problem);
 
-// --json FILE, and where people are told: standard output, or standard error when the JSON goes
-// to standard output.
+// --json FILE, and the stream for people: standard output, or standard error when the JSON goes to
+// standard output.
 struct Report {
   std::string json;
   std::ostream& people() const;

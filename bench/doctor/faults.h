@@ -32,7 +32,7 @@ struct Fault {
 
 std::vector<Fault> cpu_faults();
 std::vector<Fault> gpu_faults();  // need a GPU
-// The seeds' slow pipeline as it is written, and with the best settings by hand.
+// A slow pipeline as it is written, and with the best settings by hand.
 Patient slow_pipeline(uint64_t seed, bool by_hand);
 
 }  // namespace stoker::bench

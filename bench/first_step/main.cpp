@@ -1,4 +1,4 @@
-// A process that does one training step of the seeds' CNN and ends: what bench_step times from
+// A process that does one training step of a small CNN and ends: what bench_step times from
 // outside. On its own, so that libtorch, which bench_step links, is not part of the time.
 #include <cmath>
 

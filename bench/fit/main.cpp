@@ -1,4 +1,4 @@
-// bench_fit: what fit adds to the steps. The seeds' CNN is trained on the same batches by a bare
+// bench_fit: what fit adds to the steps. A small CNN is trained on the same batches by a bare
 // loop of train_on_batch, by fit alone (which measures where the time goes), and by fit with a
 // progress bar on a terminal, a CSV file and TensorBoard; the three take turns.
 #include <fcntl.h>

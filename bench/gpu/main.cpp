@@ -148,10 +148,10 @@ struct Bar {
 
 std::vector<Bar> bars() {
   return {
-      {"seeds' CNN batch 32 bf16", GpuModel::cnn, 32, DType::bfloat16, 300, false, 0.040},
-      {"seeds' CNN batch 128 bf16", GpuModel::cnn, 128, DType::bfloat16, 300, false, {}},
-      {"seeds' CNN batch 1024 bf16", GpuModel::cnn, 1024, DType::bfloat16, 200, false, 0.25},
-      {"seeds' CNN batch 32 tf32", GpuModel::cnn, 32, DType::float32, 300, false, {}},
+      {"CNN 64/128 batch 32 bf16", GpuModel::cnn, 32, DType::bfloat16, 300, false, 0.040},
+      {"CNN 64/128 batch 128 bf16", GpuModel::cnn, 128, DType::bfloat16, 300, false, {}},
+      {"CNN 64/128 batch 1024 bf16", GpuModel::cnn, 1024, DType::bfloat16, 200, false, 0.25},
+      {"CNN 64/128 batch 32 tf32", GpuModel::cnn, 32, DType::float32, 300, false, {}},
       {"ResNet-50 batch 64 bf16", GpuModel::resnet50, 64, DType::bfloat16, 20, true, {}},
       {"ResNet-50 batch 256 bf16", GpuModel::resnet50, 256, DType::bfloat16, 10, true, 9000.0},
   };
@@ -218,9 +218,9 @@ void measure_steadiness(const Arguments& arguments, Report& report) {
        .note = fmt::format("{:.1f} MB held, {:.1f} MB predicted", held / 1e6, predicted / 1e6)});
 }
 
-// The seeds' CNN as users write it: fit over arrays of the host, with copies, metrics and the guard
+// The CNN 64/128 as users write it: fit over arrays of the host, with copies, metrics and the guard
 // over all gradients that the rows above do without.
-constexpr const char* kFitRow = "seeds' CNN batch 128 mixed_bfloat16 through fit";
+constexpr const char* kFitRow = "CNN 64/128 batch 128 mixed_bfloat16 through fit";
 
 void measure_fit(const Arguments& arguments, Report& report) {
   constexpr int64_t kBatch = 128, kSteps = 200;

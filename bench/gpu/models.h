@@ -19,7 +19,7 @@ struct GpuModelOptions {
 
 class GpuModel {
  public:
-  // conv3×3 64, ReLU, pool, conv3×3 128, ReLU, pool, dense 10 on 28×28×1: the seeds' CNN
+  // conv3×3 64, ReLU, pool, conv3×3 128, ReLU, pool, dense 10 on 28×28×1: the CNN 64/128
   static std::unique_ptr<GpuModel> cnn(int64_t batch, const GpuModelOptions& options = {});
   // applications::resnet50 on 224×224×3, 1000 classes
   static std::unique_ptr<GpuModel> resnet50(int64_t batch, const GpuModelOptions& options = {});

@@ -82,7 +82,7 @@ def bars(torch, quick):
         y = torch.randint(10, (batch,), device="cuda")
         for mode in small_modes:
             step = make_step(torch, cnn(torch), x, y, half, mode)
-            say(f"seeds' CNN batch {batch} {'bf16' if half else 'tf32'}", f"PyTorch {mode}",
+            say(f"CNN 64/128 batch {batch} {'bf16' if half else 'tf32'}", f"PyTorch {mode}",
                 timed(torch, step, 100, 20) * 1e3, "ms/step")
     for batch in (64, 256):
         x = torch.rand(batch, 3, 224, 224, device="cuda")

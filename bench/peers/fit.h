@@ -8,7 +8,7 @@ namespace stoker::peers {
 // `job` is JSON: {"data": "digits", "folder": …, "samples": …, "batch": …, "epochs": …}.
 void fit(const std::string& job);
 
-// One step of the seeds' reduced CNN on 32 samples, then a line: what start-up is measured with.
+// One step of the CNN 32/64 on 32 samples, then a line: what start-up is measured with.
 void start();
 
 }  // namespace stoker::peers

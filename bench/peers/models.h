@@ -7,7 +7,7 @@
 
 namespace stoker::peers {
 
-// cnn64 and cnn32: the seeds' network, original and reduced; residual: three blocks for 32×32×3;
+// cnn64 and cnn32: small CNNs with 64 and 128, and with 32 and 64 filters; residual: three blocks for 32×32×3;
 // mlp: 784-512-512-10; photos: a small CNN for uint8 photographs of 96×96. Not compiled. ValueError
 // lists the names.
 Model build_model(const std::string& name);

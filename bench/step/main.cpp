@@ -30,9 +30,9 @@ struct Case {
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
-      {"seeds' CNN 64/128, batch 128", {false, 64, 128}, 128, 1.8, 60, 14},
-      {"seeds' CNN 64/128, batch 32", {false, 64, 128}, 32, 1.6, 50, 9},
-      {"seeds' CNN 32/64, batch 32", {false, 32, 64}, 32, 1.8, {}, 6},
+      {"CNN 64/128, batch 128", {false, 64, 128}, 128, 1.8, 60, 14},
+      {"CNN 64/128, batch 32", {false, 64, 128}, 32, 1.6, 50, 9},
+      {"CNN 32/64, batch 32", {false, 32, 64}, 32, 1.8, {}, 6},
       {"conv-BN-ReLU tower 64, 32x32, batch 32", {true, 64, 64}, 32, 1.3, {}, 14},
   };
   return all;

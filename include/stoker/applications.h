@@ -1,6 +1,6 @@
 // Known networks for pictures, by Keras's names and in its manner: functions of the input's shape
-// and the number of classes. What they return is a model like any other, not compiled, with random
-// weights and a softmax at the end.
+// and the number of classes. Each returns an uncompiled model with random weights and a softmax
+// output.
 //
 //   Model model = applications::resnet50({.input_shape = {224, 224, 3}, .classes = 1000});
 #pragma once

@@ -39,7 +39,7 @@ struct Context;
 struct PipelineStatistics;
 struct PipelineKnobs;
 
-// One walk over batches, by one thread.
+// One pass over batches; not thread-safe.
 class BatchStream {
  public:
   virtual ~BatchStream() = default;
@@ -47,8 +47,8 @@ class BatchStream {
   virtual const Batch* next() = 0;
   // Whether, after that end, next() goes on with this epoch, so that no new walk is needed.
   virtual bool continues_with(int64_t epoch) { return epoch < 0; }
-  // Where the walk stands, behind the batch that next() returned last, for WalkOptions::state.
-  // Empty: it cannot tell; to go on there, a new walk has to pass over as many batches.
+  // The position after the batch that next() returned last, for WalkOptions::state. Empty: not
+  // supported; to resume there, a new walk skips as many batches.
   virtual std::string state() const { return {}; }
 
   // For sources that are pipelines; false: this one is not. What was measured since the walk began.

@@ -1,5 +1,5 @@
-// Callbacks: what a fit, evaluate or predict calls at its turns. Derive from Callback and override
-// what is of interest; everything is called on the thread that trains.
+// Callbacks of fit, evaluate and predict. Derive from Callback and override the methods of
+// interest; all are called on the training thread.
 //
 //   struct Printer : Callback {
 //     void on_epoch_end(int64_t, const Logs& logs) override { std::printf("%f\n", logs["loss"]); }
@@ -28,7 +28,7 @@ namespace stoker {
 
 class Model;
 
-// What a callback remembers between its turns, for checkpoints. Data only.
+// The state of a callback, for checkpoints. Data only.
 struct CallbackState {
   Attrs values = {};
   std::vector<std::pair<std::string, Tensor>> tensors = {};
@@ -53,7 +53,7 @@ class Callback {
   // With the validation's results as "val_loss", … in the epochs that validate.
   virtual void on_epoch_end(int64_t epoch, const Logs& logs) { (void)epoch, (void)logs; }
   virtual void on_train_batch_begin(int64_t batch) { (void)batch; }
-  // Logs are read only when asked: a callback that does not look costs no synchronisation.
+  // Logs are read on access: a callback that does not read them costs no synchronisation.
   virtual void on_train_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
   virtual void on_test_begin() {}
   virtual void on_test_end(const Logs& logs) { (void)logs; }
@@ -198,7 +198,7 @@ class EarlyStopping : public Callback {
 };
 
 struct LearningRateSchedulerOptions {
-  int verbose = 0;  // 1: a line an epoch to Context::out
+  int verbose = 0;  // 1: one line per epoch to Context::out
 };
 // Sets the learning rate at the beginning of every epoch (from 0), from the epoch alone or from the
 // epoch and the rate so far; the history gets "learning_rate".
@@ -302,7 +302,7 @@ struct CSVLoggerOptions {
   std::string separator = ",";
   bool append = false;  // keep what the file holds; else it is replaced by the first epoch
 };
-// One line an epoch: "epoch", then the logs in alphabetical order. In the file when the epoch has
+// One line per epoch: "epoch", then the logs in alphabetical order. Written when the epoch has
 // ended. The folder is made if need be; a path that cannot be written is an error before the first
 // step. Lines that the disk does not take later are said, kept and tried again after the next
 // epoch.
@@ -331,8 +331,8 @@ class CSVLogger : public Callback {
   bool torn_ = false;  // behind bytes_ the file may hold a part of a line
 };
 
-// What fit shows with verbose = 1 or 2, and adds by itself: a bar on a terminal, a line an epoch
-// elsewhere. Reads the device a few times a second at most. Put one into the list to choose its
+// What fit shows with verbose = 1 or 2, and adds by itself: a bar on a terminal, one line per epoch
+// elsewhere. Reads the device a few times per second at most. Put one into the list to choose its
 // place among the callbacks.
 class ProgbarLogger : public Callback {
  public:
@@ -374,9 +374,9 @@ struct TensorBoardOptions {
   Attrs hparams = {};               // numbers, strings and bools for the HParams page
   StepRange profile_batch = {};     // 10, or {10, 20}: these batches for the Profile page
 };
-// Event files that TensorBoard reads: log_dir/train and log_dir/validation. Written by a thread of
-// its own behind a bounded queue, so that a step does not wait for the disk. Every epoch also gets
-// what the doctor saw: doctor/step_milliseconds, doctor/share_input, …
+// Event files that TensorBoard reads: log_dir/train and log_dir/validation. A background thread
+// writes them from a bounded queue, so that steps never wait for the disk. Every epoch also gets
+// what the doctor measured: doctor/step_milliseconds, doctor/share_input, …
 class TensorBoard : public Callback {
  public:
   explicit TensorBoard(TensorBoardOptions options = {});

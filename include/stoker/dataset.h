@@ -6,7 +6,7 @@
 //                    .prefetch(AUTOTUNE);
 //   for (const Batch& batch : train) …
 // A Dataset is an immutable description, cheap to copy: nothing runs, opens a file or starts a
-// thread until someone iterates it. Specs are checked where the chain is written. Randomness is
+// thread until it is iterated. Specs are checked where the chain is written. Randomness is
 // keyed by (seed, epoch, element, function): the same elements come out bit for bit at any number
 // of threads and after a resume.
 #pragma once
@@ -38,7 +38,7 @@ class Node;
 class Iterator;
 using NodeRef = std::shared_ptr<const Node>;
 
-// A number of elements: known, infinite, or unknown until someone has walked over them.
+// A number of elements: known, infinite, or unknown until they have been iterated.
 struct Cardinality {
   static constexpr int64_t kInfinite = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> count;
@@ -49,8 +49,8 @@ struct Cardinality {
 
 struct MapOptions {
   std::string name = {};                 // for messages and explain()
-  int64_t parallel = AUTOTUNE;           // elements made at the same time; 1: one after the other
-  bool deterministic = true;             // false: elements may overtake each other
+  int64_t parallel = AUTOTUNE;           // elements made concurrently; 1: sequentially
+  bool deterministic = true;             // false: elements may come out of order
   std::optional<ElementSpec> spec = {};  // of the result, where the C++ types do not say it
 };
 struct FilterOptions {
@@ -58,8 +58,8 @@ struct FilterOptions {
 };
 struct InterleaveOptions {
   int64_t cycle = 4;            // datasets open at the same time
-  int64_t block = 1;            // elements taken from one before the next has its turn
-  int64_t parallel = AUTOTUNE;  // datasets read ahead at the same time; 1: none
+  int64_t block = 1;            // consecutive elements taken from each
+  int64_t parallel = AUTOTUNE;  // datasets prefetched concurrently; 1: none
   std::string name = {};
 };
 struct BatchOptions {
@@ -90,8 +90,8 @@ enum class OnError {
   skip,     // leave it out
 };
 struct ErrorOptions {
-  int64_t max_errors = 1000;  // in an epoch; one more is an error
-  double max_rate = 1.0;      // of the elements of an epoch so far, looked at from the 100th on
+  int64_t max_errors = 1000;  // per epoch; one more is an error
+  double max_rate = 1.0;      // of the epoch's elements so far, checked from the 100th on
 };
 // An element that could not be made.
 struct BadElement {
@@ -99,7 +99,7 @@ struct BadElement {
   std::string message;
 };
 
-// What a pipeline may use; by back-pressure, never exceeded. 0: chosen from what the machine has.
+// Limits of a pipeline, enforced by back-pressure. 0: chosen from what the machine has.
 struct Budget {
   int cores = 0;
   int64_t bytes = 0;
@@ -107,17 +107,16 @@ struct Budget {
 struct DatasetOptions {
   std::string name = {};
   std::optional<uint64_t> seed = {};  // none: the default context's
-  // Runs the chain exactly as it stands: no fusion, no prefetch that was not asked for, no tuning,
-  // no page-locked memory. For showing what the repairs are worth.
+  // Runs the chain exactly as written: no fusion, no added prefetch, no tuning, no pinned memory.
+  // For comparisons.
   bool as_written = false;
-  std::string tuned = {};  // a file: settings are loaded from it and saved to it, so that the
-                           // second run starts tuned
+  std::string tuned = {};  // a file to load tuned settings from and save them to
 };
 
 struct IterateOptions {
   int64_t epoch = 0;       // the first
-  int64_t epochs = 1;      // how many follow each other; 0: without end
-  std::string state = {};  // go on where Iterator::state() was taken
+  int64_t epochs = 1;      // 0: endless
+  std::string state = {};  // resume where Iterator::state() was taken
   // Replays what Iterator::order() gave: one epoch, random access only.
   std::vector<int64_t> order = {};
   const Context* context = nullptr;  // nullptr: the default one
@@ -164,7 +163,7 @@ class Dataset {
   Dataset shuffle(const ShuffleOptions& options = {}) const;
   // From a window of `buffer` elements, as tf.data; works on streams.
   Dataset shuffle(int64_t buffer, const ShuffleOptions& options = {}) const;
-  Dataset repeat(int64_t count = -1) const;  // -1: without end
+  Dataset repeat(int64_t count = -1) const;  // -1: endless
   Dataset take(int64_t count) const;         // -1: all
   Dataset skip(int64_t count) const;
   Dataset shard(int64_t count, int64_t index) const;  // elements index, index + count, …
@@ -181,7 +180,7 @@ class Dataset {
   Dataset with_budget(const Budget& budget) const;
   Dataset with_options(const DatasetOptions& options) const;
 
-  // The first batches again and again: what the consumer could eat if input were free.
+  // Repeats the first batches: how fast the consumer is when input is free.
   Dataset ceiling(int64_t batches = 8) const;
 
   // Writes every element of one epoch into packed shards at `path`, atomically; returns how many.
@@ -207,9 +206,8 @@ class Dataset {
   std::shared_ptr<Observed> observed_;
 };
 
-// One walk over a dataset, by one thread: next() called by two at the same time is an Error. Any
-// number of walks may go on at the same time, of one dataset too. Destroying it stops and joins
-// what works for it.
+// One pass over a dataset, by one thread: concurrent calls of next() are an Error. Any number of
+// iterators may be active, also on one dataset. Destroying one stops and joins its workers.
 class Iterator {
  public:
   Iterator(Iterator&&) noexcept;
@@ -222,7 +220,7 @@ class Iterator {
   int64_t epoch() const;  // of what next() will return
   bool finished() const;  // all epochs are over
 
-  // Where the walk stands, for IterateOptions::state: small, and exact at any thread count.
+  // The position, for IterateOptions::state: small, and exact at any thread count.
   std::string state() const;
   // Which elements next() has returned in this epoch, by their numbers in the deterministic order;
   // kept for chains with deterministic = false, whose order is another each time.

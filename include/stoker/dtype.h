@@ -21,7 +21,7 @@ enum class DType : uint8_t {
   int64,
   uint8,
   bool_,
-  bytes,  // one string of bytes an element: paths, encoded images, text; lives on the host only
+  bytes,  // one byte string per element: paths, encoded images, text; lives on the host only
 };
 
 // "float32", "bool", …; the spelling of Keras and NumPy.

@@ -45,8 +45,8 @@ class ElementWriter {
   virtual void copy(size_t index, const ConstTensorView& value) = 0;
 };
 
-// Stateless: called from many threads at once. Randomness comes only from `rng`, which is keyed by
-// seed, epoch, element and function.
+// Stateless: called concurrently. Randomness comes only from `rng`, which is keyed by seed, epoch,
+// element and function.
 class ElementFunction {
  public:
   virtual ~ElementFunction() = default;

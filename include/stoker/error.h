@@ -1,5 +1,5 @@
 // Errors of Stoker. Everything that goes wrong arrives as an exception derived from Error whose
-// text says what was attempted, what was got, what was expected, where, and, where one exists, what
+// text says what was attempted, what was received, what was expected, where, and, if known, what
 // to do. Nothing in the library prints, exits or aborts.
 #pragma once
 

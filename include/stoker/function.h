@@ -1,5 +1,5 @@
-// Own training loops: a function of Values is traced once for every set of input specs, compiled as
-// one program with gradients and updates, and then only run.
+// Custom training loops: a function of Values is traced once per set of input specs, compiled into
+// one program with gradients and updates, and replayed from then on.
 //
 //   auto train_step = function([&](Value x, Value y) {
 //     Value loss = sparse_categorical_crossentropy(y, model(x));
@@ -10,8 +10,7 @@
 //
 // Reads and updates happen in program order: after apply() or Variable::assign() the variable reads
 // as new, and two updates both count. What the function refers to must outlive it.
-// One thread at a time may call it and read its results: a call while another one lasts is an
-// Error.
+// Not thread-safe: a call during another call is an Error.
 #pragma once
 
 #include <concepts>
@@ -27,8 +26,8 @@
 
 namespace stoker {
 
-// A result of a step that is read when somebody asks; reading waits for the device. It stays valid
-// after later calls of the function.
+// A result of a step, read back on demand; reading waits for the device. It stays valid after later
+// calls of the function.
 class LazyTensor {
  public:
   LazyTensor() = default;

@@ -20,8 +20,8 @@ class LogSource {
 };
 
 // Loss and metrics by name, in the order loss, losses of single outputs, metrics. Live ones are
-// read from the device when somebody asks, and show what it holds at that moment: the mean since
-// the epoch began (or since reset_metrics()). Cheap to copy.
+// read from the device on access and show its current value: the mean since the epoch began (or
+// since reset_metrics()). Cheap to copy.
 class Logs {
  public:
   Logs() = default;  // empty
@@ -33,7 +33,7 @@ class Logs {
   size_t size() const { return names().size(); }
   const std::vector<std::string>& names() const;
   double value(size_t index) const { return source_->read(index); }
-  // Everything, read now: it no longer changes.
+  // All values, read now and fixed.
   Logs snapshot() const;
 
  private:
@@ -42,12 +42,12 @@ class Logs {
 
 std::string to_string(const Logs& logs);  // "loss 0.1432  accuracy 0.9561"
 
-// One value an epoch for every name: history["val_accuracy"].
+// One value per epoch for every name: history["val_accuracy"].
 class History {
  public:
   struct Params {
     int64_t epochs = 0;      // asked for
-    int64_t steps = -1;      // in an epoch; -1: not known
+    int64_t steps = -1;      // per epoch; -1: not known
     int64_t batch_size = 0;  // 0: the batches decide
   };
 

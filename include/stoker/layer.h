@@ -95,7 +95,7 @@ class LayerBase {
   // Sets the children too; a child can be set again by itself.
   virtual void set_trainable(bool trainable);
   // As Keras's dtype: "" for the model's policy (context.h), else one of its own. A layer that
-  // computes in float32 takes sixteen-bit inputs as float32. ValueError lists the names.
+  // computes in float32 converts 16-bit inputs to float32. ValueError lists the names.
   const std::string& dtype_policy() const { return dtype_policy_; }
   void set_dtype_policy(const std::string& policy);
   // The layers that its calls called, each once, in the order of their first calls; a model's

@@ -6,16 +6,16 @@
 //   model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy"});
 //   History history = model.fit(x, y, {.epochs = 5});
 //
-// A step is compiled once for every shape of batch and then only run.
+// A step is compiled once per batch shape, then replayed.
 //
-// Threads. predict, evaluate, model(x), get_weights and save may run at the same time, on one model
-// and with the same results as one after another: they share the weights, and each has buffers of
-// its own (evaluations take turns). Calls that change the model (compile, train_on_batch,
-// test_on_batch, set_weights, load_weights, add) wait until they have it alone. While fit runs, all
-// of these are an Error in other threads, and work in its callbacks; only stop_training may come
-// from anywhere. Models that share layers count as one: while a fit trains the layers, the others
-// are an Error in other threads. Everything else is for one thread at a time. A child after fork()
-// can use a model only if its parent had not used the engine's threads yet, else it gets an Error.
+// Threads. predict, evaluate, model(x), get_weights and save may run concurrently on one model, with
+// the same results as sequential calls: they share the weights, and each has its own buffers
+// (evaluations take turns). Calls that change the model (compile, train_on_batch, test_on_batch,
+// set_weights, load_weights, add) wait for exclusive access. While fit runs, all of these throw an
+// Error in other threads and work in its callbacks; only stop_training may be called from any
+// thread. Models that share layers count as one: while fit trains the layers, using the others in
+// another thread is an Error. Everything else is not thread-safe. After fork() the child can use a
+// model only if the parent had not used the engine's threads yet, else it gets an Error.
 #pragma once
 
 #include <initializer_list>
@@ -103,8 +103,8 @@ struct CompileArgs {
   Context* context = nullptr;                 // null: the default one; must outlive the model
 };
 
-// Whether fit may change what cannot change results (workers, batches ahead, a cache), measure
-// whether it helps, and keep it only then.
+// Lets fit tune settings that cannot affect results (workers, prefetch depth, cache). Each change
+// is measured and kept only if it helps.
 enum class Tune : uint8_t { off, automatic };
 inline constexpr Tune Auto = Tune::automatic;
 
@@ -125,7 +125,7 @@ struct FitArgs {
   std::optional<int64_t> steps_per_epoch = {};  // batches go on where the last epoch ended
   std::optional<int64_t> validation_steps = {};
   int64_t initial_epoch = 0;
-  int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: a line an epoch
+  int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: one line per epoch
   std::vector<CallbackRef> callbacks = {};
   Tune tune = Tune::off;
   // A folder that gets status.json, about once a second, for `stoker monitor`, and doctor.json at
@@ -155,12 +155,12 @@ struct BatchArgs {
 
 struct SummaryArgs {
   int64_t batch_size = 32;  // of the memory plan
-  // Also trains some steps on made-up data, puts the state back, and shows the time of every layer.
+  // Also trains a few steps on synthetic data, restores the state, and shows the time per layer.
   // Error before compile().
   bool measure = false;
 };
 
-// Bytes of a training step, known before the first.
+// Bytes of a training step, known before the first one runs.
 struct MemoryUse {
   size_t weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0, inputs = 0,
          metrics = 0;
@@ -168,7 +168,7 @@ struct MemoryUse {
 };
 
 struct SaveArgs {
-  bool include_optimizer = true;  // with it training goes on exactly where it stopped
+  bool include_optimizer = true;  // with it, training resumes exactly where it stopped
 };
 
 class Model : public Layer {
@@ -184,18 +184,18 @@ class Model : public Layer {
   // normalisation uses its batch and moves its statistics.
   Tensor operator()(const Tensor& x, const CallOptions& options = {}) const;
 
-  // What trains how. Which layers are frozen is looked at here: to change it later, compile again.
+  // Sets optimiser, loss and metrics. Also fixes which layers are frozen: compile again to change it.
   void compile(const CompileArgs& args) const;
   bool compiled() const;
 
-  // Trains. Errors leave what was trained so far in place, with history(). Error when no weight is
+  // Trains. After an error, weights and history() keep the progress so far. Error when no weight is
   // trainable.
   History fit(const TensorList& x, const TensorList& y, const FitArgs& args = {}) const;
   History fit(const Batches& batches, const FitArgs& args = {}) const;
   // Loss and metrics in inference mode.
   Logs evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args = {}) const;
   Logs evaluate(const Batches& batches, const EvaluateArgs& args = {}) const;
-  // Outputs in inference mode, one row a sample. predict() is for models of one output.
+  // Outputs in inference mode, one row per sample. predict() is for models with one output.
   Tensor predict(const TensorList& x, const PredictArgs& args = {}) const;
   Tensor predict(const Batches& batches, const PredictArgs& args = {}) const;
   std::vector<Tensor> predict_all(const TensorList& x, const PredictArgs& args = {}) const;
@@ -209,7 +209,7 @@ class Model : public Layer {
   Tensor predict_on_batch(const TensorList& x) const;
   void reset_metrics() const;
 
-  // Asks the running fit to end after this batch.
+  // Makes the running fit stop after this batch.
   void stop_training() const;
   const History& history() const;  // of the last fit, also of one that threw
   Optimizer optimizer() const;     // undefined before compile
@@ -227,7 +227,7 @@ class Model : public Layer {
   std::vector<Variable> trainable_variables() const;
   std::vector<Variable> non_trainable_variables() const;
   int64_t count_params() const;
-  // A table: layers, shapes, parameters, FLOPs a sample and, once compiled, the memory plan.
+  // A table: layers, shapes, parameters, FLOPs per sample and, once compiled, the memory plan.
   std::string summary(const SummaryArgs& args = {}) const;
 
   // The exact plan of a batch of this size; nothing before compile(), or when the shape of the
@@ -251,8 +251,7 @@ class Model : public Layer {
 
 class Sequential : public Model {
  public:
-  // A first element Input(…) fixes the input's shape; without it the model is built by the first
-  // data it meets.
+  // A first element Input(…) fixes the input shape; without it the first data does.
   explicit Sequential(std::initializer_list<Layer> layers = {}, const ModelOptions& options = {});
   explicit Sequential(const std::vector<Layer>& layers, const ModelOptions& options = {});
   void add(const Layer& layer) const;  // Error once the model is compiled

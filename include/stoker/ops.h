@@ -131,7 +131,7 @@ Value gather(const Value& table, const Value& indices);  // rows of dimension 0
 Value one_hot(const Value& indices, int64_t depth, DType dtype = DType::float32);
 Value in_top_k(const Value& predictions, const Value& targets, int k);  // bool [B]
 // Zeroes each element with probability `rate` and scales the rest by 1 / (1 - rate). `state` is the
-// graph's random state (int64 [2]: seed, step); `stream` tells the dropouts of one graph apart.
+// graph's random state (int64 [2]: seed, step); `stream` distinguishes the dropouts of one graph.
 Value dropout(const Value& x, const Value& state, double rate, int64_t stream);
 // logits [.., C], class ids [..] → float32 [..]
 Value sparse_softmax_cross_entropy(const Value& logits, const Value& labels);

@@ -2,7 +2,7 @@
 //
 //   profiler::start("logs");                       // as tf.profiler.experimental.start
 //   model.fit(train, {.epochs = 1});
-//   std::cout << profiler::stop().text();          // writes into logs, and tells
+//   std::cout << profiler::stop().text();          // writes into logs
 //
 //   model.fit(train, {.callbacks = {Profiler({.log_dir = "logs", .steps = {10, 20}})}});
 //
@@ -11,8 +11,7 @@
 //   trace.json                                     for ui.perfetto.dev and chrome://tracing
 //   plugins/profile/TIME/HOST.xplane.pb            for TensorBoard's Profile page
 //
-// A profiled training ends with the same bits as one that is not profiled. While nobody profiles, a
-// step costs one look at a flag.
+// Profiling does not change a bit of the results. When it is off, a step costs one check of a flag.
 #pragma once
 
 #include <cstdint>
@@ -87,8 +86,8 @@ namespace profiler {
 // Everything that runs in this process from now on: every model, every pipeline. Error when a
 // profile is being taken already; FileError when the folder cannot be written.
 void start(const std::string& log_dir, const ProfileOptions& options = {});
-// Ends it, writes the files and tells what was seen. Error without a start(); FileError when a
-// file could not be written, and the profile is over all the same.
+// Ends the profile, writes the files and returns it. Error without a start(); FileError when a file
+// could not be written; the profile has ended all the same.
 Profile stop();
 
 }  // namespace profiler

@@ -1,5 +1,5 @@
-// Memory of a tensor that someone else owns: what a function of an input pipeline reads and writes.
-// A view is valid during the call that it was passed to; copy what has to stay.
+// A non-owning view of a tensor's memory, which functions of an input pipeline read and write. Valid
+// only during the call it is passed to.
 #pragma once
 
 #include <span>

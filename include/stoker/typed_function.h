@@ -1,10 +1,10 @@
 // Makes element functions from ordinary C++ functions and lambdas. Their parameter and result types
 // say what they take and give:
-//   parameters  numbers (a scalar component of that dtype; double reads float32), std::string or
-//               std::string_view (bytes),
-//               Tensor and ConstTensorView (any component; valid during the call);
-//               TensorView, after the others: a result that is written in place, with {.spec = …};
-//               Rng& as the last: random numbers keyed by seed, epoch, element and function
+//   parameters  numbers (a scalar component of that dtype; double reads float32)
+//               std::string, std::string_view (bytes)
+//               Tensor, ConstTensorView (any component; valid during the call)
+//               TensorView, after the others: a result written in place, with {.spec = …}
+//               Rng&, last: random numbers keyed by seed, epoch, element and function
 //   results     the same types, std::vector<T> (one dimension), Batch, or a tuple or pair of them;
 //               double becomes float32 and unsigned integers int64 (Stored, dtype.h)
 // A Tensor result has the spec of the component at its place unless {.spec = …} says otherwise.
@@ -47,7 +47,7 @@ TensorSpec spec_of_typed_result(const std::string& name, size_t index, DType dty
                                 const Shape& shape, const std::optional<ElementSpec>& declared);
 void check_declared_size(const std::string& name, size_t results,
                          const std::optional<ElementSpec>& declared);
-// A tensor on memory that outlives the call only by luck: for arguments.
+// A tensor on borrowed memory, valid during the call: for arguments.
 Tensor borrowed(const ConstTensorView& view);
 
 // How a parameter of type T reads a component. Specialise it to pass your own view types.

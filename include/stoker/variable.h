@@ -62,7 +62,7 @@ class Variable {
   void assign(const Value& value) const;
   void assign_add(const Value& value) const;
 
-  // For engines: who holds the contents now (null: the host), and taking them over.
+  // For engines: where the contents are now (null: on the host), and moving them.
   const std::shared_ptr<Residence>& residence() const;
   // The new residence already holds the contents; null brings them back to the host.
   void move_to(std::shared_ptr<Residence> residence);

@@ -52,7 +52,7 @@ std::vector<Mount> mounts_of(std::string_view controller, const fs::path& root) 
   for (std::string line; std::getline(file, line);)
     if (Mount mount = mount_of(line, controller); mount.version != 0) mounts.push_back(mount);
   if (!mounts.empty()) return mounts;
-  // Where mounts are not told, groups are where they always are.
+  // Where the mounts are unknown, groups are at their usual place.
   return {{2, "/", "/sys/fs/cgroup"}, {1, "/", fs::path("/sys/fs/cgroup") / controller}};
 }
 

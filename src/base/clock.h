@@ -28,7 +28,7 @@ inline const Clock& steady_clock() {
   return clock;
 }
 
-// Stands still until it is told to move.
+// Stands still until it is advanced.
 class FakeClock final : public Clock {
  public:
   int64_t now() const override { return now_.load(std::memory_order_relaxed); }

@@ -19,7 +19,7 @@ class FolderLock;  // base/folder_lock.h
 class MappedFile;  // base/mapped_file.h
 
 // What the operating system says of a file. Two equal ones of one path mean the same bytes, unless
-// somebody has set the clock back.
+// the clock was set back.
 struct FileStatus {
   uint64_t size = 0;
   int64_t modified_ns = 0;  // since 1970; 0: not known

@@ -1,6 +1,6 @@
 // Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011),
 // inline for kernels that draw a number per element; <stoker/random.h> has the same function for
-// everybody else. Always inlined, so that files compiled for different instruction sets share no
+// all other code. Always inlined, so that files compiled for different instruction sets share no
 // symbol.
 #pragma once
 

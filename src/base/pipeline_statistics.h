@@ -1,4 +1,4 @@
-// What a pipeline of batches tells about itself, and which of its settings can be changed while it
+// The statistics of a pipeline of batches, and which of its settings can be changed while it
 // runs. Plain numbers, so that whoever consumes batches need not know the pipeline.
 #pragma once
 

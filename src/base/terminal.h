@@ -1,4 +1,4 @@
-// Whether a stream is a terminal that somebody watches, and how it may be written to.
+// Whether a stream is an interactive terminal, and how to write to it.
 #pragma once
 
 #include <iosfwd>
@@ -11,7 +11,7 @@ struct Terminal {
   int width = 80;       // columns, now
 };
 
-// Standard output alone can be one: of another stream nobody can know.
+// Only standard output can be recognised as one.
 Terminal terminal_of(const std::ostream* out);
 
 // Goes to the beginning of the line and clears it.

@@ -33,8 +33,8 @@ struct CompileOptions {
   // Devices that run beside the host only (cuda):
   bool capture = true;  // replay a captured step instead of issuing its kernels one by one
   bool tf32 = false;    // float32 products with ten-bit mantissas, on tensor cores
-  // How many runs later run() may tell that a guard was not finite, so that it need not wait. All
-  // updates since then were skipped, and find_non_finite looks at the run that failed.
+  // How many runs late run() may report a non-finite guard, so that it need not wait. All updates
+  // since then were skipped, and find_non_finite replays the run that failed.
   int status_lag = 0;
   bool pin = true;             // copy inputs out of page-locked memory, beside the step before
   size_t memory_limit = 0;     // bytes of the device that may be held; 0: all there are
@@ -105,14 +105,13 @@ class Program {
  public:
   virtual ~Program() = default;
 
-  // inputs: one a graph input, in order, with the graph's specs (checked). A device beside the host
-  // may read them after run() returned: it then keeps the tensors, and so their memory, until it
-  // has read them. With a guard that is not finite, the updates are skipped and the status says so.
+  // inputs: one per graph input, in order, with the graph's specs (checked). An asynchronous device
+  // may read them after run() returns: it then keeps the tensors, and so their memory, until it
+  // has read them. If the guard is not finite, the updates are skipped and the status says so.
   virtual RunStatus run(std::span<const Tensor> inputs) = 0;
-  // What is known once every run so far has ended: waits for them, and tells of a guard that run()
-  // has not told of yet.
+  // Waits for all runs so far, and returns a guard failure that run() has not reported yet.
   virtual RunStatus status() { return RunStatus::ok; }
-  // How many runs before the next one the failing one was, where run() or status() told of it late.
+  // How many runs ago the failure happened that run() or status() reported last.
   virtual int64_t runs_behind() const { return 0; }
   // A copy of output `index` of the last run; waits for it.
   virtual Tensor output(size_t index) const = 0;
@@ -121,17 +120,17 @@ class Program {
 
   virtual const MemoryReport& memory() const = 0;
   virtual DeviceCounts device_counts() const { return {}; }
-  // The next run that has ended and was not told of yet, oldest first; false: none so far. Never
-  // waits: a run is told of about two runs later. Runs that nobody asks about are forgotten. On a
-  // CPU there is nothing to tell: the device is the thread that calls run().
+  // The oldest finished run that was not returned yet; false: none so far. Never waits: a run is
+  // reported about two runs later. Runs that are never asked for are dropped. Always false on a
+  // CPU, where the device is the thread that calls run().
   virtual bool take_device_step(DeviceStep&) { return false; }
-  // Every run from the next one on will be told of; the first question does the same.
+  // Reports every run from the next one on; so does the first take_device_step().
   virtual void watch_device_steps() {}
   // Nothing where the device is the host.
   virtual std::optional<DeviceKnobs> device_knobs() const { return std::nullopt; }
   virtual void set_device_knobs(const DeviceKnobs&) {}
   virtual const std::vector<KernelInfo>& kernels() const = 0;
-  // One run that also takes the time of every kernel (nanoseconds, parallel to kernels()).
+  // One run that also times every kernel (nanoseconds, parallel to kernels()).
   virtual RunStatus run_timed(std::span<const Tensor> inputs,
                               std::vector<int64_t>& nanoseconds) = 0;
   // Runs without any update and names the first node with a non-finite output.

@@ -1,5 +1,5 @@
 // Libraries compute relu as max(x, 0), which makes 0 of NaN. Engines leave it to them only where
-// the graph's guard tells of that NaN all the same.
+// the graph's guard reports that NaN all the same.
 #pragma once
 
 #include "graph/graph.h"

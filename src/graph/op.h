@@ -24,7 +24,7 @@ struct Cost {
 
 // What a gradient rule sees: the node's own inputs and outputs, and d(loss)/d(output), undefined
 // where the loss does not depend on that output. It returns d(loss)/d(input), undefined where there
-// is none or where `needed` says that nobody asks.
+// is none or where `needed` is false.
 struct GradientCall {
   Graph& graph;
   const Attrs& attrs;

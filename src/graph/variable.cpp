@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// The contents are `host` while nobody else holds them, and `residence`'s afterwards.
+// The contents are in `host` until an engine takes them, then in `residence`.
 struct Variable::State {
   std::string name;
   TensorSpec spec;

@@ -28,7 +28,7 @@ constexpr int64_t kSide = 64;
 
 double now() { return double(steady_clock().now()) * 1e-9; }
 
-// The chain as everybody writes it: read, decode, crop, flip, batch.
+// The chain as most people write it: read, decode, crop, flip, batch.
 data::Dataset chain(const DemoOptions& options, bool as_written) {
   data::MapOptions map;
   if (as_written) map.parallel = 1;

@@ -56,13 +56,13 @@ std::string comparison_table(const json& comparison) {
                fmt::format(fmt::runtime(format), scale * number(after, key)));
   };
   std::string text = row("", "as written", "Stoker");
-  text += row("samples a second", fmt::format("{:.0f}", number(before, "samples_per_second")),
+  text += row("samples per second", fmt::format("{:.0f}", number(before, "samples_per_second")),
               fmt::format("{:.0f}", number(after, "samples_per_second")),
               fmt::format("{:.1f} ×", number(comparison, "speedup")));
   text += both("a training step", "{:.1f} ms", "ms_per_step");
   text += both("  of which waiting for pictures", "{:.1f} ms", "wait_ms_per_step");
   text += both("threads that make batches", "{:.0f}", "workers");
-  text += both("batches ahead of the model", "{:.0f}", "depth");
+  text += both("batches prefetched", "{:.0f}", "depth");
   text += row("memory of the pipeline, at most", human_bytes(number(before, "pipeline_peak_bytes")),
               human_bytes(number(after, "pipeline_peak_bytes")));
   text += both("accuracy on new pictures", "{:.1f} %", "val_accuracy", 100);

@@ -10,8 +10,8 @@
 
 namespace stoker::jobs {
 
-// Trains the job for so many steps under the doctor's eyes and tells people what it found; nothing
-// is saved but doctor.json and doctor.html in the job's `out`, where it has one. Returns the JSON.
+// Trains the job for so many steps, lets the doctor examine it and prints the diagnosis to `out`.
+// Saves only doctor.json and doctor.html in the job's `out`, where it has one. Returns the JSON.
 nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostream* out);
 
 // How the fit whose folder this is stands, from its status.json, and the machine's GPUs: one screen

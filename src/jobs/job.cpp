@@ -177,11 +177,11 @@ constexpr JobField kFields[] = {
     field<&Job::allow_differences>("allow_differences", "",
                                    "go on although settings or data differ from those of --out",
                                    kOutput),
-    field<&Job::checkpoint_steps>("checkpoint_steps", "N", "between checkpoints; 0: one an epoch",
+    field<&Job::checkpoint_steps>("checkpoint_steps", "N", "between checkpoints; 0: one per epoch",
                                   kOutput),
     field<&Job::profile>("profile", "N|A-B", "steps to profile, for TensorBoard and Perfetto",
                          kOutput),
-    field<&Job::verbose>("verbose", "0|1|2", "silent, progress, a line an epoch", kOutput),
+    field<&Job::verbose>("verbose", "0|1|2", "silent, progress, one line per epoch", kOutput),
 };
 
 const JobField& field_of(std::string_view name) {

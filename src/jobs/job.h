@@ -62,7 +62,7 @@ struct Job {
   std::string out = "";
   std::string resume = "never";               // "auto": go on with the checkpoints that `out` holds
   bool allow_differences = false;             // go on although the run was another; not kept
-  int64_t checkpoint_steps = 0;               // between checkpoints; 0: one an epoch
+  int64_t checkpoint_steps = 0;               // between checkpoints; 0: one per epoch
   std::optional<ProfiledSteps> profile = {};  // into out/tensorboard; none: no profile
   int64_t verbose = 1;
 

@@ -227,7 +227,7 @@ class TrainingRun {
 
   void tell(json& result) const {
     if (!job_.out.empty()) keep_result(result);
-    say("speed   {:.0f} samples/s, {:.2f} ms a step; waited for input {:.1f} % of the time\n",
+    say("speed   {:.0f} samples/s, {:.2f} ms/step; waited for input {:.1f} % of the time\n",
         result["samples_per_second"].get<double>(), result["ms_per_step"].get<double>(),
         100 * result["input_wait_share"].get<double>());
     say("weights {}\n", result["final_weights_sha256"].get<std::string>());

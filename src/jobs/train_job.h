@@ -25,8 +25,8 @@ void compile_model(const Job& job, const Model& model, int64_t steps = 0);
 //   peak_memory_bytes, predicted_memory_bytes, final_weights_sha256, …
 // docs/guide/command-line.md lists them. "problems" is there when something was trained and could
 // not be kept where it belongs: "model" then says where the model is. Interrupted, with how to go
-// on, when SIGINT, SIGTERM or SIGHUP ended a training that saves checkpoints. People are told on
-// `out`; nullptr: nobody.
+// on, when SIGINT, SIGTERM or SIGHUP ended a training that saves checkpoints. Progress
+// goes to `out`; null: none.
 nlohmann::json train(const Job& job, std::ostream* out);
 
 // Trains the job once undisturbed and once stopped after each of `stops` steps and gone on with, in

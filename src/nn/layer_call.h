@@ -1,7 +1,7 @@
 // A call of a layer. It stands for the layer in a sketch: train walks the nodes of a functional
 // model, and finds its layers by
 //   if (auto* call = dynamic_cast<LayerCall*>(callable.get())) … call->layer …
-// A call that another layer's call() makes tells that layer about its child.
+// A call made inside another layer's call() registers the called layer as its child.
 #pragma once
 
 #include <stoker/layer.h>

@@ -87,7 +87,7 @@ class Statistics(unittest.TestCase):
         self.assertEqual(block_size(0.01, 1.0), 100)
         self.assertEqual(block_size(0.0, 1.0, most=50), 50)
 
-    def test_flops_of_the_seeds_cnn(self):
+    def test_flops_of_a_small_cnn(self):
         self.assertAlmostEqual(flops.training_step("cnn64", 128) / 1e9, 7.04, delta=0.3)
         self.assertEqual(flops.training_step("mlp", 2), 2 * flops.training_step("mlp", 1))
 
@@ -198,6 +198,10 @@ class Page(unittest.TestCase):
         self.assertIn("0.50×, behind Keras 3", text)
         noted = report.markdown(results([row(stoker=10.0, keras=5.0)]), {"b/cnn64/32": "Pooling is slow."})
         self.assertIn("(0.50×). Pooling is slow.", noted)
+
+    def test_what_other_programs_measured_stands_at_the_end(self):
+        text = report.markdown(results([row(stoker=5.0)]), {"gpu": "A table.", "pipeline": "Another."})
+        self.assertTrue(text.endswith("## On a GPU\n\nA table.\n\n\n## The input pipeline by itself\n\nAnother.\n"), text)
 
     def test_missing_systems_and_cells_are_reported_with_their_reason(self):
         one = row(keras=5.0)

@@ -10,6 +10,8 @@ from typing import Any, Mapping, Sequence
 from .sections import COLUMNS, TITLES
 from .stats import best, gain
 
+# Sections at the end that other programs measure: what the notes say, under these titles.
+MORE = {"gpu": "On a GPU", "pipeline": "The input pipeline by itself"}
 LEVEL = 0.02  # less than this share apart is neither ahead nor behind
 Notes = Mapping[str, str]
 RowJson = Mapping[str, Any]
@@ -66,7 +68,7 @@ def comparison(row: RowJson) -> tuple[str, float, str] | None:
 def check_notes(rows: Sequence[RowJson], notes: Notes) -> None:
     known = {row["id"]: row for row in rows}
     for name, text in notes.items():
-        if name in TITLES or name in ("introduction", "limits"):
+        if name in TITLES or name in MORE or name in ("introduction", "limits"):
             continue
         if name not in known:
             raise ReportError(f"notes.md: \"{name}\" is no row; rows are {', '.join(sorted(known))}")
@@ -254,6 +256,9 @@ def markdown(results: Mapping[str, Any], notes: Notes) -> str:
         absent = missing_list(own, labels)
         if absent:
             lines += ["Empty cells:", "", *absent, ""]
+    for name, title in MORE.items():
+        if notes.get(name):
+            lines += ["", f"## {title}", "", notes[name], ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

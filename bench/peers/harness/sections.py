@@ -32,8 +32,8 @@ COLUMNS = {
     "d": ("stoker", "keras", "torch", "torch_old", "libtorch", "libtorch_old"),
 }
 MODELS = {
-    "cnn64": ("seeds' CNN 64/128", (32, 128)),
-    "cnn32": ("seeds' CNN 32/64", (32, 128)),
+    "cnn64": ("CNN 64/128", (32, 128)),
+    "cnn32": ("CNN 32/64", (32, 128)),
     "residual": ("residual CNN 32×32", (32, 128)),
     "mlp": ("MLP 784-512-512-10", (32, 1024)),
 }

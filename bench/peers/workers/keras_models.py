@@ -23,7 +23,7 @@ def set_threads() -> None:
 
 
 def _cnn(first: int, second: int) -> keras.Model:
-    """The seeds' network: original with 64 and 128 filters, reduced with 32 and 64."""
+    """A small CNN: with 64 and 128 filters, or with 32 and 64."""
     return keras.Sequential([
         layers.Input((28, 28, 1)),
         layers.Conv2D(first, 3, activation="relu"),

@@ -1,4 +1,4 @@
-"""The shortest Keras program that finishes a training step: the seeds' reduced CNN, 32 samples. The driver's clock runs from
+"""The shortest Keras program that finishes a training step: the CNN 32/64, 32 samples. The driver's clock runs from
 before the process exists until this line arrives."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shortest PyTorch program that finishes a training step: the seeds' reduced CNN, 32 samples."""
+"""The shortest PyTorch program that finishes a training step: the CNN 32/64, 32 samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Own CUDA kernels as a layer: forward and backward launch them on a stream, on memory of the GPU.
+// Custom CUDA kernels as a layer: forward and backward launch them on a stream, on memory of the GPU.
 //
 //   void launch_square(const float* x, float* y, int64_t count, cudaStream_t stream);  // in a .cu
 //
@@ -25,7 +25,7 @@ struct CudaArray {
   TensorSpec spec;
 
   int64_t elements() const { return spec.shape.elements(); }
-  // Error unless the elements are of this type; sixteen-bit floats are Float16 and BFloat16.
+  // Error unless the elements are of this type; 16-bit floats are Float16 and BFloat16.
   template <class T>
   T* as() const {
     expect(dtype_of<std::remove_const_t<T>>);

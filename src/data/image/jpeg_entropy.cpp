@@ -42,7 +42,7 @@ constexpr uint8_t kNaturalOrder[64] = {
 constexpr int32_t kLong = 0x8000;
 constexpr int32_t kUnknown = kLong;
 
-// For blocks that nobody wants: what one or two symbols with their values take together.
+// For blocks that are skipped: what one or two symbols with their values take together.
 // ends (1 bit) | advance (7 bits) | length (8 bits); 0: not to be told from so few bits.
 constexpr uint32_t kEnds = 0x8000;
 

@@ -42,7 +42,7 @@ class Inner {
                                        statistics_.runner(title(*node_)));
     runner_->begin({.epoch = epoch, .passed = 0, .ahead = {}}, 1);
   }
-  // What its own error policies left out is told on behind it.
+  // What its own error policies left out is passed on after it.
   ~Inner() {
     runner_.reset();
     for (const auto& quarantine : own_bad_) bad_->absorb(quarantine->list());

@@ -25,7 +25,7 @@ struct Ticket;
 struct Held {
   Batch element;                  // made already
   std::vector<Ticket> parts;      // the rows of a batch, the sides of a zip
-  std::exception_ptr error = {};  // why there is no element; thrown when someone needs it
+  std::exception_ptr error = {};  // why there is no element; thrown when the element is needed
 
   const Batch& value() const {
     if (error) std::rethrow_exception(error);

@@ -1,5 +1,5 @@
 // A compiled program is a flat list of instructions. Each is a kernel, prepared once, and the
-// buffers it works on; running the program is one virtual call an instruction.
+// buffers it works on; running the program is one virtual call per instruction.
 #pragma once
 
 #include <memory>

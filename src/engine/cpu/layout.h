@@ -51,7 +51,7 @@ Desc any_desc(const Desc& desc);  // the same dimensions, layout left to oneDNN
 // which it is.
 struct ImageView {
   int64_t batch, height, width, channels;
-  int64_t blocks, inner;  // inner channels a block; the last one may be padded
+  int64_t blocks, inner;  // channels per block; the last block may be padded
   int64_t image_stride, block_stride, pixel_stride;
 };
 // False when the layout is neither plain NHWC nor channel-blocked.

@@ -28,7 +28,7 @@ struct ConvKey {
   bool wide = false;                // forward only: y in float32
   bool tf32 = false;                // float32 only: products of ten-bit mantissas
   bool deterministic = true;
-  std::string text() const;  // tells keys apart, and is read by people
+  std::string text() const;  // unique per key, and readable
 };
 
 // The channels that cuDNN is given for so many: kernels for sixteen bits want multiples of eight.

@@ -41,7 +41,7 @@ struct Launch {
   // On the device: whether updates happen, and whether those happen that a closed gate of the graph
   // does not keep; null: both do.
   const int* enabled;
-  // Of the instruction that makes the guard itself: what it then does; null: nobody is to be told.
+  // Of the instruction that makes the guard itself: what it then does. May be null: no guard.
   const GuardCall* guard = nullptr;
 
   template <class T = void>

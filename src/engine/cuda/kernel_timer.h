@@ -14,13 +14,13 @@ class KernelTimer {
  public:
   explicit KernelTimer(size_t instructions);
 
-  // An instruction begins where the one before it ended, unless it is told to begin here. Which
-  // ones are told is the same in every run. Two marks in a row tell what a mark takes, which is not
-  // the instructions' time.
+  // An instruction begins where the previous one ended, unless begin() is called for it. The same
+  // instructions must call it in every run. Two consecutive marks measure the cost of a mark, which
+  // is subtracted.
   void begin(size_t instruction, cudaStream_t stream);
   void end(size_t instruction, cudaStream_t stream);
 
-  // Nanoseconds, one an instruction. The device has finished.
+  // Nanoseconds, one per instruction. The device has finished.
   void read(std::vector<int64_t>& nanoseconds) const;
 
  private:

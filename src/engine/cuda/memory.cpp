@@ -83,7 +83,7 @@ void DevicePool::reserve_all() {
   size_t free = free_on_device(), usable = free - std::min(free, kForLibraries);
   size_t bytes = (share_.limit > 0 ? std::min(share_.limit, usable) : usable) / kUnit * kUnit;
   const char* what = "all the memory there is, because memory_growth is off";
-  if (bytes == 0) out_of_memory(kUnit, what);  // somebody else holds it
+  if (bytes == 0) out_of_memory(kUnit, what);  // another process holds it
   whole_ = allocate(bytes, what);
   region_ = Region(bytes);
 }

@@ -1,5 +1,5 @@
-// When runs began and ended, as the device's clock saw it. Off until somebody asks; then every run
-// records a few events, which are read once they are over: nothing here waits. From one thread.
+// When runs began and ended, by the device's clock. Off until first used; then every run records a
+// few events, which are read once they have completed: never waits. Not thread-safe.
 #pragma once
 
 #include <deque>

@@ -9,7 +9,7 @@
 
 namespace stoker::reference {
 
-using Index = std::array<int64_t, Shape::kMaxRank>;  // one entry an axis; the rest is unused
+using Index = std::array<int64_t, Shape::kMaxRank>;  // one entry per axis; the rest is unused
 
 inline Index unravel(int64_t position, const Shape& shape) {
   Index index{};

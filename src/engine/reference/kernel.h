@@ -26,7 +26,7 @@ using KernelTable = std::map<std::string_view, Kernel>;
 
 const KernelTable& kernel_table();
 
-// One family a file.
+// One family per file.
 void add_elementwise_kernels(KernelTable& table);
 void add_reduction_kernels(KernelTable& table);
 void add_shape_kernels(KernelTable& table);

@@ -8,7 +8,7 @@ namespace stoker::reference {
 
 class ArrayResidence final : public Residence {
  public:
-  // Two backends that round differently do not share contents: `rounding` tells them apart.
+  // Two backends that round differently do not share contents: `rounding` distinguishes them.
   ArrayResidence(const Tensor& contents, Rounding rounding)
       : array_(to_array(contents)), rounding_(rounding) {}
 

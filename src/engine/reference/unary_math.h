@@ -10,7 +10,7 @@ namespace stoker::reference {
 // fn(x) with its two parameters.
 Number unary_value(UnaryFn fn, Number x, Number alpha, Number beta);
 
-// fn'(x), from x or from y = fn(x). The second exists where y tells enough; ValueError elsewhere.
+// fn'(x), from x or from y = fn(x). The second exists where y determines it; ValueError elsewhere.
 Number derivative_from_input(UnaryFn fn, Number x, Number alpha, Number beta);
 Number derivative_from_output(UnaryFn fn, Number y, Number alpha, Number beta);
 

@@ -1,5 +1,5 @@
 // The rules of fuse(), one function each. A rule rewrites every place it applies to and returns how
-// many; what it leaves behind is dead. A rule fuses only where nobody else reads the value that
+// many; what it leaves behind is dead. A rule fuses only where nothing else reads the value that
 // disappears.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Places buffers with known lifetimes in one arena and tells the exact peak, by category.
+// Places buffers with known lifetimes in one arena and returns the exact peak, by category.
 #pragma once
 
 #include <array>

@@ -190,7 +190,7 @@ void OnnxBuilder::add_outputs() {
   }
 }
 
-// Nodes whose results, and constants that, nobody reads: forms that were not needed after all.
+// Nodes and constants that are never read: forms that turned out not to be needed.
 void OnnxBuilder::drop_unused() {
   std::set<std::string> read;
   for (const OnnxValue& output : model_.outputs) read.insert(output.name);

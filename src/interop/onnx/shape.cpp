@@ -142,7 +142,7 @@ void export_slice(OnnxBuilder& builder, const Node& node) {
 }
 
 // ONNX Runtime 1.31 joins a Pad of zeros to the MaxPool behind it, whose padding is -infinity. It
-// leaves any other number alone; this one is 0 to everybody else.
+// leaves any other number alone; this one is 0 to all others.
 double fill_of(const OnnxBuilder& builder, const Node& node) {
   double fill = node.attrs.get_or("value", 0.0);
   auto pools = [&](const Node& reader) {

@@ -58,7 +58,7 @@ void EventLog::add(std::function<std::string()> make) {
     if (steady_clock().now() - flushed_ < kFlushEvery) return;
     try {
       bring();
-    } catch (const FileError&) {  // flush() tries again, and tells
+    } catch (const FileError&) {  // flush() tries again, and reports it
     }
   });
 }

@@ -116,7 +116,7 @@ void Checkpointer::check_can_write() const {
   }
 }
 
-// What nobody chose here follows the training that goes on.
+// Settings that were not chosen here follow the training that is resumed.
 void Checkpointer::obey(const RunPlan& plan) {
   Context& context = *trainer_.context;
   if (context.seed.drawn()) {
@@ -158,7 +158,7 @@ void Checkpointer::check_differences() {
   note(text);
 }
 
-// More epochs are what a training is gone on with for; what may follow their number is told apart.
+// Resuming with more epochs is normal; settings that may follow their number are listed apart.
 std::vector<std::string> Checkpointer::different_settings(std::vector<std::string>& following) {
   auto follows_epochs = [](const std::string& name) {
     return name.starts_with("learning_rate/") &&

@@ -1,4 +1,4 @@
-// What compile() was told, and where training stands, as JSON text and back.
+// The arguments of compile() and the progress of training, as JSON text and back.
 #pragma once
 
 #include <string>

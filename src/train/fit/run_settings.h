@@ -1,5 +1,5 @@
-// What a fit was told, as text: all that changes its results and is not in its RunPlan. Checkpoints
-// keep it, so that a fit which goes on can say what differs.
+// The settings of a fit as text: everything that affects its results and is not in its RunPlan.
+// Checkpoints keep it, so that a resumed fit can say what differs.
 #pragma once
 
 #include <string>

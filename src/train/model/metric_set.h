@@ -1,5 +1,4 @@
-// Loss and metrics of one mode (training, or evaluation): sums on the device, read when somebody
-// asks. An evaluation also sees whether predictions or targets held NaN: the metrics of that output
+// Loss and metrics of one mode (training, or evaluation): sums on the device, read on demand. An evaluation also sees whether predictions or targets held NaN: the metrics of that output
 // are then NaN, where a comparison or an argmax would have made a plausible number of them.
 // Training steps have their guard for that.
 #pragma once

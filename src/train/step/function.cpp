@@ -66,7 +66,7 @@ struct TracedFunction::Impl {
     return int(kind);
   }
   CachedProgram& trace(std::span<const Tensor> inputs);
-  // A later run overwrites the outputs: what somebody still holds is fetched before.
+  // A later run overwrites the outputs: results that are still held are fetched first.
   void release_results() {
     for (const auto& result : results)
       if (result.use_count() > 1) result->fetch();

@@ -63,7 +63,7 @@ DType compute_dtype_of(const std::string& policy, const Context& context);
 void set_precision(Graph& graph, const Context& context);
 // Held while a step is traced and compiled: layers and models of several threads may meet there.
 std::recursive_mutex& building();
-// What a backend is told about this context; threads are resolved.
+// The compile options of this context, with threads resolved.
 CompileOptions compile_options(const Context& context);
 
 }  // namespace stoker

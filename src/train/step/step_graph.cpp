@@ -124,7 +124,7 @@ StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced
 // are not finite, until its scale cannot become smaller. A loss that is not finite has nothing to
 // do with the scale. Else: not finite when the loss or any gradient is not. A loss can hide a bad
 // gradient: the slope of sqrt at 0, or a NaN that max(x, 0) swallowed. One pass over the gradients,
-// 0.1 % of a step of the seeds' CNN.
+// 0.1 % of a step of the CNN 64/128.
 Value make_guard(Graph& graph, const Optimizer& optimizer, const Value& loss,
                  const Values& slopes) {
   if (optimizer.scales_loss()) return graph.guard() < 0 ? loss : loss + graph.value(graph.guard());

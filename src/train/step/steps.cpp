@@ -98,7 +98,7 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   CachedProgram& cached = program_for(model, kind, inputs, place.action);
   Program& program = *cached.program;
   RunStatus status = run(model, cached, inputs, place);
-  // Steps of their own are waited for; fit looks back when a later step or the epoch's end tells.
+  // Steps of their own are waited for; fit looks back when a later step or the epoch's end reports it.
   if (status == RunStatus::ok && place.epoch < 0) status = program.status();
   if (status == RunStatus::skipped_non_finite)
     fail_non_finite(program, inputs, place, compiled.args.optimizer);

@@ -79,7 +79,7 @@ void max_pool(const float* x, float* y, const PoolGeometry& g, int64_t begin, in
   max_pool_2x2<0>(x, y, g, begin, end);
 }
 
-// dx may be x: a window is read before it is written, and belongs to nobody else. The maximum is
+// dx may be x: a window is read before it is written, and belongs to no other. The maximum is
 // found anew, which is cheaper than reading it.
 template <int kInner, bool kRelu>
 void max_pool_grad_2x2(const float* x, const float* dy, float* dx, const PoolGeometry& g) {

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
   }
   int stage = 0;
   for (unsigned tile = blockIdx.x, next; tile < p.count; tile = next, stage ^= 1) {
-    __syncthreads();  // this stage is whole, and nobody reads the other one any more
+    __syncthreads();  // this stage is whole, and the other one is no longer read
     next = tile + gridDim.x;
     const Place at(p, tile);
     for (int half = 0; half < 2; ++half) {

@@ -8,7 +8,7 @@ using namespace rgb;
 
 // Rows of the product are taps, columns filters, and what is added over are 16 pixels: the two
 // numbers of a word are those of pixels n and n + 8. So x is laid out in such words.
-constexpr int kPairPitch = 72;  // words of a row: 64, and a rest that nobody fills
+constexpr int kPairPitch = 72;  // words of a row: 64, and an unused rest
 constexpr int kFour = 4;        // rows of y that a warp takes at once
 constexpr int kQuarter = 16;    // filters of a warp
 
@@ -58,7 +58,7 @@ struct Slopes {
   }
 };
 
-// Four rows of 16 pixels. Groups that do not exist end in sums that nobody reads.
+// Four rows of 16 pixels. Groups that do not exist end in sums that are never read.
 template <class T, int K>
 __device__ inline void add_rows(const unsigned* from, const unsigned (*slopes)[4],
                                 float (*sums)[2][4]) {
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
   int stage = 0;
   for (unsigned tile = blockIdx.x, next; tile < p.count; tile = next, stage ^= 1) {
     asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();  // this stage is whole, and nobody reads the other one any more
+    __syncthreads();  // this stage is whole, and the other one is no longer read
     next = tile + gridDim.x;
     if (next < p.count) dy[stage ^ 1].fetch(c, p, next, filter0);
     for (int half = 0; half < 2; ++half) {

@@ -92,7 +92,7 @@ struct NormsCall : ClipTerms {
   unsigned* counter = nullptr;  // zero before and after
   const float* loss = nullptr;  // null: no guard
   float* guard_value = nullptr;
-  GuardCall guard;  // enabled is null: nobody is to be told
+  GuardCall guard;  // `enabled` may be null: no guard
 };
 void run_norms(const UpdateList& gradients, const NormsCall& call, cudaStream_t stream);
 
