@@ -8,7 +8,7 @@
 #include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/kernels/pointwise.h"
 #include "engine/cuda/kernels/update.h"
-#include "engine/cuda/update_layout.h"
+#include "graph/update_layout.h"
 
 namespace stoker::cuda {
 
