@@ -127,6 +127,15 @@ TEST_P(OptimizerSteps, AccumulationUpdatesOnceWithTheMean) {
   EXPECT_NEAR(p.read().item(), q.read().item(), 1e-6);
 }
 
+TEST_P(OptimizerSteps, AccumulatesSixteenBitGradientsInFloat32) {
+  Variable p("p", Tensor(0.0F));
+  SGD optimizer({.learning_rate = 1, .gradient_accumulation_steps = 2});
+  auto step = function([&](Value g) { optimizer.apply({g}, {p}); });
+  step(Tensor(2048.0F).cast(DType::float16));
+  step(Tensor(1.0F).cast(DType::float16));  // 2049 is no float16
+  EXPECT_EQ(p.read().item(), -1024.5);
+}
+
 TEST(Optimizer, HasKerasDefaults) {
   EXPECT_EQ(Optimizer("sgd").learning_rate(), double(0.01F));
   EXPECT_EQ(Optimizer("adam").learning_rate(), double(0.001F));

@@ -81,8 +81,8 @@ LearningRateSchedule schedule_from_entries(const std::string& name, const Attrs&
 void FieldType<LearningRate>::write(Attrs& attrs, std::string_view name,
                                     const LearningRate& value) {
   if (!value.schedule().defined()) return attrs.set(name, value.value());
-  for (const auto& [entry, part] : schedule_entries(std::string(name), value.schedule()).entries())
-    attrs.set(entry, part);
+  Attrs entries = schedule_entries(std::string(name), value.schedule());
+  for (const auto& [entry, part] : entries.entries()) attrs.set(entry, part);
 }
 
 bool FieldType<LearningRate>::read(const Attrs& attrs, std::string_view name, LearningRate& value) {
