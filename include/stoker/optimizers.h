@@ -157,6 +157,22 @@ class RMSprop : public Optimizer {
   explicit RMSprop(const RMSpropOptions& options = {});
 };
 
+struct AdagradOptions {
+  LearningRate learning_rate = 0.001;
+  double initial_accumulator_value = 0.1;
+  double epsilon = 1e-7;
+  std::optional<double> weight_decay = {};
+  std::optional<double> clipnorm = {};
+  std::optional<double> clipvalue = {};
+  std::optional<double> global_clipnorm = {};
+  std::optional<int64_t> gradient_accumulation_steps = {};
+  std::string name = "adagrad";
+};
+class Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(const AdagradOptions& options = {});
+};
+
 // Dynamic loss scaling, as Keras's LossScaleOptimizer: the loss is multiplied before it is
 // differentiated, so that small gradients survive float16; the update divides again. A step with a
 // gradient that is not finite is skipped, without counting in iterations(), and the scale halves;

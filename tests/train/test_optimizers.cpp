@@ -65,6 +65,15 @@ TEST_P(OptimizerSteps, RmspropFollowsItsFormula) {
   expect_each_near(descend(RMSprop({.learning_rate = 0.01}), {0.5}, {0.3}, 3), {p});
 }
 
+TEST_P(OptimizerSteps, AdagradRemembersEverySquare) {
+  double p = 0.5, sum = 0.1, g = 0.3;
+  for (int t = 0; t < 3; ++t) {
+    sum += g * g;
+    p -= 0.01 * g / std::sqrt(sum + 1e-7);
+  }
+  expect_each_near(descend(Adagrad({.learning_rate = 0.01}), {0.5}, {0.3}, 3), {p});
+}
+
 TEST_P(OptimizerSteps, WeightDecayShrinksBeforeTheStep) {
   expect_each_near(descend(SGD({.learning_rate = 0.1, .weight_decay = 0.5}), {2}, {1}, 1),
                    {2 - 0.1 * 0.5 * 2 - 0.1});
@@ -141,6 +150,7 @@ TEST(Optimizer, HasKerasDefaults) {
   EXPECT_EQ(Optimizer("adam").learning_rate(), double(0.001F));
   EXPECT_EQ(Optimizer("AdamW").config().get<double>("weight_decay"), 0.004);
   EXPECT_EQ(Optimizer("rmsprop").config().get<double>("rho"), 0.9);
+  EXPECT_EQ(Optimizer("adagrad").config().get<double>("initial_accumulator_value"), 0.1);
   EXPECT_EQ(Adam().kind(), "Adam");
   EXPECT_EQ(Adam({.name = "mine"}).name(), "mine");
 }

@@ -35,6 +35,7 @@ OptimizerKind sgd_kind();
 OptimizerKind adam_kind();
 OptimizerKind adamw_kind();
 OptimizerKind rmsprop_kind();
+OptimizerKind adagrad_kind();
 
 // All of them, in the order in which messages list them.
 const std::vector<std::shared_ptr<const OptimizerKind>>& optimizer_kinds();
