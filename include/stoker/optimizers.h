@@ -173,6 +173,22 @@ class Adagrad : public Optimizer {
   explicit Adagrad(const AdagradOptions& options = {});
 };
 
+struct LionOptions {
+  LearningRate learning_rate = 0.001;
+  double beta_1 = 0.9;
+  double beta_2 = 0.99;
+  std::optional<double> weight_decay = {};
+  std::optional<double> clipnorm = {};
+  std::optional<double> clipvalue = {};
+  std::optional<double> global_clipnorm = {};
+  std::optional<int64_t> gradient_accumulation_steps = {};
+  std::string name = "lion";
+};
+class Lion : public Optimizer {
+ public:
+  explicit Lion(const LionOptions& options = {});
+};
+
 // Dynamic loss scaling, as Keras's LossScaleOptimizer: the loss is multiplied before it is
 // differentiated, so that small gradients survive float16; the update divides again. A step with a
 // gradient that is not finite is skipped, without counting in iterations(), and the scale halves;

@@ -74,6 +74,11 @@ TEST_P(OptimizerSteps, AdagradRemembersEverySquare) {
   expect_each_near(descend(Adagrad({.learning_rate = 0.01}), {0.5}, {0.3}, 3), {p});
 }
 
+TEST_P(OptimizerSteps, LionTakesStepsOfOneLength) {
+  expect_each_near(descend(Lion({.learning_rate = 0.25}), {1, 1, 1}, {3, -0.001, 0}, 2),
+                   {0.5, 1.5, 1});
+}
+
 TEST_P(OptimizerSteps, WeightDecayShrinksBeforeTheStep) {
   expect_each_near(descend(SGD({.learning_rate = 0.1, .weight_decay = 0.5}), {2}, {1}, 1),
                    {2 - 0.1 * 0.5 * 2 - 0.1});
@@ -151,6 +156,7 @@ TEST(Optimizer, HasKerasDefaults) {
   EXPECT_EQ(Optimizer("AdamW").config().get<double>("weight_decay"), 0.004);
   EXPECT_EQ(Optimizer("rmsprop").config().get<double>("rho"), 0.9);
   EXPECT_EQ(Optimizer("adagrad").config().get<double>("initial_accumulator_value"), 0.1);
+  EXPECT_EQ(Optimizer("lion").config().get<double>("beta_2"), 0.99);
   EXPECT_EQ(Adam().kind(), "Adam");
   EXPECT_EQ(Adam({.name = "mine"}).name(), "mine");
 }
@@ -179,6 +185,7 @@ TEST(Optimizer, RefusesWhatItCannotDo) {
                      Optimizer::from_config("Adam", {{"beta_1", true}});
                    }),
                    {"beta_1"}));
+  EXPECT_TRUE(says(error_of<ValueError>([] { Lion({.beta_1 = 0}); }), {"beta_1", "above 0"}));
   EXPECT_THROW(Adam().set_learning_rate(std::nan("")), ValueError);
 }
 

@@ -62,7 +62,7 @@ void check_clipping(const std::string& kind, const Attrs& config) {
 const std::vector<KindPointer>& optimizer_kinds() {
   static const std::vector<KindPointer> all = [] {
     std::vector<KindPointer> kinds;
-    for (auto make : {sgd_kind, adam_kind, adamw_kind, rmsprop_kind, adagrad_kind})
+    for (auto make : {sgd_kind, adam_kind, adamw_kind, rmsprop_kind, adagrad_kind, lion_kind})
       kinds.push_back(std::make_shared<const OptimizerKind>(make()));
     return kinds;
   }();

@@ -36,6 +36,7 @@ OptimizerKind adam_kind();
 OptimizerKind adamw_kind();
 OptimizerKind rmsprop_kind();
 OptimizerKind adagrad_kind();
+OptimizerKind lion_kind();
 
 // All of them, in the order in which messages list them.
 const std::vector<std::shared_ptr<const OptimizerKind>>& optimizer_kinds();
