@@ -161,6 +161,27 @@ TEST_P(OwnOptimizer, WorksInOwnLoopsWithSlotsOfAnyShape) {
   EXPECT_EQ(own.slots(b)[0].name(), "Rows/b/sum");
 }
 
+TEST_P(OwnOptimizer, AppliedTwiceInOneFunctionIsTwoUpdates) {
+  Variable together("together", Tensor::from({3.0F, -2.0F}, {2}));
+  Variable apart("apart", Tensor::from({3.0F, -2.0F}, {2}));
+  auto descend = [](const Optimizer& optimizer, const Variable& w) {
+    optimizer.apply(gradients(ops::sum(ops::square(w)), std::vector<Variable>{w}), {w});
+    return Value(w);
+  };
+  Optimizer once(heavy_ball(), {.learning_rate = 0.1}), twice(heavy_ball(), {.learning_rate = 0.1});
+  auto both = function([&](Value) {
+    descend(twice, together);
+    return descend(twice, together);
+  });
+  auto one = function([&](Value) { return descend(once, apart); });
+  Tensor read = both(Tensor(0.0F));
+  one(Tensor(0.0F));
+  one(Tensor(0.0F));
+  EXPECT_EQ(twice.iterations(), 2);
+  expect_near(together.read(), apart.read(), 1e-6);
+  expect_near(read, together.read(), 0);
+}
+
 class OwnOptimizerFiles : public testing::Test {
  protected:
   OnDevice device_;

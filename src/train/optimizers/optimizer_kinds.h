@@ -56,12 +56,12 @@ template <class Options>
 Fields<Options> optimizer_fields(const Fields<Options>& own) {
   Fields<Options> rate = {{"learning_rate", &Options::learning_rate, at_least(0)}};
   return rate.then(own).then(
-      {{"name", &Options::name},
-       {"weight_decay", &Options::weight_decay, at_least(0)},
+      {{"weight_decay", &Options::weight_decay, at_least(0)},
        {"clipnorm", &Options::clipnorm, above(0)},
        {"clipvalue", &Options::clipvalue, above(0)},
        {"global_clipnorm", &Options::global_clipnorm, above(0)},
-       {"gradient_accumulation_steps", &Options::gradient_accumulation_steps, at_least(1)}});
+       {"gradient_accumulation_steps", &Options::gradient_accumulation_steps, at_least(1)},
+       {"name", &Options::name}});
 }
 
 // `config` without the entries of its learning rate.
