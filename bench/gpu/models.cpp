@@ -8,6 +8,7 @@
 #include <stoker/optimizers.h>
 #include <stoker/random.h>
 
+#include "graph/passes/passes.h"
 #include "nn/logits.h"
 #include "train/model/model_base.h"
 
@@ -119,7 +120,10 @@ std::unique_ptr<GpuModel> GpuModel::resnet50(int64_t batch, const GpuModelOption
 
 std::unique_ptr<Program> GpuModel::compile(const CompileOptions& options,
                                            const std::string& device) {
-  return backend(device).compile(graph_, options);
+  Backend& engine = backend(device);
+  passes::use_fused_forms(
+      graph_, [&](std::string_view op, DType dtype) { return engine.supports(op, dtype); });
+  return engine.compile(graph_, options);
 }
 
 void GpuModel::save(const std::string& folder) const {

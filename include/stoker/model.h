@@ -235,7 +235,7 @@ class Model : public Layer {
   std::optional<MemoryUse> memory_plan(int64_t batch_size = 32) const;
 
   // docs/formats/stoker-model.md. Atomic: at any moment the file is the old one or the new one. The
-  // user's own layers, losses, metrics and schedules are written by name: see CustomObjects.
+  // user's own layers, losses, metrics, schedules, optimisers are written by name: CustomObjects.
   // ValueError for what a file cannot hold, such as a variable that no layer of the model owns.
   void save(const std::string& path, const SaveArgs& args = {}) const;
   void save_weights(const std::string& path) const;
@@ -271,6 +271,8 @@ struct CustomObjects {
   std::map<std::string, Loss, std::less<>> losses = {};
   std::map<std::string, Metric, std::less<>> metrics = {};
   std::map<std::string, LearningRateSchedule, std::less<>> schedules = {};
+  // By kind(). The rule is taken; options and state come from the file.
+  std::map<std::string, Optimizer, std::less<>> optimizers = {};
 };
 
 struct LoadArgs {

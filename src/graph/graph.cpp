@@ -64,26 +64,51 @@ Value Graph::variable(const Variable& variable) {
   return value(known->second);
 }
 
-Values Graph::add(const OpDef& op, const Values& inputs, Attrs attrs) {
+Node Graph::make_node(const OpDef& op, const Values& inputs, Attrs attrs) const {
   Node node{.op = &op,
             .attrs = std::move(attrs),
             .inputs = {},
             .outputs = {},
             .scope = scope_,
             .phase = phase_};
-  std::vector<TensorSpec> specs;
-  for (const Value& input : inputs) {
-    node.inputs.push_back(own(input, op.name.c_str()));
-    specs.push_back(spec(node.inputs.back()));
-  }
+  for (const Value& input : inputs) node.inputs.push_back(own(input, op.name.c_str()));
+  return node;
+}
+
+std::vector<TensorSpec> Graph::specs(const std::vector<int>& values) const {
+  std::vector<TensorSpec> found;
+  found.reserve(values.size());
+  for (int id : values) found.push_back(spec(id));
+  return found;
+}
+
+Values Graph::add(const OpDef& op, const Values& inputs, Attrs attrs) {
+  Node node = make_node(op, inputs, std::move(attrs));
+  std::vector<TensorSpec> given = specs(node.inputs);
   Values outputs;
-  for (const TensorSpec& inferred : infer(op, node.attrs, specs, scope_)) {
+  for (const TensorSpec& inferred : infer(op, node.attrs, given, scope_)) {
     node.outputs.push_back(add_value(inferred, int(nodes_.size())));
     outputs.push_back(value(node.outputs.back()));
   }
   nodes_.push_back(std::move(node));
-  if (op.indices) limit(inputs[op.indices->operand], {op.indices->limit(specs), op.indices->what});
+  if (op.indices) limit(inputs[op.indices->operand], {op.indices->limit(given), op.indices->what});
   return outputs;
+}
+
+void Graph::offer_fused(const OpDef& op, const Values& inputs, Attrs attrs, const Values& outputs) {
+  Node node = make_node(op, inputs, std::move(attrs));
+  std::unordered_set<int> distinct;
+  for (const Value& output : outputs) {
+    node.outputs.push_back(own(output, op.name.c_str()));
+    if (producer(node.outputs.back()) == nullptr || !distinct.insert(node.outputs.back()).second)
+      throw Error(
+          fmt::format("{}: the fused form of nodes needs distinct results of theirs, and "
+                      "output {} is none",
+                      op.name, node.outputs.size() - 1));
+  }
+  if (infer(op, node.attrs, specs(node.inputs), scope_) != specs(node.outputs))
+    throw ShapeError(fmt::format("{}: the fused form gives other specs than its nodes", op.name));
+  fused_forms_.push_back(std::move(node));
 }
 
 void Graph::output(const Value& value, std::string name) {
@@ -93,7 +118,7 @@ void Graph::output(const Value& value, std::string name) {
 void Graph::limit(const Value& value, InputLimit limit) {
   int id = own(value, "limit");
   while (const Node* node = producer(id)) {
-    if (node->op->name != "reshape" && node->op->name != "cast") return;
+    if (!node->traits().shares_bytes && !node->is("cast")) return;
     id = node->inputs[0];
   }
   const ValueInfo& info = values_[size_t(id)];
@@ -169,10 +194,7 @@ const Node* Graph::producer(int value) const {
 }
 
 Cost Graph::cost(const Node& node) const {
-  std::vector<TensorSpec> inputs, outputs;
-  for (int id : node.inputs) inputs.push_back(spec(id));
-  for (int id : node.outputs) outputs.push_back(spec(id));
-  return node.op->cost(node.attrs, inputs, outputs);
+  return node.op->cost(node.attrs, specs(node.inputs), specs(node.outputs));
 }
 
 Cost Graph::cost(Phase phase) const {

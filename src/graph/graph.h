@@ -3,13 +3,16 @@
 // ones, the optimiser the updates. Not thread-safe: one thread builds a graph, then all only read.
 #pragma once
 
+#include <any>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <typeindex>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "graph/op.h"
@@ -28,6 +31,15 @@ struct Node {
   std::vector<int> outputs;  // value ids
   std::string scope;         // the layer that emitted it: "conv2d_1", "optimizer", …
   Phase phase = Phase::forward;
+
+  const OpTraits& traits() const { return op->traits; }
+  // For builders that serve several ops, and for patterns that replace exactly the ops they name.
+  // What holds for a kind of ops asks traits().
+  bool is(std::string_view name) const { return op->name == name; }
+  // An op that is a family of functions: unary, binary, reduce.
+  bool is(std::string_view name, std::string_view fn) const {
+    return is(name) && attrs.get<std::string>("fn") == fn;
+  }
 };
 
 struct ValueInfo {
@@ -88,6 +100,10 @@ class Graph {
   // end there.
   Value read(const Variable& variable, size_t updates = SIZE_MAX);
   Values add(const OpDef& op, const Values& inputs, Attrs attrs);  // inputs: traced in this graph
+  // One node of this op computes the same as the nodes behind `outputs` do from `inputs`: distinct
+  // results of nodes, everything of theirs that is read elsewhere, and not read yet. Where an
+  // engine has a kernel for it, passes::use_fused_forms puts it in their place.
+  void offer_fused(const OpDef& op, const Values& inputs, Attrs attrs, const Values& outputs);
   void output(const Value& value, std::string name);
   // An update: what reads the variable from here on reads `value`.
   void assign(const Variable& variable, const Value& value, Assign when = Assign::applied);
@@ -186,6 +202,14 @@ class Graph {
   // Scalars that are added to the loss: regularisers, activity penalties.
   void add_penalty(const Value& scalar) { penalties_.push_back(scalar); }
   const Values& penalties() const { return penalties_; }
+  // What a room above keeps about a graph while it traces it: one object per type, made when it is
+  // first asked for. Not cloned.
+  template <class T>
+  T& notes() {
+    std::any& object = notes_[typeid(T)];
+    if (!object.has_value()) object = T();
+    return *std::any_cast<T>(&object);
+  }
 
   // --- reading ---
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -196,6 +220,7 @@ class Graph {
   const std::vector<GraphVariable>& variables() const { return variables_; }
   const std::vector<GraphOutput>& outputs() const { return outputs_; }
   const std::vector<Assignment>& assignments() const { return assignments_; }
+  const std::vector<Node>& fused_forms() const { return fused_forms_; }  // of offer_fused
   uint64_t serial() const { return serial_; }  // of this process's graphs, from 1
   size_t updates() const { return updates_; }  // assign() calls so far
   // All values that read this variable: its contents before the step, then those after updates.
@@ -221,6 +246,7 @@ class Graph {
   int remove_dead_nodes();
   // Per value: node inputs, outputs, assignments, guard and gate.
   std::vector<int> use_counts() const;
+  std::vector<Node> take_fused_forms() { return std::exchange(fused_forms_, {}); }
   // A copy with the same ids, for a backend to rewrite.
   std::unique_ptr<Graph> clone() const;
   std::string dump() const;  // one line a node, for people and tests
@@ -243,6 +269,7 @@ class Graph {
   std::vector<GraphVariable> variables_;
   std::vector<GraphOutput> outputs_;
   std::vector<Assignment> assignments_;
+  std::vector<Node> fused_forms_;
   std::unordered_map<const void*, int> variable_values_;  // Variable::id() → value id
   std::vector<std::vector<Version>> versions_;            // by variable, in program order
   std::vector<int> assignment_of_;                        // by variable, or -1
@@ -261,7 +288,10 @@ class Graph {
   std::function<Variable()> offered_state_;
   int64_t streams_ = 0;
   Values penalties_;
+  std::map<std::type_index, std::any> notes_;
 
+  Node make_node(const OpDef& op, const Values& inputs, Attrs attrs) const;  // without outputs
+  std::vector<TensorSpec> specs(const std::vector<int>& values) const;
   int read_version(int variable, size_t version);
   Value gated(int variable, size_t version);
   void settle(int variable);

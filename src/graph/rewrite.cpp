@@ -77,6 +77,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   copy->variables_ = variables_;
   copy->outputs_ = outputs_;
   copy->assignments_ = assignments_;
+  copy->fused_forms_ = fused_forms_;
   copy->variable_values_ = variable_values_;
   copy->versions_ = versions_;
   copy->assignment_of_ = assignment_of_;

@@ -30,22 +30,11 @@ LearningRate rate_of(const Job& job, double fallback, int64_t steps) {
 }
 
 Optimizer optimizer_of(const Job& job, int64_t steps) {
-  if (job.optimizer == "sgd")
-    return SGD({.learning_rate = rate_of(job, 1e-2, steps),
-                .momentum = job.momentum,
-                .weight_decay = job.weight_decay});
-  LearningRate rate = rate_of(job, 1e-3, steps);  // Keras's default of all three
-  if (job.optimizer == "adam")
-    return Adam({.learning_rate = rate, .weight_decay = job.weight_decay});
-  if (job.optimizer == "adamw")
-    return AdamW(
-        {.learning_rate = rate,
-         .weight_decay = job.weight_decay ? job.weight_decay : AdamWOptions{}.weight_decay});
-  if (job.optimizer == "rmsprop")
-    return RMSprop(
-        {.learning_rate = rate, .momentum = job.momentum, .weight_decay = job.weight_decay});
-  throw ValueError(
-      fmt::format("optimizer: expected sgd, adam, adamw or rmsprop, got \"{}\"", job.optimizer));
+  Optimizer standard(job.optimizer);
+  Attrs config = standard.config();
+  if (config.has("momentum")) config.set("momentum", job.momentum);
+  if (job.weight_decay) config.set("weight_decay", *job.weight_decay);
+  return standard.with_config(config, rate_of(job, config.get<double>("learning_rate"), steps));
 }
 
 Model loaded(const Job& job, const TensorSpec& picture, int64_t classes) {

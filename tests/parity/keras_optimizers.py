@@ -29,6 +29,8 @@ BASES: dict[str, tuple[Callable[..., keras.optimizers.Optimizer], Options]] = {
     "rmsprop": (keras.optimizers.RMSprop, {"learning_rate": 2.0**-6}),
     "rmsprop_centered": (keras.optimizers.RMSprop, {"learning_rate": 2.0**-6, "centered": True}),
     "rmsprop_momentum": (keras.optimizers.RMSprop, {"learning_rate": 2.0**-6, "momentum": 0.9}),
+    "adagrad": (keras.optimizers.Adagrad, {"learning_rate": 2.0**-6}),
+    "lion": (keras.optimizers.Lion, {"learning_rate": 2.0**-6}),
 }
 VARIANTS: dict[str, Options] = {
     "": {},

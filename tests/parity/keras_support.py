@@ -39,7 +39,8 @@ def in_both(compute: Callable[[str], Result]) -> tuple[Result, Result]:
 
 def with_exact_constants(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
     """For float64: an optimiser casts a Python float such as beta_2 by way of float32, but not a NumPy one."""
-    for name in ("beta_1", "beta_2", "momentum", "rho", "epsilon", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm"):
+    names = ("beta_1", "beta_2", "momentum", "rho", "epsilon", "initial_accumulator_value")
+    for name in (*names, "weight_decay", "clipnorm", "clipvalue", "global_clipnorm"):
         if isinstance(getattr(optimizer, name, None), float):
             setattr(optimizer, name, np.float64(getattr(optimizer, name)))
     return optimizer

@@ -15,7 +15,7 @@ namespace {
 using namespace test;
 
 constexpr int kOptimizerSteps = 10;
-constexpr size_t kConfigurations = 9 * 7;
+constexpr size_t kConfigurations = 11 * 7;
 const std::vector<Shape> kShapes = {{3, 2}, {5}, {4}};
 
 // Sets what the name says after "+": "adam+weight_decay+clipnorm".
@@ -47,6 +47,9 @@ Optimizer make(const std::string& name) {
   if (base.starts_with("sgd")) return SGD(with_variant(sgd, name));
   if (base == "adamw") return AdamW(with_variant(adamw, name));
   if (base.starts_with("adam")) return Adam(with_variant(adam, name));
+  if (base == "adagrad")
+    return Adagrad(with_variant(AdagradOptions{.learning_rate = 0x1p-6}, name));
+  if (base == "lion") return Lion(with_variant(LionOptions{.learning_rate = 0x1p-6}, name));
   if (base.starts_with("rmsprop")) return RMSprop(with_variant(rmsprop, name));
   throw ValueError("no optimiser for the recorded \"" + name + "\"");
 }

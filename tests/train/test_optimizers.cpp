@@ -65,6 +65,20 @@ TEST_P(OptimizerSteps, RmspropFollowsItsFormula) {
   expect_each_near(descend(RMSprop({.learning_rate = 0.01}), {0.5}, {0.3}, 3), {p});
 }
 
+TEST_P(OptimizerSteps, AdagradRemembersEverySquare) {
+  double p = 0.5, sum = 0.1, g = 0.3;
+  for (int t = 0; t < 3; ++t) {
+    sum += g * g;
+    p -= 0.01 * g / std::sqrt(sum + 1e-7);
+  }
+  expect_each_near(descend(Adagrad({.learning_rate = 0.01}), {0.5}, {0.3}, 3), {p});
+}
+
+TEST_P(OptimizerSteps, LionTakesStepsOfOneLength) {
+  expect_each_near(descend(Lion({.learning_rate = 0.25}), {1, 1, 1}, {3, -0.001, 0}, 2),
+                   {0.5, 1.5, 1});
+}
+
 TEST_P(OptimizerSteps, WeightDecayShrinksBeforeTheStep) {
   expect_each_near(descend(SGD({.learning_rate = 0.1, .weight_decay = 0.5}), {2}, {1}, 1),
                    {2 - 0.1 * 0.5 * 2 - 0.1});
@@ -127,11 +141,22 @@ TEST_P(OptimizerSteps, AccumulationUpdatesOnceWithTheMean) {
   EXPECT_NEAR(p.read().item(), q.read().item(), 1e-6);
 }
 
+TEST_P(OptimizerSteps, AccumulatesSixteenBitGradientsInFloat32) {
+  Variable p("p", Tensor(0.0F));
+  SGD optimizer({.learning_rate = 1, .gradient_accumulation_steps = 2});
+  auto step = function([&](Value g) { optimizer.apply({g}, {p}); });
+  step(Tensor(2048.0F).cast(DType::float16));
+  step(Tensor(1.0F).cast(DType::float16));  // 2049 is no float16
+  EXPECT_EQ(p.read().item(), -1024.5);
+}
+
 TEST(Optimizer, HasKerasDefaults) {
   EXPECT_EQ(Optimizer("sgd").learning_rate(), double(0.01F));
   EXPECT_EQ(Optimizer("adam").learning_rate(), double(0.001F));
   EXPECT_EQ(Optimizer("AdamW").config().get<double>("weight_decay"), 0.004);
   EXPECT_EQ(Optimizer("rmsprop").config().get<double>("rho"), 0.9);
+  EXPECT_EQ(Optimizer("adagrad").config().get<double>("initial_accumulator_value"), 0.1);
+  EXPECT_EQ(Optimizer("lion").config().get<double>("beta_2"), 0.99);
   EXPECT_EQ(Adam().kind(), "Adam");
   EXPECT_EQ(Adam({.name = "mine"}).name(), "mine");
 }
@@ -160,6 +185,7 @@ TEST(Optimizer, RefusesWhatItCannotDo) {
                      Optimizer::from_config("Adam", {{"beta_1", true}});
                    }),
                    {"beta_1"}));
+  EXPECT_TRUE(says(error_of<ValueError>([] { Lion({.beta_1 = 0}); }), {"beta_1", "above 0"}));
   EXPECT_THROW(Adam().set_learning_rate(std::nan("")), ValueError);
 }
 

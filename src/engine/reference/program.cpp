@@ -27,7 +27,10 @@ bool is_finite(const Array& array) {
 
 ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
     : graph_(graph.clone()), rounding_(rounding), memory_(plan_graph_memory(graph)) {
-  for (const ValueInfo& info : graph_->values()) values_.emplace_back(info.spec);
+  for (const ValueInfo& info : graph_->values()) {
+    bool gone = info.kind == ValueKind::computed && info.source < 0;  // a pass removed its node
+    values_.emplace_back(gone ? TensorSpec() : info.spec);
+  }
   for (const GraphConstant& constant : graph_->constants())
     load(constant.tensor, values_[size_t(constant.value)]);
   // Now, so that runs of several programs at the same time find them here and move nothing.

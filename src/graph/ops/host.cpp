@@ -3,7 +3,7 @@
 
 #include "graph/emit.h"
 #include "graph/graph.h"
-#include "graph/host_function.h"
+#include "base/host_function.h"
 #include "graph/ops/shape_rules.h"
 
 namespace stoker {
@@ -52,7 +52,8 @@ void register_host_ops(OpRegistry& registry) {
                 .infer = infer_host_call,
                 .gradient = host_call_gradient,
                 .cost = no_flops(),
-                .dtypes = {}});
+                .dtypes = {},
+                .traits = {.calls_host = true}});
 }
 
 }  // namespace stoker

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "graph/ops/shape_rules.h"
+#include "graph/update_layout.h"
 
 namespace stoker {
 
@@ -9,39 +10,14 @@ using namespace rules;
 
 namespace {
 
-// How an update's operands lie: a few shared ones, then p, g and some moments a parameter.
-struct Layout {
-  bool iterations = false;
-  size_t moments = 0;
-};
-
-size_t shared_operands(const Layout& layout, const Attrs& attrs) {
-  return 1 + size_t(layout.iterations) + size_t(attrs.get_or("scaled", false));
-}
-
-Layout sgd_layout(const Attrs& attrs) {
-  return {.moments = attrs.get_or("momentum", 0.0) > 0 ? 1U : 0U};
-}
-
-Layout adam_layout(const Attrs& attrs) {
-  return {.iterations = true, .moments = attrs.get_or("amsgrad", false) ? 3U : 2U};
-}
-
-Layout rmsprop_layout(const Attrs& attrs) {
-  return {.moments = 1 + size_t(attrs.get_or("centered", false)) +
-                     size_t(attrs.get_or("momentum", 0.0) > 0)};
-}
-
-using LayoutOf = Layout (*)(const Attrs&);
-
-void expect_shared(const Layout& layout, const Attrs& attrs, Specs inputs, int64_t parameters) {
+void expect_shared(const UpdateLayout& layout, const Attrs& attrs, Specs inputs) {
   if (attrs.get_or("momentum_given", false))
     expect_spec(inputs[0], {DType::float32, {2}}, "a learning rate and a momentum");
   else
     expect_spec(inputs[0], {DType::float32, {}}, "a learning rate");
   if (layout.iterations) expect_spec(inputs[1], {DType::int64, {}}, "a number of iterations");
-  if (attrs.get_or("scaled", false))
-    expect_spec(inputs[1 + size_t(layout.iterations)], {DType::float32, {parameters}}, "scales");
+  if (layout.scaled)
+    expect_spec(inputs[layout.first() - 1], {DType::float32, {int64_t(layout.count)}}, "scales");
 }
 
 // p and its moments are float32 of one shape; g has the shape and may be narrower.
@@ -52,43 +28,41 @@ void expect_parameter(Specs group) {
   for (const TensorSpec& moment : group.subspan(2)) expect_spec(moment, group[0], "a moment");
 }
 
-Infer infer_update(LayoutOf layout_of) {
-  return [layout_of](const Attrs& attrs, Specs inputs) {
-    Layout layout = layout_of(attrs);
-    size_t shared = shared_operands(layout, attrs), group = 2 + layout.moments;
-    if (inputs.size() <= shared || (inputs.size() - shared) % group != 0)
-      throw ShapeError(fmt::format("expected {} operands and then {} a parameter, got {}", shared,
-                                   group, inputs.size()));
-    expect_shared(layout, attrs, inputs, int64_t((inputs.size() - shared) / group));
+Infer infer_update(const std::string& op) {
+  return [op](const Attrs& attrs, Specs inputs) {
+    UpdateLayout layout = update_layout(op, attrs, inputs.size());
+    if (layout.count == 0 || inputs.size() != layout.parameter(layout.count))
+      throw ShapeError(fmt::format("expected {} operands and then {} a parameter, got {}",
+                                   layout.first(), layout.inputs(), inputs.size()));
+    expect_shared(layout, attrs, inputs);
     std::vector<TensorSpec> outputs;
-    for (size_t i = shared; i < inputs.size(); i += group) {
-      expect_parameter(inputs.subspan(i, group));
-      outputs.insert(outputs.end(), 1 + layout.moments, inputs[i]);
+    for (size_t i = 0; i < layout.count; ++i) {
+      expect_parameter(inputs.subspan(layout.parameter(i), layout.inputs()));
+      outputs.insert(outputs.end(), layout.outputs(), inputs[layout.parameter(i)]);
     }
     return outputs;
   };
 }
 
 // Every output overwrites the operand it updates; gradients are only read.
-InPlace update_in_place(LayoutOf layout_of) {
-  return [layout_of](const Attrs& attrs, size_t inputs) {
-    Layout layout = layout_of(attrs);
+InPlace update_in_place(const std::string& op) {
+  return [op](const Attrs& attrs, size_t inputs) {
+    UpdateLayout layout = update_layout(op, attrs, inputs);
     std::vector<std::pair<int, int>> pairs;
-    for (size_t i = shared_operands(layout, attrs); i < inputs; i += 2 + layout.moments) {
-      pairs.emplace_back(int(pairs.size()), int(i));
+    for (size_t i = 0; i < layout.count; ++i) {
+      pairs.emplace_back(int(pairs.size()), int(layout.parameter(i)));
       for (size_t moment = 0; moment < layout.moments; ++moment)
-        pairs.emplace_back(int(pairs.size()), int(i + 2 + moment));
+        pairs.emplace_back(int(pairs.size()), int(layout.gradient(i) + 1 + moment));
     }
     return pairs;
   };
 }
 
-CostRule update_cost(LayoutOf layout_of, double per_element) {
-  return [layout_of, per_element](const Attrs& attrs, Specs inputs, Specs outputs) {
-    Layout layout = layout_of(attrs);
+CostRule update_cost(const std::string& op, double per_element) {
+  return [op, per_element](const Attrs& attrs, Specs inputs, Specs outputs) {
+    UpdateLayout layout = update_layout(op, attrs, inputs.size());
     double parameters = 0;
-    for (size_t i = 0; i < outputs.size(); i += 1 + layout.moments)
-      parameters += elements(outputs[i]);
+    for (size_t i = 0; i < layout.count; ++i) parameters += elements(inputs[layout.parameter(i)]);
     return cost_of(parameters * per_element, inputs, outputs);
   };
 }
@@ -126,24 +100,26 @@ std::vector<TensorSpec> infer_loss_scale_update(const Attrs& attrs, Specs inputs
   return {number, count, count, number};
 }
 
-void add_update(OpRegistry& registry, std::string name, LayoutOf layout_of, double flops) {
-  registry.add({.name = std::move(name),
-                .infer = infer_update(layout_of),
-                .cost = update_cost(layout_of, flops),
+void add_update(OpRegistry& registry, const std::string& name, double flops) {
+  registry.add({.name = name,
+                .infer = infer_update(name),
+                .cost = update_cost(name, flops),
                 .dtypes = {DType::float32},
-                .in_place = update_in_place(layout_of)});
+                .in_place = update_in_place(name),
+                .traits = {.updates_variables = true, .reads_gradients = true}});
 }
 
 }  // namespace
 
 void register_optimizer_ops(OpRegistry& registry) {
-  add_update(registry, "sgd_update", sgd_layout, 4);
-  add_update(registry, "adam_update", adam_layout, 14);
-  add_update(registry, "rmsprop_update", rmsprop_layout, 10);
+  add_update(registry, "sgd_update", 4);
+  add_update(registry, "adam_update", 14);
+  add_update(registry, "rmsprop_update", 10);
   registry.add({.name = "clip_scales",
                 .infer = infer_clip_scales,
                 .cost = clip_scales_cost,
-                .dtypes = floats()});
+                .dtypes = floats(),
+                .traits = {.reads_gradients = true}});
   registry.add({.name = "loss_scale_update",
                 .infer = infer_loss_scale_update,
                 .cost = [](const Attrs&, Specs inputs,

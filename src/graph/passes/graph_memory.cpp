@@ -87,8 +87,10 @@ MemoryReport plan_graph_memory(const Graph& graph) {
   count(MemoryCategory::workspace, plan.peak - live);  // rounding and fragmentation
   for (const GraphVariable& variable : graph.variables())
     count(variable.variable.category(), bytes_of(graph.spec(variable.value)));
+  std::vector<int> uses = graph.use_counts();
   for (const GraphConstant& constant : graph.constants())
-    count(MemoryCategory::workspace, bytes_of(graph.spec(constant.value)));
+    if (uses[size_t(constant.value)] > 0)
+      count(MemoryCategory::workspace, bytes_of(graph.spec(constant.value)));
   for (const GraphInput& input : graph.inputs())
     count(MemoryCategory::inputs, bytes_of(graph.spec(input.value)));
   report.total = std::accumulate(report.bytes.begin(), report.bytes.end(), size_t(0));

@@ -2,9 +2,18 @@
 // running the graph before and after on the reference backend.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "graph/graph.h"
 
 namespace stoker::passes {
+
+// Puts the fused forms that were offered (Graph::offer_fused) in place of the nodes they stand for,
+// as far as `has_kernel` of the op and the dtype of its first operand; the rest stays as written.
+// Runs before all other rewrites. Returns how many were used.
+using HasKernel = std::function<bool(std::string_view op, DType dtype)>;
+int use_fused_forms(Graph& graph, const HasKernel& has_kernel);
 
 struct FusionReport {
   int bias = 0;                 // conv2d / matmul + bias

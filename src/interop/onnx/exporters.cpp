@@ -35,9 +35,10 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
           "log_softmax_grad", "sparse_softmax_cross_entropy_grad", "softmax_cross_entropy_grad",
           "gather_grad"})
       all[op] = "it is a gradient, which is for training";
-    for (std::string_view op :
-         {"sgd_update", "adam_update", "rmsprop_update", "clip_scales", "loss_scale_update"})
-      all[op] = "it is part of an optimizer's update, which is for training";
+    constexpr const char* kUpdate = "it is part of an optimizer's update, which is for training";
+    for (const auto& op : OpRegistry::get().all())
+      if (op->traits.reads_gradients) all[op->name] = kUpdate;
+    all["loss_scale_update"] = kUpdate;
     return all;
   }();
   return table;

@@ -50,6 +50,7 @@ Json described(const Metric& metric) {
 
 Json described(const Optimizer& optimizer) {
   Json json = described(optimizer.kind(), optimizer.config());
+  if (optimizer.custom()) json["custom"] = true;
   if (optimizer.schedule().defined() && optimizer.schedule().custom())
     json["custom_schedule"] = true;
   return json;
@@ -117,11 +118,23 @@ LearningRateSchedule own_schedule(const std::string& name, const Attrs& config,
                  .initial_learning_rate = config.get<double>(name + "/initial_learning_rate")});
 }
 
+// An optimiser of this kind, to make the one of the file from.
+Optimizer same_kind(const Json& json, const CustomObjects& objects) {
+  std::string kind = kind_of(json);
+  if (!is_custom(json)) return Optimizer(kind);  // ValueError for an unknown one
+  const Optimizer& found = find_custom_object(objects.optimizers, kind, "optimizers");
+  if (!found.defined()) fail_custom(kind, "optimizers", "is undefined in custom_objects");
+  if (found.kind() != kind)
+    fail_custom(kind, "optimizers",
+                fmt::format("is of the kind \"{}\" in custom_objects", found.kind()));
+  return found;
+}
+
 Optimizer optimizer_from(const Json& json, const CustomObjects& objects) {
   Attrs config = config_of(json);
-  if (!is_custom(json, "custom_schedule")) return Optimizer::from_config(kind_of(json), config);
-  return Optimizer::from_config(kind_of(json), config,
-                                own_schedule("learning_rate", config, objects));
+  Optimizer known = same_kind(json, objects);
+  if (!is_custom(json, "custom_schedule")) return known.with_config(config);
+  return known.with_config(config, own_schedule("learning_rate", config, objects));
 }
 
 }  // namespace

@@ -18,12 +18,11 @@ int64_t integer(const Variable& variable) { return variable.read().data<int64_t>
 
 void Optimizer::Impl::make_loss_scale() {
   if (!config.has("initial_scale")) return;
-  const std::string& name = config.get<std::string>("name");
   auto scale = float(config.get<double>("initial_scale"));
   Tensor zero = Tensor::zeros({}, DType::int64);
-  loss_scale = {.scale = Variable(name + "/loss_scale", Tensor(scale), kState),
-                .good_steps = Variable(name + "/good_steps", zero, kState),
-                .skipped_steps = Variable(name + "/skipped_steps", zero, kState)};
+  loss_scale = {.scale = Variable(name() + "/loss_scale", Tensor(scale), kState),
+                .good_steps = Variable(name() + "/good_steps", zero, kState),
+                .skipped_steps = Variable(name() + "/skipped_steps", zero, kState)};
 }
 
 Value Optimizer::Impl::append_loss_scale(Graph& graph, const Value& norm) {
@@ -53,7 +52,10 @@ LossScaleOptimizer::LossScaleOptimizer(const Optimizer& inner, const LossScaleOp
   Attrs config = impl_->config;
   config.set("initial_scale", options.initial_scale);
   config.set("dynamic_growth_steps", options.dynamic_growth_steps);
-  impl_->config = complete_optimizer_config(impl_->kind, config);
+  const LearningRateSchedule& schedule = impl_->schedule;
+  LearningRate rate =
+      schedule.defined() ? LearningRate(schedule) : config.get<double>("learning_rate");
+  impl_->config = complete_optimizer_config(*impl_->kind, config, &rate).options;
   impl_->make_loss_scale();
 }
 

@@ -1,25 +1,17 @@
-// The inside of an Optimizer: a rule that says how its kind becomes one update node, and the
-// variables that outlive a step.
+// The inside of an Optimizer: its kind, and the variables that outlive a step.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <stoker/optimizers.h>
 
+#include "train/optimizers/optimizer_kinds.h"
+
 namespace stoker {
-
-// One kind of optimiser as data: docs/reference/ops.md, "Updates".
-struct OptimizerRule {
-  std::string op = {};                  // "adam_update"
-  bool takes_iterations = false;        // after the learning rate
-  std::vector<std::string> slots = {};  // per parameter, in the order of the op's operands
-  Attrs attrs = {};                     // of the node, all but scaled and momentum_given
-
-  // What a schedule may cycle: a momentum above 0, or beta_1.
-  bool has_momentum() const { return attrs.get_or("momentum", 0.0) > 0 || attrs.has("beta_1"); }
-};
 
 // The state of dynamic loss scaling; undefined variables where it is off.
 struct LossScale {
@@ -36,10 +28,9 @@ struct LossScale {
 };
 
 struct Optimizer::Impl {
-  std::string kind;
+  std::shared_ptr<const OptimizerKind> kind;
   Attrs config;  // complete: every option but those that are off
-  OptimizerRule rule;
-  double clipnorm = 0, global_clipnorm = 0;  // 0: off
+  double clipnorm = 0, clipvalue = 0, global_clipnorm = 0, weight_decay = 0;  // 0: off
   int64_t accumulation_steps = 1;
   int64_t accumulated = 0;  // batches since the last update
 
@@ -49,12 +40,16 @@ struct Optimizer::Impl {
   LossScale loss_scale;
   struct Slots {
     Variable parameter;
-    std::vector<Variable> moments;
-    Variable gradient_sum;  // defined when gradients are accumulated
+    std::vector<Variable> own;  // as the kind lists them
+    Variable gradient_sum;      // defined when gradients are accumulated
   };
   std::vector<Slots> slots;                  // in the order of creation
   std::map<const void*, size_t> slot_index;  // parameter → slots
 
+  // rate: counts instead of the configuration's; may be null.
+  Impl(std::shared_ptr<const OptimizerKind> kind, const Attrs& config,
+       const LearningRate* rate = nullptr);
+  const std::string& name() const { return config.get<std::string>("name"); }
   Slots& slots_of(const Variable& parameter);
   // From the configuration, if it asks for it.
   void make_loss_scale();
@@ -66,37 +61,34 @@ struct Optimizer::Impl {
   // The first loss scale of a graph closes its gate on gradients that are not finite, so that
   // updates in place are skipped; a later one returns a gate of its own.
   Value append_loss_scale(Graph& graph, const Value& norm);
-  // Clipping, the update node and its assignments; iterations + 1.
+  // Clipping, the rule and its assignments; iterations + 1.
   void append_update(Graph& graph, const Values& gradients,
                      const std::vector<Variable>& parameters);
-};
 
-// Checks a configuration and fills in the defaults of its kind; ValueError.
-Attrs complete_optimizer_config(const std::string& kind, const Attrs& config);
-OptimizerRule optimizer_rule(const std::string& kind, const Attrs& config);
-// "Adam" for "adam", "Adam", "ADAM"; ValueError lists the names.
-std::string optimizer_kind(const std::string& name);
+ private:
+  // What the rule reads besides parameters, gradients and slots.
+  struct Rates {
+    Value learning_rate, momentum;
+    bool cycles = false;  // momentum comes from the schedule
+  };
+  Rates append_rates() const;
+  Attrs fused_attrs(const Rates& rates, bool scaled) const;
+  Values fused_head(const Rates& rates, const Value& scales) const;
+  // operands: parameter, gradient, slots. Returns the parameter and the slots after the update.
+  Values apply_rule(Graph& graph, const Rates& rates, const Value& scale, const Slots& state,
+                    std::span<const Value> operands) const;
+};
 
 struct Applied {
   Optimizer optimizer;
   int64_t times;  // in one step
 };
 
-// Collects the optimisers whose apply() is met on this thread while it lives: the host must choose
-// between their programs (accumulate, or accumulate and update) and count their batches.
-class AppliedOptimizers {
- public:
-  AppliedOptimizers();
-  ~AppliedOptimizers();
-  AppliedOptimizers(const AppliedOptimizers&) = delete;
-  AppliedOptimizers& operator=(const AppliedOptimizers&) = delete;
-
-  const std::vector<Applied>& list() const { return list_; }
-  static int64_t note(const Optimizer& optimizer);  // how often it was applied before
-
- private:
-  AppliedOptimizers* outer_;
-  std::vector<Applied> list_;
+// The optimisers whose apply() a graph has met, among its notes(): the host must choose between
+// their programs (accumulate, or accumulate and update) and count their batches.
+struct AppliedOptimizers {
+  std::vector<Applied> list;
+  int64_t note(const Optimizer& optimizer);  // how often it was applied before
 };
 
 // Turns loss scaling on; leaves it as it is where it already is.

@@ -101,7 +101,6 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
     values.push_back(
         graph->input(fmt::format("argument {} of {}", i, options.name), inputs[i].spec()));
-  AppliedOptimizers applied;
   Values outputs;
   {
     Graph::Scope scope(*graph, options.name);
@@ -117,7 +116,7 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     graph->output(outputs[i], fmt::format("result {}", i));
   ++traces;
-  optimizers = applied.list();
+  optimizers = graph->notes<AppliedOptimizers>().list;
   return programs.add(kind(), specs_of(inputs), std::move(graph), *context);
 }
 

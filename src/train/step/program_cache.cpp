@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cores.h"
+#include "graph/passes/passes.h"
 
 namespace stoker {
 
@@ -103,6 +104,8 @@ CachedProgram& ProgramCache::add(int kind, std::vector<TensorSpec> specs,
   auto entry = std::make_unique<CachedProgram>();
   entry->kind = kind;
   entry->specs = std::move(specs);
+  passes::use_fused_forms(
+      *graph, [&](std::string_view op, DType dtype) { return engine.supports(op, dtype); });
   entry->program = engine.compile(*graph, options);
   entry->graph = std::move(graph);
   if (entries_.size() == kCapacity) entries_.pop_back();

@@ -33,7 +33,7 @@ class ProgramCache {
   std::span<const std::unique_ptr<CachedProgram>> entries() const { return entries_; }
   // The most recently used program of a kind, or null.
   const CachedProgram* latest(int kind) const;
-  // Compiles a graph on the context's device and keeps it.
+  // Compiles a graph on the context's device, with the fused forms that its engine has, and keeps it.
   CachedProgram& add(int kind, std::vector<TensorSpec> specs, std::unique_ptr<Graph> graph,
                      const Context& context);
   void clear();  // the arena too

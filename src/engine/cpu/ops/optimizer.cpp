@@ -6,24 +6,25 @@
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/team.h"
+#include "graph/update_layout.h"
 
 namespace stoker::cpu {
 
 namespace {
 
-// The parameters of one update node. Operands of its instruction, in order: the head (lr,
+// The parameters of one update node. Operands of its instruction, in order: the shared ones (lr,
 // iterations, scales), then for each parameter its gradient; then, written in place, p and the
 // moments of each.
 struct Parameters {
-  size_t head;    // inputs before the first parameter
-  size_t inputs;  // of each parameter: p, g and moments
-  bool scaled;
+  UpdateLayout layout;
   float weight_decay, clip_value;
   std::vector<int64_t> starts;  // where each begins among all elements; the last is their number
 
-  size_t count() const { return starts.size() - 1; }
-  size_t gradient(size_t i) const { return head + i; }
-  size_t target(size_t i, size_t which) const { return head + count() + i * (inputs - 1) + which; }
+  size_t count() const { return layout.count; }
+  size_t gradient(size_t i) const { return layout.first() + i; }
+  size_t target(size_t i, size_t which) const {
+    return layout.first() + count() + i * layout.outputs() + which;
+  }
 };
 
 // Float gradients of another size are widened first.
@@ -52,22 +53,18 @@ Layout common_layout(Builder& b, const Node& node, size_t first, bool divides_by
   return wide && !(layout.is_padded() && divides_by_zero) ? layout : Layout();
 }
 
-// Gathers operands into `call`; head: how many inputs come before the optional scales.
-Parameters bind_parameters(Builder& b, const Node& node, size_t head, size_t inputs,
-                           bool divides_by_zero, Call& call) {
-  bool scaled = node.attrs.get_or("scaled", false);
-  Parameters all{head + size_t(scaled),
-                 inputs,
-                 scaled,
+// Gathers operands into `call`.
+Parameters bind_parameters(Builder& b, const Node& node, bool divides_by_zero, Call& call) {
+  Parameters all{update_layout(node),
                  float(node.attrs.get_or<double>("weight_decay", 0)),
                  float(node.attrs.get_or<double>("clipvalue", 0)),
                  {0}};
-  for (size_t i = 0; i < all.head; ++i) call.reads.push_back(b.plain(node.inputs[i]));
-  for (size_t first = all.head, out = 0; first < node.inputs.size();
-       first += inputs, out += inputs - 1) {
+  for (size_t i = 0; i < all.layout.first(); ++i) call.reads.push_back(b.plain(node.inputs[i]));
+  for (size_t i = 0; i < all.count(); ++i) {
+    size_t first = all.layout.parameter(i), out = i * all.layout.outputs();
     Layout layout = common_layout(b, node, first, divides_by_zero);
     call.reads.push_back(gradient_as_float(b, node.inputs[first + 1], layout));
-    for (size_t which = 0; which + 1 < inputs; ++which)
+    for (size_t which = 0; which < all.layout.outputs(); ++which)
       call.writes.push_back(b.define_update(
           node.outputs[out + which], node.inputs[first + (which == 0 ? 0 : which + 1)], layout));
     all.starts.push_back(all.starts.back() + layout.stored_elements(b.spec(node.inputs[first])));
@@ -82,7 +79,7 @@ bool momentum_given(const Node& node) { return node.attrs.get_or("momentum_given
 template <class Body>
 void sweep(const Parameters& all, Pointers p, const Body& body) {
   float lr = *p.in<float>(0);
-  const float* scales = all.scaled ? p.in<float>(int(all.head) - 1) : nullptr;
+  const float* scales = all.layout.scaled ? p.in<float>(int(all.layout.first()) - 1) : nullptr;
   parallel_for(
       all.starts.back(), kGrain / 2,
       [&](int64_t begin, int64_t end) {
@@ -104,7 +101,7 @@ void build_sgd_update(Builder& b, const Node& node) {
   auto fixed = float(node.attrs.get_or<double>("momentum", 0));
   bool nesterov = node.attrs.get_or("nesterov", false), given = momentum_given(node);
   Call call{own_kernel(), {}, {}};
-  Parameters all = bind_parameters(b, node, 1, fixed > 0 ? 3 : 2, false, call);
+  Parameters all = bind_parameters(b, node, false, call);
   b.emit(std::move(call), [=](Pointers p) {
     float momentum = given ? p.in<float>(0)[1] : fixed;
     sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {
@@ -121,7 +118,7 @@ void build_adam_update(Builder& b, const Node& node) {
   auto epsilon = node.attrs.get<double>("epsilon");
   bool amsgrad = node.attrs.get_or("amsgrad", false), given = momentum_given(node);
   Call call{own_kernel(), {}, {}};
-  Parameters all = bind_parameters(b, node, 2, amsgrad ? 5 : 4, epsilon == 0, call);
+  Parameters all = bind_parameters(b, node, epsilon == 0, call);
   b.emit(std::move(call), [=](Pointers p) {
     double t = double(*p.in<int64_t>(1)) + 1, beta_1 = given ? double(p.in<float>(0)[1]) : fixed;
     auto rate = float(double(*p.in<float>(0)) * std::sqrt(1 - std::pow(beta_2, t)) /
@@ -142,8 +139,7 @@ void build_rmsprop_update(Builder& b, const Node& node) {
   auto fixed = float(node.attrs.get_or<double>("momentum", 0));
   bool centered = node.attrs.get_or("centered", false), given = momentum_given(node);
   Call call{own_kernel(), {}, {}};
-  Parameters all =
-      bind_parameters(b, node, 1, 3 + size_t(centered) + size_t(fixed > 0), epsilon == 0, call);
+  Parameters all = bind_parameters(b, node, epsilon == 0, call);
   b.emit(std::move(call), [=](Pointers p) {
     float momentum = given ? p.in<float>(0)[1] : fixed;
     sweep(all, p, [&](size_t i, int64_t at, int64_t n, const UpdateCommon& common) {

@@ -28,10 +28,10 @@ UpdateOptions options_of(const Node& node) {
   options.momentum = float(node.attrs.get_or<double>("momentum", 0));
   options.epsilon = float(node.attrs.get_or<double>("epsilon", 0));
   options.momentum_given = node.attrs.get_or("momentum_given", false);
-  if (node.op->name == "sgd_update") {
+  if (node.is("sgd_update")) {
     options.rule = UpdateRule::sgd;
     options.nesterov = node.attrs.get_or("nesterov", false);
-  } else if (node.op->name == "adam_update") {
+  } else if (node.is("adam_update")) {
     options.rule = UpdateRule::adam;
     options.beta_1 = node.attrs.get<double>("beta_1");
     options.beta_2 = node.attrs.get<double>("beta_2");
@@ -66,11 +66,11 @@ BoundUpdates::BoundUpdates(Builder& b, const Node& node, std::span<const size_t>
       gradients_(gradients),
       gated_(b.in_updates()),
       shared_(call.reads.size()),
-      own_(shared_ + layout_.first) {
+      own_(shared_ + layout_.first()) {
   int next = options_.rule == UpdateRule::adam ? next_count(b, node.inputs[1]) : -1;
   options_.counts_this = next >= 0;
   options_.first_number = which.empty() ? 0 : int(which[0]);
-  for (size_t i = 0; i < layout_.first; ++i)
+  for (size_t i = 0; i < layout_.first(); ++i)
     call.reads.push_back(b.input(i == 1 && next >= 0 ? next : node.inputs[i]));
   size_t writes = call.writes.size();
   for (size_t one : which) {

@@ -7,7 +7,7 @@
 
 #include "engine/cuda/builder.h"
 #include "engine/cuda/kernels/update.h"
-#include "engine/cuda/update_layout.h"
+#include "graph/update_layout.h"
 
 namespace stoker::cuda {
 

@@ -1,0 +1,146 @@
+// The nodes of an update: the scales of the gradients, the rule for each parameter, the assignments;
+// and the node that does all of it at once, which engines run where they have a kernel for it.
+#include <fmt/format.h>
+#include <stoker/ops.h>
+
+#include "graph/emit.h"
+#include "graph/graph.h"
+#include "graph/placement.h"
+#include "train/optimizers/optimizer_impl.h"
+
+namespace stoker {
+
+namespace {
+
+// An update that a gate of its own may skip.
+void assign_gated(Graph& graph, const Variable& variable, const Value& value, const Value& gate) {
+  if (!gate.defined()) return graph.assign(variable, value);
+  Value kept = ops::where(emit::is_finite(gate), value, Value(variable));
+  graph.assign(variable, kept, Assign::always);
+}
+
+// What a rule returned for `variable`, as part of the graph.
+Value checked(Graph& graph, const std::string& name, const Value& value, const Variable& variable) {
+  if (!value.defined())
+    throw ValueError(
+        fmt::format("optimizer \"{}\": its rule returned an undefined Value for \"{}\"", name,
+                    variable.name()));
+  Value placed = place(graph, value);
+  if (placed.spec() != variable.spec())
+    throw ShapeError(fmt::format("optimizer \"{}\": its rule returned {} for \"{}\", expected {}",
+                                 name, to_string(placed.spec()), variable.name(),
+                                 to_string(variable.spec())));
+  return placed;
+}
+
+}  // namespace
+
+Optimizer::Impl::Scales Optimizer::Impl::append_scales(Graph& graph, const Values& gradients) {
+  bool clips = clipnorm > 0 || global_clipnorm > 0, scales_loss = bool(loss_scale);
+  if (!clips && !scales_loss) return {};
+  constexpr double kNoLimit = 1e30;
+  double max_norm = clipnorm > 0 ? clipnorm : clips ? global_clipnorm : kNoLimit;
+  Values operands = gradients;
+  if (scales_loss) operands.push_back(loss_scale.scale);
+  Values found = stoker::apply("clip_scales", operands,
+                               {{"mode", std::string(clipnorm > 0 ? "each" : "global")},
+                                {"max_norm", max_norm},
+                                {"scaled", scales_loss}});
+  return {found[0], scales_loss ? append_loss_scale(graph, found[1]) : Value()};
+}
+
+Optimizer::Impl::Rates Optimizer::Impl::append_rates() const {
+  Rates rates;
+  rates.learning_rate = schedule.defined() ? schedule(Value(iterations)) : Value(learning_rate);
+  if (kind->momentum.empty()) return rates;
+  auto fixed = config.get<double>(kind->momentum);
+  // A momentum of 0 is none; a beta of 0 is one that happens to forget at once.
+  rates.cycles = schedule.cycles_momentum() && (kind->momentum != "momentum" || fixed > 0);
+  rates.momentum = rates.cycles ? schedule.momentum(Value(iterations)) : Value(fixed);
+  return rates;
+}
+
+// The attributes of the fused op: the kind's own options, and what all kinds take.
+Attrs Optimizer::Impl::fused_attrs(const Rates& rates, bool scaled) const {
+  Attrs attrs;
+  for (const auto& [option, value] : kind->options.entries())
+    attrs.set(option, *config.find(option));
+  attrs.set("weight_decay", weight_decay);
+  attrs.set("clipvalue", clipvalue);
+  attrs.set("scaled", scaled);
+  if (rates.cycles) attrs.set("momentum_given", true);
+  return attrs;
+}
+
+// The operands that all parameters share, as the fused op wants them; none where there is no such op.
+Values Optimizer::Impl::fused_head(const Rates& rates, const Value& scales) const {
+  if (kind->fused.empty()) return {};
+  Values head = {rates.learning_rate};
+  if (rates.cycles)
+    head[0] = ops::concatenate(
+        {ops::expand_dims(rates.learning_rate, 0), ops::expand_dims(rates.momentum, 0)}, 0);
+  if (kind->fused_takes_iterations) head.emplace_back(iterations);
+  if (scales.defined()) head.push_back(scales);
+  return head;
+}
+
+Values Optimizer::Impl::apply_rule(Graph& graph, const Rates& rates, const Value& scale,
+                                   const Slots& state, std::span<const Value> operands) const {
+  RuleInput at{.variable = state.parameter,
+               .options = config,
+               .parameter = operands[0],
+               .gradient = ops::cast(operands[1], DType::float32),
+               .slots = Values(operands.begin() + 2, operands.end()),
+               .learning_rate = rates.learning_rate,
+               .momentum = rates.momentum,
+               .iterations = iterations};
+  if (weight_decay > 0)
+    at.parameter = at.parameter - rates.learning_rate * weight_decay * at.parameter;
+  if (scale.defined()) at.gradient = at.gradient * scale;
+  if (clipvalue > 0) at.gradient = ops::clip(at.gradient, -clipvalue, clipvalue);
+  RuleOutput next = kind->update(at);
+  if (next.slots.size() != state.own.size())
+    throw ValueError(
+        fmt::format("optimizer \"{}\": its rule returned {} slots for \"{}\", expected {}", name(),
+                    next.slots.size(), state.parameter.name(), state.own.size()));
+  Values updated = {checked(graph, name(), next.parameter, state.parameter)};
+  for (size_t i = 0; i < next.slots.size(); ++i)
+    updated.push_back(checked(graph, name(), next.slots[i], state.own[i]));
+  return updated;
+}
+
+void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
+                                    const std::vector<Variable>& parameters) {
+  auto [scales, gate] = append_scales(graph, gradients);
+  auto assign = [&, &own_gate = gate](const Variable& variable, const Value& value) {
+    assign_gated(graph, variable, value, own_gate);
+  };
+  Rates rates = append_rates();
+  if (schedule.defined()) assign(learning_rate, rates.learning_rate);
+  Values operands = place(graph, fused_head(rates, scales)), updated;
+  std::vector<size_t> begin;  // of each parameter's operands
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    begin.push_back(operands.size());
+    operands.insert(operands.end(), {place(graph, parameters[i]), place(graph, gradients[i])});
+    for (const Variable& slot : slots_of(parameters[i]).own) operands.push_back(place(graph, slot));
+  }
+  begin.push_back(operands.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Value scale;
+    if (scales.defined()) scale = ops::reshape(ops::slice(scales, {int64_t(i)}, {1}), {});
+    Values next = apply_rule(graph, rates, scale, slots_of(parameters[i]),
+                             std::span(operands).subspan(begin[i], begin[i + 1] - begin[i]));
+    updated.insert(updated.end(), next.begin(), next.end());
+  }
+  if (!kind->fused.empty())
+    graph.offer_fused(OpRegistry::get().find(kind->fused), operands,
+                      fused_attrs(rates, scales.defined()), updated);
+  size_t next = 0;
+  for (const Variable& parameter : parameters) {
+    assign(parameter, updated[next++]);
+    for (const Variable& slot : slots_of(parameter).own) assign(slot, updated[next++]);
+  }
+  assign(iterations, Value(iterations) + 1.0);
+}
+
+}  // namespace stoker
