@@ -28,10 +28,10 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
-    "base": "batch context dtype error file random shape tensor tensor_view version",
+    "base": "attrs batch context dtype error file random shape tensor tensor_view version",
     "data": "dataset element image typed_function",
     "formats": "safetensors",
-    "graph": "attrs ops value variable",
+    "graph": "ops value variable",
     "engine": "devices",
     "nn": "initializers layer layer_options layers losses metrics regularizers",
     "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/reference/reference_backend.h"
-#include "graph/host_function.h"
+#include "base/host_function.h"
 #include "support/op_checks.h"
 
 namespace stoker::test {

@@ -2,7 +2,7 @@
 // against finite differences in tests/engine.
 #include <stoker/ops.h>
 
-#include "graph/host_function.h"
+#include "base/host_function.h"
 #include "graph/tracing.h"
 
 namespace stoker {

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "engine/reference/kernel.h"
-#include "graph/host_function.h"
+#include "base/host_function.h"
 
 namespace stoker::reference {
 

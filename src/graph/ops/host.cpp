@@ -3,7 +3,7 @@
 
 #include "graph/emit.h"
 #include "graph/graph.h"
-#include "graph/host_function.h"
+#include "base/host_function.h"
 #include "graph/ops/shape_rules.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <stoker/error.h>
 #include <stoker/extend/cuda.h>
 
-#include "graph/host_function.h"
+#include "base/host_function.h"
 #include "graph/op.h"
 #include "nn/config.h"
 #include "nn/layers/families.h"

@@ -66,21 +66,43 @@ double on_host(const LearningRateSchedule::Function& function, int64_t step) {
 
 Attrs schedule_entries(const std::string& name, const LearningRateSchedule& schedule) {
   Attrs entries = {{name, schedule.kind()}};
-  std::string prefix = name + "/";
-  for (const auto& [option, value] : schedule.config().entries())
-    entries.set(prefix + option, value);
+  fields::put_nested(entries, name, schedule.config(), '/');
   return entries;
 }
 
 LearningRateSchedule schedule_from_entries(const std::string& name, const Attrs& entries) {
-  Attrs config;
-  std::string prefix = name + "/";
-  for (const auto& [option, value] : entries.entries())
-    if (option.starts_with(prefix)) config.set(option.substr(prefix.size()), value);
   const Attr* kind = entries.find(name);
   if (kind == nullptr || !std::holds_alternative<std::string>(*kind))
     throw ValueError(fmt::format("\"{}\" is not the name of a learning rate schedule", name));
-  return LearningRateSchedule::from_config(std::get<std::string>(*kind), config);
+  return LearningRateSchedule::from_config(std::get<std::string>(*kind),
+                                           fields::nested(entries, name, '/'));
+}
+
+void FieldType<LearningRate>::write(Attrs& attrs, std::string_view name,
+                                    const LearningRate& value) {
+  if (!value.schedule().defined()) return attrs.set(name, value.value());
+  for (const auto& [entry, part] : schedule_entries(std::string(name), value.schedule()).entries())
+    attrs.set(entry, part);
+}
+
+bool FieldType<LearningRate>::read(const Attrs& attrs, std::string_view name, LearningRate& value) {
+  if (std::holds_alternative<std::string>(fields::entry(attrs, name))) {
+    value = schedule_from_entries(std::string(name), attrs);
+    return true;
+  }
+  double number = 0;
+  if (!FieldType<double>::read(attrs, name, number)) return false;
+  value = number;
+  return true;
+}
+
+std::string FieldType<LearningRate>::text(const LearningRate& value) {
+  return value.schedule().defined() ? value.schedule().kind() : fields::number_text(value.value());
+}
+
+std::vector<double> FieldType<LearningRate>::numbers(const LearningRate& value) {
+  if (value.schedule().defined()) return {};
+  return {value.value()};
 }
 
 LearningRateSchedule::LearningRateSchedule(std::string name, Function function) {

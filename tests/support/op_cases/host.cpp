@@ -1,5 +1,5 @@
 // host_call: functions that are exact in float32, so that finite differences see no rounding.
-#include "graph/host_function.h"
+#include "base/host_function.h"
 
 #include "support/op_cases.h"
 

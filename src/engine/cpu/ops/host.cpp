@@ -1,4 +1,4 @@
-#include "graph/host_function.h"
+#include "base/host_function.h"
 
 #include "engine/cpu/ops/op_builders.h"
 

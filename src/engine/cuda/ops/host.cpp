@@ -1,6 +1,6 @@
 // A user's own function: its inputs come to the host, its outputs go back. The captured graph ends
 // before it and goes on after it. One that has kernels of its own is captured like any other op.
-#include "graph/host_function.h"
+#include "base/host_function.h"
 
 #include "engine/cuda/ops/op_builders.h"
 

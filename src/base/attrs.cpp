@@ -6,8 +6,7 @@
 #include <fmt/ranges.h>
 #include <stoker/error.h>
 
-#include "graph/host_function.h"
-#include "graph/text.h"
+#include "base/host_function.h"
 
 namespace stoker {
 
@@ -53,10 +52,10 @@ void Attrs::fail(std::string_view name) const {
 }
 
 std::string to_string(const Attrs& attrs) {
-  auto entry = [](const Attrs::Entry& named) {
-    return fmt::format("{}: {}", named.first, std::visit(Text{}, named.second));
-  };
-  return "{" + list_text(attrs.entries(), entry) + "}";
+  std::string list;
+  for (const auto& [name, value] : attrs.entries())
+    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", name, std::visit(Text{}, value));
+  return "{" + list + "}";
 }
 
 }  // namespace stoker

@@ -1,0 +1,65 @@
+#include "nn/field_types.h"
+
+#include <fmt/format.h>
+
+namespace stoker {
+
+bool FieldType<Size2>::read(const Attrs& attrs, std::string_view name, Size2& value) {
+  Ints values;
+  if (!fields::read_ints(fields::entry(attrs, name), values)) return false;
+  if (values.empty() || values.size() > 2) return false;
+  value = {values.front(), values.back()};
+  return true;
+}
+
+std::string FieldType<Size2>::text(Size2 value) {
+  return fmt::format("{{{}, {}}}", value.height, value.width);
+}
+
+bool FieldType<Edges2>::read(const Attrs& attrs, std::string_view name, Edges2& value) {
+  Ints values;
+  if (!fields::read_ints(fields::entry(attrs, name), values) || values.size() != 4) return false;
+  value = {{values[0], values[1]}, {values[2], values[3]}};
+  return true;
+}
+
+std::string FieldType<Edges2>::text(const Edges2& value) {
+  return fmt::format("{{{{{}, {}}}, {{{}, {}}}}}", value.top, value.bottom, value.left,
+                     value.right);
+}
+
+bool FieldType<ActivationFunction>::read(const Attrs& attrs, std::string_view name,
+                                         ActivationFunction& value) {
+  std::string given;
+  if (!FieldType<std::string>::read(attrs, name, given)) return false;
+  value = given;
+  return true;
+}
+
+void FieldType<Initializer>::write(Attrs& attrs, std::string_view name, const Initializer& value) {
+  attrs.set(name, value.kind());
+  fields::put_nested(attrs, name, value.config());
+}
+
+bool FieldType<Initializer>::read(const Attrs& attrs, std::string_view name, Initializer& value) {
+  std::string kind;
+  if (!FieldType<std::string>::read(attrs, name, kind)) return false;
+  Attrs own = fields::nested(attrs, name);
+  value = own.entries().empty() ? Initializer(kind) : Initializer(kind, own);
+  return true;
+}
+
+bool FieldType<Regularizer>::read(const Attrs& attrs, std::string_view name, Regularizer& value) {
+  Doubles factors;
+  if (!FieldType<Doubles>::read(attrs, name, factors)) return false;
+  if (factors.empty()) value = {};
+  if (factors.size() == 2) value = {factors[0], factors[1]};
+  return factors.empty() || factors.size() == 2;
+}
+
+std::string FieldType<Regularizer>::text(const Regularizer& value) {
+  if (!value) return "none";
+  return fmt::format("L1L2({}, {})", value.l1(), value.l2());
+}
+
+}  // namespace stoker
