@@ -1,4 +1,4 @@
-#include "nn/orthogonal.h"
+#include "nn/initializers/orthogonal.h"
 
 #include <algorithm>
 #include <array>

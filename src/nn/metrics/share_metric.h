@@ -1,10 +1,10 @@
 // The metric behind every name and every own function: Σ part / Σ whole over the elements of all
-// steps (metric_functions.h).
+// steps (metric_kind.h).
 #pragma once
 
 #include <stoker/metrics.h>
 
-#include "nn/metric_functions.h"
+#include "nn/metrics/metric_kind.h"
 
 namespace stoker {
 

@@ -1,4 +1,4 @@
-#include "nn/share_metric.h"
+#include "nn/metrics/share_metric.h"
 
 #include <fmt/format.h>
 #include <stoker/ops.h>

@@ -4,9 +4,9 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "nn/metrics/share_metric.h"
 #include "nn/names.h"
 #include "nn/own_function.h"
-#include "nn/share_metric.h"
 
 namespace stoker {
 
@@ -34,13 +34,13 @@ struct Metric::Impl {
   }
 };
 
-Metric::Metric(const std::string& name) : Metric(metric_kind(name), Attrs(), {.name = name}) {}
+Metric::Metric(const std::string& name) : Metric(metric_kind_of(name), Attrs(), {.name = name}) {}
 
-Metric::Metric(std::string kind, Attrs config, MetricOptions options)
+Metric::Metric(const std::string& kind, Attrs config, MetricOptions options)
     : impl_(std::make_shared<Impl>()) {
-  impl_->kind = std::move(kind);
-  impl_->kind = metric_kind(impl_->kind);
+  impl_->kind = metric_kind_of(kind);
   impl_->config = std::move(config);
+  check_metric(impl_->kind, impl_->config);
   if (options.name.empty()) options.name = snake_case(impl_->kind);
   impl_->options = std::move(options);
   impl_->factory = [kind = impl_->kind, config = impl_->config, name = impl_->options.name] {
@@ -110,39 +110,8 @@ Metric Metric::with(const MetricOptions& options) const {
 
 Metric Metric::clone() const { return with({}); }
 
-// --- by name -------------------------------------------------------------------------------------
+// --- losses as metrics -------------------------------------------------------------------------------------
 
-namespace {
-
-Attrs with_k(const char* kind, int k) {
-  if (k < 1) throw ValueError(fmt::format("{}: k is at least 1, got {}", kind, k));
-  return {{"k", int64_t(k)}};
-}
-
-}  // namespace
-
-Metric Accuracy(const MetricOptions& options) { return {"Accuracy", {}, options}; }
-Metric SparseCategoricalAccuracy(const MetricOptions& options) {
-  return {"SparseCategoricalAccuracy", {}, options};
-}
-Metric CategoricalAccuracy(const MetricOptions& options) {
-  return {"CategoricalAccuracy", {}, options};
-}
-Metric BinaryAccuracy(double threshold, const MetricOptions& options) {
-  return {"BinaryAccuracy", {{"threshold", threshold}}, options};
-}
-Metric TopKCategoricalAccuracy(int k, const MetricOptions& options) {
-  return {"TopKCategoricalAccuracy", with_k("TopKCategoricalAccuracy", k), options};
-}
-Metric SparseTopKCategoricalAccuracy(int k, const MetricOptions& options) {
-  return {"SparseTopKCategoricalAccuracy", with_k("SparseTopKCategoricalAccuracy", k), options};
-}
-Metric Precision(double threshold, const MetricOptions& options) {
-  return {"Precision", {{"threshold", threshold}}, options};
-}
-Metric Recall(double threshold, const MetricOptions& options) {
-  return {"Recall", {{"threshold", threshold}}, options};
-}
 Metric MeanSquaredErrorMetric(const MetricOptions& options) {
   return {"MeanSquaredError", {}, options};
 }
