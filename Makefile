@@ -1,5 +1,5 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
-#   make demo | test | build | bench | peers | cuda-check | fuzz | campaign | format | check | install PREFIX=/usr/local | clean
+#   make demo | test | build | bench | peers | reference | cuda-check | fuzz | campaign | format | check | install PREFIX=/usr/local | clean
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
 PRESET ?= release
@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
-.PHONY: setup configure build test demo bench peers cuda-check fuzz campaign format check install clean
+.PHONY: setup configure build test demo bench peers reference cuda-check fuzz campaign format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -67,6 +67,10 @@ campaign: setup
 	@scripts/setup.sh fuzz
 	@$(MAKE) --no-print-directory configure
 	@scripts/campaign.py --build $(BUILD) $(CAMPAIGN)
+
+# docs/reference again, from the headers and the option tables.
+reference: configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target reference
 
 format:
 	@scripts/setup.sh format
