@@ -70,6 +70,7 @@ std::vector<Sample> samples() {
       {LayerNormalization(
            {.axis = {1, 2}, .epsilon = 0.1, .scale = false, .beta_initializer = Constant(2)}),
        {6, 2}},
+      {UnitNormalization({.axis = {1, 2}}), {6, 2}},
       {WeightNormalization(
            Dense(3, {.activation = "elu", .kernel_initializer = HeNormal({.seed = 1})})),
        {4}},
