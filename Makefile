@@ -1,5 +1,5 @@
 # The commands of the house. Each first installs the Debian packages that are missing (scripts/setup.sh).
-#   make demo | test | build | bench | peers | cuda-check | fuzz | campaign | format | check | install PREFIX=/usr/local | clean
+#   make demo | test | build | bench | peers | reference | cuda-check | fuzz | campaign | format | check | install PREFIX=/usr/local | clean
 #   make test-on debian13 (debian12; CXX=clang++-19): all of it on another system
 #   PRESET=release (debug, asan, tsan, cuda, ci)    JOBS=number of processors
 
@@ -10,7 +10,7 @@ BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
 SYSTEMS := debian12 debian13
-.PHONY: setup configure build test test-on $(SYSTEMS) demo bench peers cuda-check fuzz campaign format check install clean
+.PHONY: setup configure build test test-on $(SYSTEMS) demo bench peers reference cuda-check fuzz campaign format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -75,6 +75,10 @@ campaign: setup
 	@scripts/setup.sh fuzz
 	@$(MAKE) --no-print-directory configure
 	@scripts/campaign.py --build $(BUILD) $(CAMPAIGN)
+
+# docs/reference again, from the headers and the option tables.
+reference: configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target reference
 
 format:
 	@scripts/setup.sh format

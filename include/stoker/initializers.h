@@ -17,8 +17,7 @@ class Initializer {
  public:
   Initializer(const char* name) : Initializer(std::string(name)) {}
   Initializer(const std::string& name);  // Keras's defaults; ValueError lists the names
-  Initializer(std::string kind, Attrs config)
-      : kind_(std::move(kind)), config_(std::move(config)) {}
+  Initializer(const std::string& kind, Attrs config);  // ValueError for an unknown option or value
 
   // Fan-in and fan-out are Keras's: the last two dimensions times the receptive field before them.
   Tensor operator()(const Shape& shape, DType dtype = DType::float32) const;

@@ -21,6 +21,7 @@
 // or in build().
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,7 @@ class LayerBase {
   // label() behind the path of the layer that it is a child of ("block/dense"), if it is one. A
   // child of several belongs to the one that called it first.
   std::string path() const;
+  std::string title() const;                // for errors: Conv2D "stem"
   virtual void set_name(std::string name);  // renames the weights "path/kernel", … too
   bool built() const { return built_; }
   bool trainable() const { return trainable_; }
@@ -198,6 +200,9 @@ class Layer {
  protected:
   std::shared_ptr<LayerBase> base_;
 };
+
+// Makes a layer from what its config() gave; "name" is among the attributes.
+using LayerFactory = std::function<Layer(const Attrs& config)>;
 
 template <class L, class... Args>
 Layer make_layer(Args&&... args) {

@@ -219,6 +219,17 @@ class LayerNormalization : public Layer {
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});
 };
 
+struct UnitNormalizationOptions {
+  Axes axis = -1;
+  std::string name = "";
+  std::string dtype = "";
+};
+// x / |x| over these axes: every vector gets the length 1, and one of zeros stays as it is.
+class UnitNormalization : public Layer {
+ public:
+  explicit UnitNormalization(const UnitNormalizationOptions& options = {});
+};
+
 // Around a Dense or Conv2D whose kernel v becomes g · v / |v|, one g a unit or filter. g starts as
 // |v|, so that wrapping a layer changes nothing at first.
 class WeightNormalization : public Layer {

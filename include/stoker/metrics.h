@@ -85,7 +85,8 @@ class Metric {
 
   Metric(const char* name) : Metric(std::string(name)) {}
   Metric(const std::string& name);  // ValueError lists the names
-  Metric(std::string kind, Attrs config, MetricOptions options = {});
+  // ValueError for an unknown kind, option or value.
+  Metric(const std::string& kind, Attrs config, MetricOptions options = {});
   // An own metric from ops: one value per sample or element, averaged. Targets come aligned as for
   // an own Loss. load_model takes it from custom_objects, by its name.
   Metric(std::string name, Function function);

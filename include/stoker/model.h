@@ -257,9 +257,6 @@ class Sequential : public Model {
   void add(const Layer& layer) const;  // Error once the model is compiled
 };
 
-// Makes a layer of the user's own from its saved configuration, with "name" among its attributes.
-using LayerFactory = std::function<Layer(const Attrs& config)>;
-
 // The user's own code, which a file can only name:
 //   load_model(path, {.custom_objects = {.losses = {{"my_loss", my_loss}}}})
 struct CustomObjects {

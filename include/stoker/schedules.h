@@ -46,8 +46,7 @@ class LearningRateSchedule {
  private:
   struct Impl;
   explicit LearningRateSchedule(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  static LearningRateSchedule warm_up(const Attrs& config, const LearningRateSchedule& after);
-  friend LearningRateSchedule WarmUp(const struct WarmUpOptions& options);
+  friend struct ScheduleMaker;
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -162,6 +162,35 @@ struct FieldType<std::optional<T>> {
   }
 };
 
+// FieldType<T> for a T of which only the address is known.
+struct ValueType {
+  const char* name;
+  bool nested;
+  void (*write)(Attrs& attrs, std::string_view name, const void* value);
+  bool (*read)(const Attrs& attrs, std::string_view name, void* value);
+  std::string (*text)(const void* value);
+  std::vector<double> (*numbers)(const void* value);
+  const std::string* (*word)(const void* value);
+};
+
+template <class T>
+const ValueType& value_type() {
+  using Type = FieldType<T>;
+  static constexpr ValueType kType = {
+      Type::kName,
+      Type::kNested,
+      [](Attrs& attrs, std::string_view name, const void* value) {
+        Type::write(attrs, name, *static_cast<const T*>(value));
+      },
+      [](const Attrs& attrs, std::string_view name, void* value) {
+        return Type::read(attrs, name, *static_cast<T*>(value));
+      },
+      [](const void* value) { return Type::text(*static_cast<const T*>(value)); },
+      [](const void* value) { return Type::numbers(*static_cast<const T*>(value)); },
+      [](const void* value) { return Type::word(*static_cast<const T*>(value)); }};
+  return kType;
+}
+
 // An enumeration stands as the name of its value: derive FieldType<E> from
 // EnumField<FieldType<E>, E> and give it kNames, in the order of the values.
 template <class Self, class E>

@@ -1,5 +1,6 @@
 #include "base/fields.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -9,92 +10,193 @@ namespace stoker {
 
 // --- checks --------------------------------------------------------------------------------------
 
-Check Check::or_infinite() const {
-  Check wider = *this;
-  wider.number = [number = number](double value) { return std::isinf(value) || number(value); };
-  return wider;
+namespace {
+
+std::vector<std::string> words_of(const Check& check, bool quoted) {
+  std::vector<std::string> words;
+  for (const char* word : check.words)
+    if (word != nullptr) words.push_back(quoted ? fmt::format("\"{}\"", word) : word);
+  return words;
 }
 
-Check Check::saying(std::string words) const {
-  Check same = *this;
-  same.expected = std::move(words);
-  return same;
+// "a, b or c"
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return text;
 }
 
-Check at_least(double bound) {
-  return {.expected = fmt::format("at least {}", bound),
-          .number = [=](double value) { return value >= bound && std::isfinite(value); }};
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.-") == std::string::npos;
 }
 
-Check above(double bound) {
-  return {.expected = fmt::format("above {}", bound),
-          .number = [=](double value) { return value > bound && std::isfinite(value); }};
-}
+}  // namespace
 
-Check between(double low, double high) {
-  return {.expected = fmt::format("between {} and {}", low, high),
-          .number = [=](double value) { return value >= low && value <= high; }};
-}
-
-Check in_half_open(double low, double high) {
-  return {.expected = fmt::format("a number in [{}, {})", low, high),
-          .number = [=](double value) { return value >= low && value < high; }};
-}
-
-Check in_open(double low, double high) {
-  return {.expected = fmt::format("a number in ({}, {})", low, high),
-          .number = [=](double value) { return value > low && value < high; }};
-}
-
-Check one_of(std::vector<std::string> names) {
-  std::string expected;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const char* before = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
-    expected += fmt::format("{}\"{}\"", before, names[i]);
+bool Check::number(double value) const {
+  if (std::isinf(value)) return rule == Rule::none || (infinite && value > 0);
+  switch (rule) {
+    case Rule::at_least:
+      return value >= low;
+    case Rule::above:
+      return value > low;
+    case Rule::between:
+      return value >= low && value <= high;
+    case Rule::half_open:
+      return value >= low && value < high;
+    case Rule::open:
+      return value > low && value < high;
+    case Rule::words:
+      return word(fields::number_text(value));
+    case Rule::none:
+    case Rule::not_empty:
+      break;
   }
-  return {.expected = expected, .names = std::move(names)};
+  return true;
 }
 
-// --- rows ----------------------------------------------------------------------------------------
-
-namespace fields {
-
-bool passes(const Check& check, std::span<const double> numbers, const std::string* text) {
-  if (check.number && !std::ranges::all_of(numbers, check.number)) return false;
-  if (check.names.empty() || text == nullptr) return true;
-  return std::ranges::find(check.names, *text) != check.names.end();
+bool Check::word(const std::string& value) const {
+  if (rule == Rule::not_empty) return !value.empty();
+  if (rule != Rule::words) return true;
+  std::vector<std::string> known = words_of(*this, false);
+  return std::ranges::find(known, value) != known.end();
 }
+
+std::string Check::expected() const {
+  if (said != nullptr) return said;
+  switch (rule) {
+    case Rule::at_least:
+      return fmt::format("at least {}", low);
+    case Rule::above:
+      return fmt::format("above {}", low);
+    case Rule::between:
+      return fmt::format("between {} and {}", low, high);
+    case Rule::half_open:
+      return fmt::format("a number in [{}, {})", low, high);
+    case Rule::open:
+      return fmt::format("a number in ({}, {})", low, high);
+    case Rule::words:
+      return alternatives(words_of(*this, !is_number(words[0])));
+    case Rule::not_empty:
+      return "not empty";
+    case Rule::none:
+      break;
+  }
+  return "";
+}
+
+// --- errors --------------------------------------------------------------------------------------
 
 void fail_value(const std::string& owner, std::string_view name, const std::string& expected,
                 const std::string& got) {
   throw ValueError(fmt::format("{}: {} is {}, got {}", owner, name, expected, got));
 }
 
-void fail_unknown(const std::string& owner, std::string_view name,
-                  const std::vector<std::string_view>& known) {
-  if (known.empty())
-    throw ValueError(fmt::format("{}: unknown option \"{}\"; it has no options", owner, name));
-  throw ValueError(
-      fmt::format("{}: unknown option \"{}\"; there are {}", owner, name, fmt::join(known, ", ")));
+namespace {
+
+[[noreturn]] void fail_unknown(const std::string& owner, std::string_view name,
+                               const std::vector<std::string_view>& known) {
+  std::string there =
+      known.empty() ? "it has no options" : fmt::format("there are {}", fmt::join(known, ", "));
+  throw ValueError(fmt::format("{}: unknown option \"{}\"; {}", owner, name, there));
 }
 
-void fail_missing(const std::string& owner, std::string_view name) {
-  throw ValueError(fmt::format("{}: option \"{}\" is missing", owner, name));
+[[noreturn]] void fail_type(const std::string& owner, const FieldTable::Row& row, const Attr& got) {
+  throw ValueError(fmt::format("{}: wrong type of option \"{}\": expected {}, got {}", owner,
+                               row.name, row.type->name,
+                               to_string(Attrs{{std::string(row.name), got}})));
 }
 
-void fail_type(const std::string& owner, std::string_view name, const Attr& got,
-               const char* expected) {
-  std::string value = to_string(Attrs{{std::string(name), got}});
-  throw ValueError(fmt::format("{}: wrong type of option \"{}\": expected {}, got {}", owner, name,
-                               expected, value));
-}
+// --- rows ----------------------------------------------------------------------------------------
 
+// "kernel_initializer.stddev" and "learning_rate/decay_steps" belong to the fields before the mark.
 bool is_inside(std::string_view entry, std::string_view field) {
   return entry.size() > field.size() && entry.starts_with(field) &&
          (entry[field.size()] == '.' || entry[field.size()] == '/');
 }
 
+const void* member(const FieldTable::Row& row, const void* options) {
+  return static_cast<const char*>(options) + row.offset;
+}
+
+bool is_good(const FieldTable::Row& row, const void* value) {
+  const Check& check = row.options.check;
+  if (check.rule == Check::Rule::none) return true;
+  if (const std::string* word = row.type->word(value)) return check.word(*word);
+  std::vector<double> numbers = row.type->numbers(value);
+  if (check.rule == Check::Rule::not_empty) return !numbers.empty();
+  return std::ranges::all_of(numbers, [&](double number) { return check.number(number); });
+}
+
+bool is_default(const FieldTable::Row& row, const void* options, const void* defaults) {
+  Attrs given, usual;
+  row.type->write(given, row.name, member(row, options));
+  row.type->write(usual, row.name, member(row, defaults));
+  return given == usual;
+}
+
+void read_row(const FieldTable::Row& row, const std::string& owner, const Attrs& from,
+              void* options) {
+  const Attr* entry = from.find(row.name);
+  if (entry == nullptr && row.options.required)
+    throw ValueError(fmt::format("{}: option \"{}\" is missing", owner, row.name));
+  if (entry == nullptr) return;
+  bool good = false;
+  try {
+    good = row.type->read(from, row.name, static_cast<char*>(options) + row.offset);
+  } catch (const ValueError& error) {  // a value that knows more: a misspelt initialiser
+    throw ValueError(fmt::format("{}: {}: {}", owner, row.name, error.what()));
+  }
+  if (!good) fail_type(owner, row, *entry);
+}
+
+}  // namespace
+
+bool FieldTable::knows(std::string_view entry) const {
+  return std::ranges::any_of(rows_, [&](const Row& row) {
+    return entry == row.name || (row.type->nested && is_inside(entry, row.name));
+  });
+}
+
+Attrs FieldTable::write(const void* options) const {
+  Attrs attrs;
+  for (const Row& row : rows_)
+    if (!row.options.sparse || !is_default(row, options, defaults_))
+      row.type->write(attrs, row.name, member(row, options));
+  return attrs;
+}
+
+void FieldTable::read(const std::string& owner, const Attrs& attrs, void* options,
+                      Names also) const {
+  for (const auto& [name, value] : attrs.entries())
+    if (!knows(name) && std::ranges::find(also, name) == also.end())
+      fail_unknown(owner, name, names());
+  for (const Row& row : rows_) read_row(row, owner, attrs, options);
+}
+
+void FieldTable::check(const std::string& owner, const void* options) const {
+  for (const Row& row : rows_)
+    if (const void* value = member(row, options); !is_good(row, value))
+      fail_value(owner, row.name, row.options.check.expected(), row.type->text(value));
+}
+
+std::vector<std::string_view> FieldTable::names() const {
+  std::vector<std::string_view> all(rows_.size());
+  std::ranges::transform(rows_, all.begin(), &Row::name);
+  return all;
+}
+
+std::vector<FieldText> FieldTable::text() const {
+  std::vector<FieldText> all;
+  for (const Row& row : rows_)
+    all.push_back({std::string(row.name), row.type->text(member(row, defaults_)),
+                   row.options.check.expected(), row.options.required});
+  return all;
+}
+
 // --- types ---------------------------------------------------------------------------------------
+
+namespace fields {
 
 std::string number_text(double value) { return fmt::format("{}", value); }
 

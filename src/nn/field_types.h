@@ -46,6 +46,9 @@ struct FieldType<Axes> : fields::PlainField {
     return fields::read_ints(fields::entry(attrs, name), value.list);
   }
   static std::string text(const Axes& value) { return FieldType<Ints>::text(value.list); }
+  static std::vector<double> numbers(const Axes& value) {
+    return {value.list.begin(), value.list.end()};
+  }
 };
 
 template <>

@@ -39,10 +39,6 @@ void CallContext::add_loss(const Value& scalar) { graph_.add_penalty(scalar); }
 
 namespace {
 
-std::string title(const LayerBase& layer) {
-  return layer.name().empty() ? layer.kind() : fmt::format("{} \"{}\"", layer.kind(), layer.name());
-}
-
 void append(std::vector<Variable>& all, const std::vector<Variable>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -55,6 +51,8 @@ LayerBase::LayerBase() {
   if (const Graph* graph = Graph::current())
     born_in_ = graph->scope().empty() ? "a graph" : graph->scope();
 }
+
+std::string LayerBase::title() const { return titled(kind(), name_); }
 
 std::string LayerBase::label() const { return name_.empty() ? snake_case(kind()) : name_; }
 
@@ -95,12 +93,12 @@ Variable LayerBase::add_weight(const std::string& name, const Shape& shape,
         fmt::format("{}: it is constructed while \"{}\" is traced, which would give it new weights "
                     "in every trace; construct it once, as a member of the layer that calls it or "
                     "outside of function()",
-                    title(*this), born_in_));
+                    title(), born_in_));
   if (built_)
     throw Error(
         fmt::format("{}: add_weight(\"{}\") after it is built; call() runs once per graph, and "
                     "would add a weight in each; add it in build()",
-                    title(*this), name));
+                    title(), name));
   Variable variable(path() + "/" + name, options.initializer(shape, options.dtype),
                     {.trainable = options.trainable && trainable_});
   weights_.push_back({variable, name, options.regularizer, options.trainable});
@@ -201,11 +199,11 @@ void LayerBase::fail_input(const std::string& expected, const Shape& got,
 }
 
 void LayerBase::fail_input(const std::string& what) const {
-  throw ShapeError(fmt::format("{}: {}", title(*this), what));
+  throw ShapeError(fmt::format("{}: {}", title(), what));
 }
 
 void LayerBase::fail_option(const std::string& what) const {
-  throw ValueError(fmt::format("{}: {}", title(*this), what));
+  throw ValueError(fmt::format("{}: {}", title(), what));
 }
 
 // --- Layer ---------------------------------------------------------------------------------------
@@ -239,8 +237,8 @@ Values Layer::call_all(const Values& inputs, const CallOptions& options) const {
 Value Layer::operator()(const Values& inputs, const CallOptions& options) const {
   Values outputs = call_all(inputs, options);
   if (outputs.size() != 1)
-    throw Error(
-        fmt::format("{} has {} outputs; take them with call_all()", title(*base_), outputs.size()));
+    throw Error(fmt::format("{} has {} outputs; take them with call_all()", base_->title(),
+                            outputs.size()));
   return outputs[0];
 }
 
@@ -263,12 +261,12 @@ std::vector<Tensor> Layer::get_weights() const {
 void Layer::set_weights(const std::vector<Tensor>& values) const {
   std::vector<Variable> weights = this->weights();
   if (values.size() != weights.size())
-    throw ValueError(fmt::format("{}: set_weights got {} tensors for {} weights{}", title(*base_),
+    throw ValueError(fmt::format("{}: set_weights got {} tensors for {} weights{}", base_->title(),
                                  values.size(), weights.size(),
                                  base_->built() ? "" : "; it has not met an input yet"));
   for (size_t i = 0; i < weights.size(); ++i)
     if (!values[i].defined() || values[i].spec() != weights[i].spec())
-      throw ShapeError(fmt::format("{}: set_weights: \"{}\" is {}, got {}", title(*base_),
+      throw ShapeError(fmt::format("{}: set_weights: \"{}\" is {}, got {}", base_->title(),
                                    weights[i].name(), to_string(weights[i].spec()),
                                    values[i].defined() ? to_string(values[i].spec()) : "nothing"));
   for (size_t i = 0; i < weights.size(); ++i) weights[i].write(values[i]);

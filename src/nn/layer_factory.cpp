@@ -1,7 +1,5 @@
 #include "nn/layer_factory.h"
 
-#include <typeinfo>
-
 #include <fmt/format.h>
 #include <stoker/error.h>
 #include <stoker/layer_options.h>
@@ -17,7 +15,7 @@ namespace {
     throw ValueError(fmt::format("kind \"{}\" is C++ code, which is not in the file; pass it: {}",
                                  kind, how_to_pass_layer(kind)));
   std::string known;
-  for (const auto& [name, make] : built_in_layers()) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, each] : built_in_layers()) known += (known.empty() ? "" : ", ") + name;
   throw ValueError(fmt::format("unknown layer kind \"{}\"; there are {}; pass an own one: {}", kind,
                                known, how_to_pass_layer(kind)));
 }
@@ -57,20 +55,21 @@ Layer make_built_in(const std::string& kind, const std::string& name, const Attr
         fmt::format("the activation of {} \"{}\" is a C++ function, which is not in the file; pass "
                     "the layer: {}",
                     kind, name, how_to_pass_layer(name)));
-  return found->second(config);
+  return found->second.make(config);
 }
 
 }  // namespace
 
-const LayerFactories& built_in_layers() {
-  static const LayerFactories factories = [] {
-    LayerFactories all;
+const LayerKinds& built_in_layers() {
+  static const LayerKinds kinds = [] {
+    LayerKinds all;
     add_core_layers(all);
     add_convolution_layers(all);
     add_pooling_layers(all);
     add_reshaping_layers(all);
     add_normalization_layers(all);
     add_weight_normalization(all);
+    add_unit_normalization(all);
     add_activation_layers(all);
     add_merge_layers(all);
     add_preprocessing_layers(all);
@@ -78,7 +77,7 @@ const LayerFactories& built_in_layers() {
     add_host_layers(all);
     return all;
   }();
-  return factories;
+  return kinds;
 }
 
 std::string how_to_pass_layer(const std::string& key) {
@@ -90,14 +89,7 @@ std::string how_to_pass_layer(const std::string& key) {
 
 bool is_own_class(const LayerBase& layer) {
   auto found = built_in_layers().find(layer.kind());
-  if (found == built_in_layers().end()) return true;
-  try {
-    Layer same = found->second(layer.config());
-    const LayerBase& made = same.base();
-    return typeid(made) != typeid(layer);
-  } catch (const Error&) {
-    return false;  // a function inside it is missing; the layer is passed by its name
-  }
+  return found == built_in_layers().end() || !found->second.is(layer);
 }
 
 Layer layer_from_config(const std::string& kind, const std::string& name, const Attrs& config,

@@ -5,14 +5,23 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <stoker/layer.h>
 
+#include "base/fields.h"
+
 namespace stoker {
 
-// Makes a layer from what its config() said; "name" is among the attributes.
-using LayerFactory = std::function<Layer(const Attrs& config)>;
 using LayerFactories = std::map<std::string, LayerFactory, std::less<>>;
+
+// One kind of layers.h.
+struct LayerKind {
+  LayerFactory make = {};
+  std::function<bool(const LayerBase&)> is = {};        // whether the layer's class is the library's
+  std::function<std::vector<FieldText>()> fields = {};  // its options, for the reference
+};
+using LayerKinds = std::map<std::string, LayerKind, std::less<>>;
 
 // Where a layer stands in the model that is being made.
 struct LayerPlace {
@@ -36,6 +45,6 @@ bool is_own_class(const LayerBase& layer);
 // config(), and "trainable" where the layer is frozen: what to write.
 Attrs full_config(const LayerBase& layer);
 
-const LayerFactories& built_in_layers();
+const LayerKinds& built_in_layers();
 
 }  // namespace stoker

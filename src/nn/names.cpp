@@ -33,6 +33,10 @@ std::string unique_name(const std::string& name, std::set<std::string>& taken) {
   return candidate;
 }
 
+std::string titled(const std::string& kind, const std::string& name) {
+  return name.empty() ? kind : kind + " \"" + name + "\"";
+}
+
 std::string list_of(std::span<const std::string_view> names) {
   std::string text;
   for (std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);

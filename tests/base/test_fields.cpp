@@ -168,10 +168,43 @@ TEST(Fields, LetNoNaNPassAndInfinityOnlyWhereItIsMeant) {
   EXPECT_EQ(problem(options), "");
   options.limit = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(problem(options), "");
+  EXPECT_FALSE(at_least(0).or_infinite().number(-kInfinite));
   EXPECT_FALSE(at_least(0).number(kInfinite));
   EXPECT_FALSE(above(0).number(kInfinite));
   EXPECT_TRUE(between(0, 1).number(1));
   EXPECT_FALSE(in_open(0, 1).number(0));
+}
+
+TEST(Fields, CheckNumbersAgainstAListAndListsForBeingEmpty) {
+  struct Part {
+    int channels = 3;
+    std::vector<int64_t> axes = {1};
+    std::string separator = ",";
+  };
+  Fields<Part> fields = {{"channels", &Part::channels, one_of({"0", "1", "3"})},
+                         {"axes", &Part::axes, not_empty()},
+                         {"separator", &Part::separator, not_empty()}};
+  auto problem_of = [&](const Part& part) -> std::string {
+    try {
+      fields.check("Part", part);
+    } catch (const ValueError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(problem_of({}), "");
+  EXPECT_EQ(problem_of({.channels = 2}), "Part: channels is 0, 1 or 3, got 2");
+  EXPECT_EQ(problem_of({.axes = {}}), "Part: axes is not empty, got {}");
+  EXPECT_EQ(problem_of({.separator = ""}), "Part: separator is not empty, got \"\"");
+}
+
+TEST(Fields, LeaveOutASparseOptionThatIsTheDefault) {
+  struct Part {
+    std::vector<double> mean = {};
+  };
+  Fields<Part> fields = {{"mean", &Part::mean, {.sparse = true}}};
+  EXPECT_EQ(to_string(fields.write({})), "{}");
+  EXPECT_EQ(to_string(fields.write({.mean = {1}})), "{mean: [1]}");
 }
 
 TEST(Fields, ArePutTogetherFromParts) {

@@ -52,6 +52,8 @@ std::vector<Sample> samples() {
       {BatchNormalization({.axis = 1, .center = false}), {6, 2}},
       {LayerNormalization(), {6, 4}},
       {LayerNormalization({.axis = {1, 2}, .scale = false}), {6, 2, 3}},
+      {UnitNormalization(), {6, 4}},
+      {UnitNormalization({.axis = {1, 2}}), {6, 2, 3}},
       {WeightNormalization(Conv2D(3, 2, {.activation = "elu"})), {5, 4, 2}},
       {ReLU({.max_value = 0.5, .negative_slope = 0.1, .threshold = 0.1}), {4}},
       {LeakyReLU(0.1), {4}},

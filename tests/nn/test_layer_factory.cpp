@@ -70,6 +70,7 @@ std::vector<Sample> samples() {
       {LayerNormalization(
            {.axis = {1, 2}, .epsilon = 0.1, .scale = false, .beta_initializer = Constant(2)}),
        {6, 2}},
+      {UnitNormalization({.axis = {1, 2}}), {6, 2}},
       {WeightNormalization(
            Dense(3, {.activation = "elu", .kernel_initializer = HeNormal({.seed = 1})})),
        {4}},
@@ -140,6 +141,26 @@ TEST(LayerFactory, ReadsWholeNumbersWhereAFileWroteThem) {
   Layer layer =
       layer_from_config("Rescaling", "r", {{"scale", int64_t(2)}, {"offset", int64_t(1)}});
   EXPECT_TRUE(near(run_layer(layer, floats({1}, {1, 1})), {3}));
+}
+
+TEST(LayerFactory, RefusesOptionsThatALayerDoesNotHave) {
+  auto message = [](const char* kind, const Attrs& config) {
+    return message_of<ValueError>([&] { layer_from_config(kind, "l", config); });
+  };
+  EXPECT_EQ(message("Rescaling", {{"scale", 1.0}, {"ofset", 1.0}}),
+            "Rescaling \"l\": unknown option \"ofset\"; there are scale, offset");
+  EXPECT_EQ(
+      message("Dense", {{"units", 3.5}}),
+      "Dense \"l\": wrong type of option \"units\": expected a whole number, got {units: 3.5}");
+  EXPECT_EQ(message("Dense", {}), "Dense \"l\": option \"units\" is missing");
+  EXPECT_EQ(message("Flatten", {{"axis", int64_t(1)}}),
+            "Flatten \"l\": unknown option \"axis\"; it has no options");
+  EXPECT_EQ(
+      message("Dense", {{"units", int64_t(1)},
+                        {"kernel_initializer", std::string("RandomNormal")},
+                        {"kernel_initializer.deviation", 1.0}}),
+      "Dense \"l\": kernel_initializer: RandomNormal: unknown option \"deviation\"; there are "
+      "mean, stddev, seed");
 }
 
 TEST(LayerFactory, TakesTheCallersOwnKindsFirst) {

@@ -27,6 +27,19 @@ TEST(Dense, TakesAnyFunctionAsActivation) {
   EXPECT_TRUE(near(run_layer(rectified, floats({2, -1}, {2, 1})), {2, 0}));
 }
 
+TEST(UnitNormalization, GivesEveryVectorTheLengthOne) {
+  for (const std::string& device : devices()) {
+    SCOPED_TRACE(device);
+    Tensor x = floats({3, 4, 0, 0, -5, 12, 1e-20F, 0}, {2, 2, 2});
+    EXPECT_TRUE(near(run_layer(UnitNormalization(), x, {.device = device}),
+                     {0.6, 0.8, 0, 0, -5 / 13.0, 12 / 13.0, 1e-8, 0}));
+    Tensor rows = floats({2, 4, 1, 2}, {1, 2, 2});
+    EXPECT_TRUE(near(run_layer(UnitNormalization({.axis = {1, 2}}), rows, {.device = device}),
+                     {0.4, 0.8, 0.2, 0.4}));
+  }
+  EXPECT_THROW(UnitNormalization({.axis = Axes(std::vector<int64_t>())}), ValueError);
+}
+
 TEST(Conv2D, CrossCorrelatesWithKerasSamePadding) {
   for (const std::string& device : devices()) {
     // 4 x 4 ones, 3 x 3 ones, stride 2: "same" pads 0 before and 1 after, as Keras does.

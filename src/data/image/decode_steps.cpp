@@ -1,14 +1,40 @@
 // decode_jpeg, decode_png, decode_image
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "data/image/jpeg.h"
+#include "data/image/option_fields.h"
 #include "data/image/png.h"
 #include "data/image/step.h"
 #include "data/image/workspace.h"
 
 namespace stoker::image {
+
+template <>
+const Fields<DecodeJpeg>& image_fields() {
+  static const Fields<DecodeJpeg> table = {
+      {"channels", &DecodeJpeg::channels, one_of({"0", "1", "3"})},
+      {"scaled", &DecodeJpeg::scaled},
+      {"max_pixels", &DecodeJpeg::max_pixels, at_least(1)}};
+  return table;
+}
+
+template <>
+const Fields<DecodePng>& image_fields() {
+  static const Fields<DecodePng> table = {
+      {"channels", &DecodePng::channels, one_of({"0", "1", "3", "4"})},
+      {"max_pixels", &DecodePng::max_pixels, at_least(1)}};
+  return table;
+}
+
+template <>
+const Fields<DecodeImage>& image_fields() {
+  static const Fields<DecodeImage> table = {
+      {"channels", &DecodeImage::channels, one_of({"1", "3"})},
+      {"scaled", &DecodeImage::scaled},
+      {"max_pixels", &DecodeImage::max_pixels, at_least(1)}};
+  return table;
+}
+
 namespace {
 
 std::string_view bytes_of(const ConstTensorView& view) {
@@ -32,13 +58,10 @@ class Decode : public Step {
   }
 
  protected:
-  Decode(const char* name, int channels, std::initializer_list<int> allowed, int64_t max_pixels)
-      : channels_(channels), max_pixels_(max_pixels) {
-    if (std::find(allowed.begin(), allowed.end(), channels) == allowed.end())
-      throw ValueError(fmt::format("{}: channels = {}; expected one of {}", name, channels,
-                                   fmt::join(allowed, ", ")));
-    if (max_pixels < 1)
-      throw ValueError(fmt::format("{}: max_pixels = {}; expected at least 1", name, max_pixels));
+  template <class Options>
+  Decode(const char* name, const Options& options)
+      : channels_(options.channels), max_pixels_(options.max_pixels) {
+    image_fields<Options>().check(name, options);
   }
 
   int channels_;
@@ -48,8 +71,7 @@ class Decode : public Step {
 class JpegStep : public Decode {
  public:
   explicit JpegStep(const DecodeJpeg& options)
-      : Decode("decode_jpeg", options.channels, {0, 1, 3}, options.max_pixels),
-        scaled_(options.scaled) {}
+      : Decode("decode_jpeg", options), scaled_(options.scaled) {}
   std::string name() const override { return named("decode_jpeg", channels_); }
   std::string options() const override { return scaled_ ? "scaled" : ""; }
   void plan(const ConstTensorView& source, Plan& plan, Rng*) const override {
@@ -68,8 +90,7 @@ class JpegStep : public Decode {
 
 class PngStep : public Decode {
  public:
-  explicit PngStep(const DecodePng& options)
-      : Decode("decode_png", options.channels, {0, 1, 3, 4}, options.max_pixels) {}
+  explicit PngStep(const DecodePng& options) : Decode("decode_png", options) {}
   std::string name() const override { return named("decode_png", channels_); }
   void plan(const ConstTensorView& source, Plan& plan, Rng*) const override {
     PngReader& reader = PngReader::of_thread();
@@ -85,7 +106,7 @@ class PngStep : public Decode {
 class ImageStep : public Decode {
  public:
   explicit ImageStep(const DecodeImage& options)
-      : Decode("decode_image", options.channels, {1, 3}, options.max_pixels),
+      : Decode("decode_image", options),
         jpeg_({options.channels, options.scaled, options.max_pixels}),
         png_({options.channels, options.max_pixels}) {}
   std::string name() const override { return named("decode_image", channels_); }

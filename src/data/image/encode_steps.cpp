@@ -2,9 +2,25 @@
 #include <fmt/format.h>
 
 #include "data/image/jpeg_writer.h"
+#include "data/image/option_fields.h"
 #include "data/image/step.h"
 
 namespace stoker::image {
+
+template <>
+const Fields<EncodeJpeg>& image_fields() {
+  static const Fields<EncodeJpeg> table = {{"quality", &EncodeJpeg::quality, between(1, 100)},
+                                           {"subsampled", &EncodeJpeg::subsampled},
+                                           {"progressive", &EncodeJpeg::progressive}};
+  return table;
+}
+
+template <>
+const Fields<RestartMarkers>& image_fields() {
+  static const Fields<RestartMarkers> table = {{"mcus", &RestartMarkers::mcus, at_least(1)}};
+  return table;
+}
+
 namespace {
 
 std::string& bytes_of(const TensorView& view) { return *static_cast<std::string*>(view.data); }
@@ -12,8 +28,7 @@ std::string& bytes_of(const TensorView& view) { return *static_cast<std::string*
 class EncodeStep : public Step {
  public:
   explicit EncodeStep(const EncodeJpeg& options) : options_(options) {
-    if (options.quality < 1 || options.quality > 100)
-      throw ValueError(fmt::format("encode_jpeg: quality {}; expected 1 … 100", options.quality));
+    image_fields<EncodeJpeg>().check("encode_jpeg", options);
   }
   std::string name() const override { return fmt::format("encode_jpeg({})", options_.quality); }
   std::string options() const override {
@@ -46,9 +61,7 @@ class EncodeStep : public Step {
 class RestartStep : public Step {
  public:
   explicit RestartStep(const RestartMarkers& options) : options_(options) {
-    if (options.mcus < 1)
-      throw ValueError(
-          fmt::format("add_restart_markers: mcus = {}; expected at least 1", options.mcus));
+    image_fields<RestartMarkers>().check("add_restart_markers", options);
   }
   std::string name() const override {
     return fmt::format("add_restart_markers({})", options_.mcus);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "data/image/option_fields.h"
 #include "data/image/step.h"
 
 namespace stoker::image {
@@ -11,6 +12,34 @@ namespace {
 
 // Pixel positions are 32-bit inside.
 constexpr int64_t kMostExtent = 1 << 24;
+
+}  // namespace
+
+template <>
+const Fields<Resize>& image_fields() {
+  static const Fields<Resize> table = {{"method", &Resize::method},
+                                       {"antialias", &Resize::antialias}};
+  return table;
+}
+
+template <>
+const Fields<RandomCrop>& image_fields() {
+  static const Fields<RandomCrop> table = {
+      {"padding", &RandomCrop::padding, between(0, double(kMostExtent))}};
+  return table;
+}
+
+template <>
+const Fields<RandomResizedCrop>& image_fields() {
+  using C = RandomResizedCrop;
+  static const Fields<C> table = {{"scale", &C::scale},
+                                  {"ratio", &C::ratio},
+                                  {"method", &C::method},
+                                  {"antialias", &C::antialias}};
+  return table;
+}
+
+namespace {
 
 void check_size(std::string_view name, int64_t height, int64_t width) {
   if (height < 1 || width < 1 || height > kMostExtent || width > kMostExtent)
@@ -32,8 +61,7 @@ std::string sized(std::string_view name, int64_t height, int64_t width) {
 }
 
 std::string resize_options(ResizeMethod method, bool antialias) {
-  static constexpr const char* kNames[] = {"bilinear", "nearest", "area"};
-  return fmt::format("{}{}", kNames[size_t(method)], antialias ? ", antialias" : "");
+  return FieldType<ResizeMethod>::text(method) + (antialias ? ", antialias" : "");
 }
 
 class ResizeStep : public Step {
@@ -115,9 +143,7 @@ class RandomCropStep : public CropStep {
       : CropStep("random_crop", height, width, height - 2 * options.padding,
                  width - 2 * options.padding),
         padding_(options.padding) {
-    if (padding_ < 0 || padding_ > kMostExtent)
-      throw ValueError(
-          fmt::format("random_crop: padding = {}; expected 0 … {}", padding_, kMostExtent));
+    image_fields<RandomCrop>().check("random_crop", options);
   }
   std::string name() const override { return sized("random_crop", height_, width_); }
   std::string options() const override { return fmt::format("padding {}", padding_); }

@@ -1,8 +1,7 @@
 // conv2d, conv2d_input_grad, conv2d_weight_grad.
-#include <cmath>
-
 #include <fmt/format.h>
 
+#include "graph/image_advice.h"
 #include "graph/ops/shape_rules.h"
 #include "graph/ops/window.h"
 
@@ -24,20 +23,11 @@ Convolution convolution(const Attrs& attrs, const std::array<int64_t, 2>& kernel
   return conv;
 }
 
-// A flat or single-channel image is the usual mistake: say which Reshape repairs it.
-std::string reshape_advice(const Shape& x, int64_t channels) {
-  if (x.rank() == 3) return fmt::format("; add Reshape({{{}, {}, 1}}) before it", x[1], x[2]);
-  if (x.rank() != 2 || channels < 1 || x[1] % channels != 0) return "";
-  auto side = int64_t(std::lround(std::sqrt(double(x[1] / channels))));
-  if (side * side * channels != x[1])
-    return fmt::format("; add Reshape({{height, width, {}}}) before it", channels);
-  return fmt::format("; add Reshape({{{}, {}, {}}}) before it", side, side, channels);
-}
-
 void expect_image(const TensorSpec& x, int64_t channels) {
-  if (x.shape.rank() != 4)
-    throw ShapeError(fmt::format("expected 4-D input [B, H, W, C], got {}{}", to_string(x.shape),
-                                 reshape_advice(x.shape, channels)));
+  if (x.shape.rank() == 4) return;
+  std::string advice = image_advice(x.shape, channels);
+  throw ShapeError(fmt::format("expected 4-D input [B, H, W, C], got {}{}{}", to_string(x.shape),
+                               advice.empty() ? "" : "; ", advice));
 }
 
 // [B, H, W, C] and [kh, kw, C / groups, filters] → [B, H', W', filters]

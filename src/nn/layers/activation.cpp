@@ -1,7 +1,7 @@
 // Activation, ReLU, LeakyReLU, PReLU, ELU, Softmax, Dropout.
 #include <fmt/format.h>
 
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -9,116 +9,108 @@ namespace stoker {
 
 namespace {
 
-class ActivationLayer : public SingleInputLayer {
- public:
-  ActivationLayer(ActivationFunction function, const LayerOptions& options)
-      : SingleInputLayer(options.name), function_(std::move(function)) {}
-
-  std::string kind() const override { return "Activation"; }
-  Attrs config() const override { return {{"activation", function_.name()}}; }
-
- protected:
-  Value forward(const Value& x, CallContext&) override {
-    expect_float(x);
-    return function_(x);
+struct ActivationConfig : LayerOptions {
+  ActivationFunction activation = {};
+  static constexpr const char* kKind = "Activation";
+  static Fields<ActivationConfig> fields() {
+    return {{"activation", &ActivationConfig::activation}};
   }
-
- private:
-  ActivationFunction function_;
 };
 
-class ReLULayer : public SingleInputLayer {
+class ActivationLayer : public Configured<SingleInputLayer, ActivationConfig> {
  public:
-  explicit ReLULayer(const ReLUOptions& options)
-      : SingleInputLayer(options.name), options_(options) {
-    if (options.max_value && *options.max_value < 0)
-      fail_option(fmt::format("max_value is at least 0, got {}", *options.max_value));
-    if (options.negative_slope < 0)
-      fail_option(fmt::format("negative_slope is at least 0, got {}", options.negative_slope));
-    if (options.threshold < 0)
-      fail_option(fmt::format("threshold is at least 0, got {}", options.threshold));
-  }
-
-  std::string kind() const override { return "ReLU"; }
-  Attrs config() const override {
-    Attrs attrs = {{"negative_slope", options_.negative_slope}, {"threshold", options_.threshold}};
-    if (options_.max_value) attrs.set("max_value", *options_.max_value);
-    return attrs;
-  }
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     expect_float(x);
-    const std::optional<double>& max_value = options_.max_value;
-    double slope = options_.negative_slope, threshold = options_.threshold;
+    return options().activation(x);
+  }
+};
+
+struct ReLUConfig : ReLUOptions {
+  static constexpr const char* kKind = "ReLU";
+  static Fields<ReLUConfig> fields() {
+    return {{"negative_slope", &ReLUConfig::negative_slope, at_least(0).or_infinite()},
+            {"threshold", &ReLUConfig::threshold, at_least(0).or_infinite()},
+            {"max_value", &ReLUConfig::max_value, at_least(0).or_infinite()}};
+  }
+};
+
+class ReLULayer : public Configured<SingleInputLayer, ReLUConfig> {
+ public:
+  using Configured::Configured;
+
+ protected:
+  Value forward(const Value& x, CallContext&) override {
+    expect_float(x);
+    const std::optional<double>& max_value = options().max_value;
+    double slope = options().negative_slope, threshold = options().threshold;
     if (threshold == 0 && !max_value) return slope == 0 ? ops::relu(x) : ops::leaky_relu(x, slope);
     if (threshold == 0 && slope == 0 && *max_value == 6) return ops::activation(x, "relu6");
     Value above = max_value ? ops::minimum(x, *max_value) : x;
     return ops::where(ops::greater_equal(x, threshold), above, (x - threshold) * slope);
   }
-
- private:
-  ReLUOptions options_;
 };
 
-class LeakyReLULayer : public SingleInputLayer {
- public:
-  LeakyReLULayer(double slope, const LayerOptions& options)
-      : SingleInputLayer(options.name), slope_(slope) {
-    if (!(slope >= 0)) fail_option(fmt::format("negative_slope is at least 0, got {}", slope));
+struct LeakyReLUConfig : LayerOptions {
+  double negative_slope = 0.3;
+  static constexpr const char* kKind = "LeakyReLU";
+  static Fields<LeakyReLUConfig> fields() {
+    return {{"negative_slope", &LeakyReLUConfig::negative_slope, at_least(0).or_infinite()}};
   }
-  std::string kind() const override { return "LeakyReLU"; }
-  Attrs config() const override { return {{"negative_slope", slope_}}; }
+};
+
+class LeakyReLULayer : public Configured<SingleInputLayer, LeakyReLUConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     expect_float(x);
-    return ops::leaky_relu(x, slope_);
+    return ops::leaky_relu(x, options().negative_slope);
   }
-
- private:
-  double slope_;
 };
 
-class ELULayer : public SingleInputLayer {
- public:
-  ELULayer(double alpha, const LayerOptions& options)
-      : SingleInputLayer(options.name), alpha_(alpha) {
-    if (!(alpha >= 0)) fail_option(fmt::format("alpha is at least 0, got {}", alpha));
+struct ELUConfig : LayerOptions {
+  double alpha = 1.0;
+  static constexpr const char* kKind = "ELU";
+  static Fields<ELUConfig> fields() {
+    return {{"alpha", &ELUConfig::alpha, at_least(0).or_infinite()}};
   }
-  std::string kind() const override { return "ELU"; }
-  Attrs config() const override { return {{"alpha", alpha_}}; }
+};
+
+class ELULayer : public Configured<SingleInputLayer, ELUConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     expect_float(x);
-    return ops::elu(x, alpha_);
+    return ops::elu(x, options().alpha);
   }
-
- private:
-  double alpha_;
 };
 
-class PReLULayer : public SingleInputLayer {
- public:
-  explicit PReLULayer(const PReLUOptions& options)
-      : SingleInputLayer(options.name), options_(options) {}
-
-  std::string kind() const override { return "PReLU"; }
-  Attrs config() const override {
-    Attrs attrs = {{"shared_axes", options_.shared_axes}};
-    config::put(attrs, "alpha_initializer", options_.alpha_initializer);
-    config::put(attrs, "alpha_regularizer", options_.alpha_regularizer);
-    return attrs;
+struct PReLUConfig : PReLUOptions {
+  static constexpr const char* kKind = "PReLU";
+  static Fields<PReLUConfig> fields() {
+    return {{"shared_axes", &PReLUConfig::shared_axes},
+            {"alpha_initializer", &PReLUConfig::alpha_initializer},
+            {"alpha_regularizer", &PReLUConfig::alpha_regularizer}};
   }
+};
+
+class PReLULayer : public Configured<SingleInputLayer, PReLUConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   void build_for(const Shape& input) override {
     Shape shape = input;
-    for (int64_t axis : options_.shared_axes) shape.set(resolve_axis(axis, input), 1);
+    for (int64_t axis : options().shared_axes) shape.set(resolve_axis(axis, input), 1);
     alpha_ = add_weight(
         "alpha", shape.drop_front(),
-        {.initializer = options_.alpha_initializer, .regularizer = options_.alpha_regularizer});
+        {.initializer = options().alpha_initializer, .regularizer = options().alpha_regularizer});
   }
 
   Value forward(const Value& x, CallContext&) override {
@@ -127,106 +119,77 @@ class PReLULayer : public SingleInputLayer {
   }
 
  private:
-  PReLUOptions options_;
   Variable alpha_;
 };
 
-class SoftmaxLayer : public SingleInputLayer {
+struct SoftmaxConfig : LayerOptions {
+  int axis = -1;
+  static constexpr const char* kKind = "Softmax";
+  static Fields<SoftmaxConfig> fields() { return {{"axis", &SoftmaxConfig::axis}}; }
+};
+
+class SoftmaxLayer : public Configured<SingleInputLayer, SoftmaxConfig> {
  public:
-  SoftmaxLayer(int axis, const LayerOptions& options)
-      : SingleInputLayer(options.name), axis_(axis) {}
-  std::string kind() const override { return "Softmax"; }
-  Attrs config() const override { return {{"axis", int64_t(axis_)}}; }
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     expect_float(x);
-    return ops::softmax(x, resolve_axis(axis_, x.shape()));
+    return ops::softmax(x, resolve_axis(options().axis, x.shape()));
   }
-
- private:
-  int axis_;
 };
 
-class DropoutLayer : public SingleInputLayer {
- public:
-  DropoutLayer(double rate, const LayerOptions& options)
-      : SingleInputLayer(options.name), rate_(rate) {
-    if (!(rate >= 0 && rate < 1))
-      fail_option(
-          fmt::format("rate is at least 0 and below 1, the share that becomes 0, got {}", rate));
+struct DropoutConfig : LayerOptions {
+  double rate = 0;
+  static constexpr const char* kKind = "Dropout";
+  static Fields<DropoutConfig> fields() {
+    Check share = in_half_open(0, 1).saying("at least 0 and below 1, the share that becomes 0");
+    return {{"rate", &DropoutConfig::rate, {.check = share, .required = true}}};
   }
-  std::string kind() const override { return "Dropout"; }
-  Attrs config() const override { return {{"rate", rate_}}; }
+};
+
+class DropoutLayer : public Configured<SingleInputLayer, DropoutConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext& context) override {
-    if (!context.training() || rate_ == 0) return x;
+    double rate = options().rate;
+    if (!context.training() || rate == 0) return x;
     expect_float(x);
-    return ops::dropout(x, context.random_state(), rate_, context.next_stream());
+    return ops::dropout(x, context.random_state(), rate, context.next_stream());
   }
-
- private:
-  double rate_;
 };
 
 }  // namespace
 
 Activation::Activation(const ActivationFunction& activation, const LayerOptions& options)
-    : Layer(std::make_shared<ActivationLayer>(activation, options), options.dtype) {}
+    : Layer(configured<ActivationLayer>({options, activation})) {}
 
-ReLU::ReLU(const ReLUOptions& options)
-    : Layer(std::make_shared<ReLULayer>(options), options.dtype) {}
+ReLU::ReLU(const ReLUOptions& options) : Layer(configured<ReLULayer>({options})) {}
 
 LeakyReLU::LeakyReLU(double negative_slope, const LayerOptions& options)
-    : Layer(std::make_shared<LeakyReLULayer>(negative_slope, options), options.dtype) {}
+    : Layer(configured<LeakyReLULayer>({options, negative_slope})) {}
 
-PReLU::PReLU(const PReLUOptions& options)
-    : Layer(std::make_shared<PReLULayer>(options), options.dtype) {}
+PReLU::PReLU(const PReLUOptions& options) : Layer(configured<PReLULayer>({options})) {}
 
 ELU::ELU(double alpha, const LayerOptions& options)
-    : Layer(std::make_shared<ELULayer>(alpha, options), options.dtype) {}
+    : Layer(configured<ELULayer>({options, alpha})) {}
 
 Softmax::Softmax(int axis, const LayerOptions& options)
-    : Layer(std::make_shared<SoftmaxLayer>(axis, options), options.dtype) {}
+    : Layer(configured<SoftmaxLayer>({options, axis})) {}
 
 Dropout::Dropout(double rate, const LayerOptions& options)
-    : Layer(std::make_shared<DropoutLayer>(rate, options), options.dtype) {}
+    : Layer(configured<DropoutLayer>({options, rate})) {}
 
-namespace {
-
-Layer relu_from(const Attrs& attrs) {
-  ReLUOptions options{.negative_slope = config::number(attrs, "negative_slope", 0),
-                      .threshold = config::number(attrs, "threshold", 0)};
-  if (attrs.has("max_value")) options.max_value = config::number(attrs, "max_value", 0);
-  return ReLU(options);
-}
-
-Layer prelu_from(const Attrs& attrs) {
-  return PReLU({.alpha_initializer = config::initializer(attrs, "alpha_initializer", "zeros"),
-                .alpha_regularizer = config::regularizer(attrs, "alpha_regularizer"),
-                .shared_axes = config::integers(attrs, "shared_axes")});
-}
-
-}  // namespace
-
-void add_activation_layers(LayerFactories& factories) {
-  factories["Activation"] = [](const Attrs& attrs) {
-    return Activation(config::activation(attrs));
-  };
-  factories["ReLU"] = relu_from;
-  factories["LeakyReLU"] = [](const Attrs& attrs) {
-    return LeakyReLU(config::number(attrs, "negative_slope", 0.3));
-  };
-  factories["PReLU"] = prelu_from;
-  factories["ELU"] = [](const Attrs& attrs) { return ELU(config::number(attrs, "alpha", 1)); };
-  factories["Softmax"] = [](const Attrs& attrs) {
-    return Softmax(int(attrs.get_or<int64_t>("axis", -1)));
-  };
-  factories["Dropout"] = [](const Attrs& attrs) {
-    return Dropout(
-        config::number(attrs, "rate", -1));  // -1, which Dropout refuses: it must be there
-  };
+void add_activation_layers(LayerKinds& kinds) {
+  add_layer<ActivationLayer>(kinds);
+  add_layer<ReLULayer>(kinds);
+  add_layer<LeakyReLULayer>(kinds);
+  add_layer<PReLULayer>(kinds);
+  add_layer<ELULayer>(kinds);
+  add_layer<SoftmaxLayer>(kinds);
+  add_layer<DropoutLayer>(kinds);
 }
 
 }  // namespace stoker

@@ -2,17 +2,10 @@
 // it.
 #pragma once
 
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/single_input_layer.h"
 
 namespace stoker {
-
-struct AffineOptions {
-  ActivationFunction activation;
-  bool use_bias;
-  Initializer bias_initializer;
-  Regularizer bias_regularizer;
-  Regularizer activity_regularizer;
-};
 
 class AffineLayer : public SingleInputLayer {
  public:
@@ -21,8 +14,14 @@ class AffineLayer : public SingleInputLayer {
   Value forward_with(const Value& kernel, const Value& x, CallContext& context);
 
  protected:
-  AffineLayer(const std::string& name, AffineOptions options)
-      : SingleInputLayer(name), affine_(std::move(options)) {}
+  template <class Options>
+  explicit AffineLayer(const Options& options)
+      : SingleInputLayer(options),
+        activation_(options.activation),
+        use_bias_(options.use_bias),
+        bias_initializer_(options.bias_initializer),
+        bias_regularizer_(options.bias_regularizer),
+        activity_regularizer_(options.activity_regularizer) {}
 
   virtual Value linear(const Value& x, const Value& kernel) = 0;
   Value forward(const Value& x, CallContext& context) final {
@@ -30,33 +29,26 @@ class AffineLayer : public SingleInputLayer {
   }
 
   void add_bias(int64_t units);
-  void put_affine(Attrs& attrs) const;
 
   Variable kernel_;
 
  private:
-  AffineOptions affine_;
+  ActivationFunction activation_;
+  bool use_bias_;
+  Initializer bias_initializer_;
+  Regularizer bias_regularizer_;
+  Regularizer activity_regularizer_;
   Variable bias_;
 };
 
-// The options of an AffineLayer out of those of a Dense, Conv2D, …, and out of a configuration into
-// them.
-template <class Options>
-AffineOptions affine_options(const Options& options) {
-  return {options.activation, options.use_bias, options.bias_initializer, options.bias_regularizer,
-          options.activity_regularizer};
-}
-
-AffineOptions affine_options(const Attrs& attrs);
-
-template <class Options>
-void set_affine(Options& options, const Attrs& attrs) {
-  AffineOptions affine = affine_options(attrs);
-  options.activation = affine.activation;
-  options.use_bias = affine.use_bias;
-  options.bias_initializer = affine.bias_initializer;
-  options.bias_regularizer = affine.bias_regularizer;
-  options.activity_regularizer = affine.activity_regularizer;
+// The rows of these options.
+template <class Config>
+Fields<Config> affine_fields() {
+  return {{"activation", &Config::activation},
+          {"use_bias", &Config::use_bias},
+          {"bias_initializer", &Config::bias_initializer},
+          {"bias_regularizer", &Config::bias_regularizer},
+          {"activity_regularizer", &Config::activity_regularizer}};
 }
 
 }  // namespace stoker

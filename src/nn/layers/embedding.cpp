@@ -1,6 +1,6 @@
 // Embedding.
 #include "graph/graph.h"
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -8,58 +8,44 @@ namespace stoker {
 
 namespace {
 
-class EmbeddingLayer : public SingleInputLayer {
+struct EmbeddingConfig : EmbeddingOptions {
+  int64_t input_dim = 0, output_dim = 0;
+  static constexpr const char* kKind = "Embedding";
+  static Fields<EmbeddingConfig> fields() {
+    using C = EmbeddingConfig;
+    return {{"input_dim", &C::input_dim, {.check = at_least(1), .required = true}},
+            {"output_dim", &C::output_dim, {.check = at_least(1), .required = true}},
+            {"embeddings_initializer", &C::embeddings_initializer},
+            {"embeddings_regularizer", &C::embeddings_regularizer}};
+  }
+};
+
+class EmbeddingLayer : public Configured<SingleInputLayer, EmbeddingConfig> {
  public:
-  EmbeddingLayer(int64_t input_dim, int64_t output_dim, const EmbeddingOptions& options)
-      : SingleInputLayer(options.name),
-        input_dim_(input_dim),
-        output_dim_(output_dim),
-        initializer_(options.embeddings_initializer),
-        regularizer_(options.embeddings_regularizer) {
-    expect_positive("input_dim", input_dim);
-    expect_positive("output_dim", output_dim);
-  }
-
-  std::string kind() const override { return "Embedding"; }
-
-  Attrs config() const override {
-    Attrs attrs = {{"input_dim", input_dim_}, {"output_dim", output_dim_}};
-    config::put(attrs, "embeddings_initializer", initializer_);
-    config::put(attrs, "embeddings_regularizer", regularizer_);
-    return attrs;
-  }
+  using Configured::Configured;
 
  protected:
   void build_for(const Shape&) override {
-    embeddings_ = add_weight("embeddings", {input_dim_, output_dim_},
-                             {.initializer = initializer_, .regularizer = regularizer_});
+    embeddings_ = add_weight("embeddings", {options().input_dim, options().output_dim},
+                             {.initializer = options().embeddings_initializer,
+                              .regularizer = options().embeddings_regularizer});
   }
 
   Value forward(const Value& x, CallContext& context) override {
-    context.graph().limit(x, {input_dim_, "embedding index"});
+    context.graph().limit(x, {options().input_dim, "embedding index"});
     bool ready = x.dtype() == DType::int32 || x.dtype() == DType::int64;
     return ops::gather(embeddings_, ready ? x : ops::cast(x, DType::int32));
   }
 
  private:
-  int64_t input_dim_, output_dim_;
-  Initializer initializer_;
-  Regularizer regularizer_;
   Variable embeddings_;
 };
 
 }  // namespace
 
 Embedding::Embedding(int64_t input_dim, int64_t output_dim, const EmbeddingOptions& options)
-    : Layer(std::make_shared<EmbeddingLayer>(input_dim, output_dim, options), options.dtype) {}
+    : Layer(configured<EmbeddingLayer>({options, input_dim, output_dim})) {}
 
-void add_embedding_layers(LayerFactories& factories) {
-  factories["Embedding"] = [](const Attrs& attrs) {
-    return Embedding(
-        config::integer(attrs, "input_dim"), config::integer(attrs, "output_dim"),
-        {.embeddings_initializer = config::initializer(attrs, "embeddings_initializer", "uniform"),
-         .embeddings_regularizer = config::regularizer(attrs, "embeddings_regularizer")});
-  };
-}
+void add_embedding_layers(LayerKinds& kinds) { add_layer<EmbeddingLayer>(kinds); }
 
 }  // namespace stoker

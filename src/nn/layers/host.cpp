@@ -6,7 +6,7 @@
 
 #include "base/host_function.h"
 #include "graph/op.h"
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -35,7 +35,7 @@ class HostCallLayer : public SingleInputLayer {
  public:
   HostCallLayer(HostForward forward, HostBackward backward, const HostLayerOptions& options,
                 DeviceKernels kernels = {})
-      : SingleInputLayer(options.name),
+      : SingleInputLayer(options),
         forward_(std::move(forward)),
         backward_(std::move(backward)),
         kernels_(std::move(kernels)),
@@ -103,7 +103,7 @@ class HostCallLayer : public SingleInputLayer {
 };
 
 [[noreturn]] Layer fail_loading(const char* kind, const Attrs& attrs) {
-  std::string name = config::text(attrs, "name");
+  auto name = attrs.get_or("name", std::string());
   throw ValueError(fmt::format("{} \"{}\" is C++ code, which is not in the file; pass it: {}", kind,
                                name, how_to_pass_layer(name)));
 }
@@ -153,9 +153,10 @@ HostLayer::HostLayer(HostForward forward, HostBackward backward, const HostLayer
     : Layer(std::make_shared<HostCallLayer>(std::move(forward), std::move(backward), options),
             options.dtype) {}
 
-void add_host_layers(LayerFactories& factories) {
-  factories["HostLayer"] = [](const Attrs& attrs) { return fail_loading("HostLayer", attrs); };
-  factories["CudaLayer"] = [](const Attrs& attrs) { return fail_loading("CudaLayer", attrs); };
+void add_host_layers(LayerKinds& kinds) {
+  for (const char* kind : {"HostLayer", "CudaLayer"})
+    kinds[kind] = {.make = [=](const Attrs& attrs) { return fail_loading(kind, attrs); },
+                   .is = is_exactly<HostCallLayer>};
 }
 
 }  // namespace stoker

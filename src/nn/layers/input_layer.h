@@ -1,20 +1,26 @@
 // What stands behind Input: a layer that passes its input on, and knows what it is.
 #pragma once
 
-#include <stoker/layers.h>
+#include "nn/layers/configured_layer.h"
+#include "nn/layers/single_input_layer.h"
 
 namespace stoker {
 
-class InputLayer : public LayerBase {
- public:
-  InputLayer(const Shape& shape, const InputOptions& options);
+struct InputConfig : InputOptions {
+  Shape shape = {};
+  static constexpr const char* kKind = "InputLayer";
+  static Fields<InputConfig> fields();
+};
 
-  std::string kind() const override { return "InputLayer"; }
-  Values call(const Values& inputs, CallContext& context) override;
-  Attrs config() const override;
+class InputLayer : public Configured<SingleInputLayer, InputConfig> {
+ public:
+  explicit InputLayer(InputConfig config);
 
   const TensorSpec& element() const { return element_; }  // without the batch
   const Value& value() const { return value_; }           // sketched, [None, …]
+
+ protected:
+  Value forward(const Value& x, CallContext& context) override;
 
  private:
   TensorSpec element_;

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/layers.h>
 
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 
 namespace stoker {
@@ -18,45 +19,76 @@ std::string list(const Values& inputs) {
   return text;
 }
 
-// Combines its inputs one after the other.
-class MergeLayer : public LayerBase {
- public:
-  using Combine = Value (*)(const Value&, const Value&);
-  MergeLayer(const char* kind, Combine combine, const LayerOptions& options)
-      : kind_(kind), combine_(combine) {
-    LayerBase::set_name(options.name);
-  }
+// A layer of several inputs.
+class MultiInputLayer : public LayerBase {
+ protected:
+  explicit MultiInputLayer(const LayerOptions& options) { LayerBase::set_name(options.name); }
+};
 
-  std::string kind() const override { return kind_; }
+template <class Merge>
+struct MergeConfig : LayerOptions {
+  static constexpr const char* kKind = Merge::kKind;
+  static Fields<MergeConfig> fields() { return {}; }
+};
+
+struct Sum {
+  static constexpr const char* kKind = "Add";
+  static Value of(const Value& a, const Value& b) { return a + b; }
+};
+struct Difference {
+  static constexpr const char* kKind = "Subtract";
+  static Value of(const Value& a, const Value& b) { return a - b; }
+};
+struct Product {
+  static constexpr const char* kKind = "Multiply";
+  static Value of(const Value& a, const Value& b) { return a * b; }
+};
+struct Mean : Sum {
+  static constexpr const char* kKind = "Average";
+};
+struct Largest {
+  static constexpr const char* kKind = "Maximum";
+  static Value of(const Value& a, const Value& b) { return ops::maximum(a, b); }
+};
+struct Smallest {
+  static constexpr const char* kKind = "Minimum";
+  static Value of(const Value& a, const Value& b) { return ops::minimum(a, b); }
+};
+
+// Combines its inputs one after the other.
+template <class Merge>
+class MergeLayer : public Configured<MultiInputLayer, MergeConfig<Merge>> {
+ public:
+  using Configured<MultiInputLayer, MergeConfig<Merge>>::Configured;
 
   Values call(const Values& inputs, CallContext&) override {
     check(inputs);
     int rank = 0;
     for (const Value& input : inputs) rank = std::max(rank, input.shape().rank());
     Value merged = of_rank(inputs[0], rank);
-    for (size_t i = 1; i < inputs.size(); ++i) merged = combine_(merged, of_rank(inputs[i], rank));
-    if (kind_ == "Average") merged = merged * (1.0 / double(inputs.size()));
+    for (size_t i = 1; i < inputs.size(); ++i) merged = Merge::of(merged, of_rank(inputs[i], rank));
+    if (std::is_same_v<Merge, Mean>) merged = merged * (1.0 / double(inputs.size()));
     return {merged};
   }
 
  private:
   void check(const Values& inputs) const {
-    bool two = kind_ == "Subtract";
+    bool two = std::is_same_v<Merge, Difference>;
     if (inputs.size() < 2 || (two && inputs.size() > 2))
-      fail_input(fmt::format("expected {} inputs, as in {}()({{a, b}}), got {}",
-                             two ? "2" : "2 or more", kind_, inputs.size()));
+      this->fail_input(fmt::format("expected {} inputs, as in {}()({{a, b}}), got {}",
+                                   two ? "2" : "2 or more", Merge::kKind, inputs.size()));
     int rank = 0;
     for (const Value& input : inputs) rank = std::max(rank, input.shape().rank());
     Shape merged = aligned(inputs[0].shape(), rank);
     try {
       for (const Value& input : inputs) merged = broadcast(merged, aligned(input.shape(), rank));
     } catch (const ShapeError&) {
-      fail_input(fmt::format("inputs of shapes {} do not fit each other", list(inputs)));
+      this->fail_input(fmt::format("inputs of shapes {} do not fit each other", list(inputs)));
     }
     for (const Value& input : inputs)
       if (input.dtype() != inputs[0].dtype() &&
           !(is_floating(input.dtype()) && is_floating(inputs[0].dtype())))
-        fail_input(
+        this->fail_input(
             fmt::format("expected inputs of one dtype, got {} and {}; ops::cast converts one",
                         stoker::name(inputs[0].dtype()), stoker::name(input.dtype())));
   }
@@ -71,76 +103,62 @@ class MergeLayer : public LayerBase {
   static Value of_rank(const Value& x, int rank) {
     return x.shape().rank() == rank ? x : ops::reshape(x, aligned(x.shape(), rank));
   }
-
-  std::string kind_;
-  Combine combine_;
 };
 
-Value add(const Value& a, const Value& b) { return a + b; }
-Value subtract(const Value& a, const Value& b) { return a - b; }
-Value multiply(const Value& a, const Value& b) { return a * b; }
+struct ConcatenateConfig : LayerOptions {
+  int axis = -1;
+  static constexpr const char* kKind = "Concatenate";
+  static Fields<ConcatenateConfig> fields() { return {{"axis", &ConcatenateConfig::axis}}; }
+};
 
-class ConcatenateLayer : public LayerBase {
+class ConcatenateLayer : public Configured<MultiInputLayer, ConcatenateConfig> {
  public:
-  ConcatenateLayer(int axis, const LayerOptions& options) : axis_(axis) {
-    LayerBase::set_name(options.name);
-  }
-
-  std::string kind() const override { return "Concatenate"; }
-  Attrs config() const override { return {{"axis", int64_t(axis_)}}; }
+  using Configured::Configured;
 
   Values call(const Values& inputs, CallContext&) override {
     if (inputs.size() < 2)
       fail_input(fmt::format("expected 2 or more inputs, as in Concatenate()({{a, b}}), got {}",
                              inputs.size()));
     const Shape first = inputs[0].shape();
-    int axis = axis_ < 0 ? axis_ + first.rank() : axis_;
+    int given = options().axis, axis = given < 0 ? given + first.rank() : given;
     if (axis < 1 || axis >= first.rank())
       fail_input(
-          fmt::format("axis {} is not one of the inputs' {} after the batch", axis_, list(inputs)));
+          fmt::format("axis {} is not one of the inputs' {} after the batch", given, list(inputs)));
     for (const Value& input : inputs)
       if (input.shape().rank() != first.rank() || input.shape().with(axis, first[axis]) != first)
-        fail_input(fmt::format("inputs may differ in axis {} only, got {}", axis_, list(inputs)));
+        fail_input(fmt::format("inputs may differ in axis {} only, got {}", given, list(inputs)));
     return {ops::concatenate(inputs, axis)};
   }
-
- private:
-  int axis_;
 };
 
 }  // namespace
 
-Add::Add(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Add", add, options), options.dtype) {}
+Add::Add(const LayerOptions& options) : Layer(configured<MergeLayer<Sum>>({options})) {}
 
 Subtract::Subtract(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Subtract", subtract, options), options.dtype) {}
+    : Layer(configured<MergeLayer<Difference>>({options})) {}
 
 Multiply::Multiply(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Multiply", multiply, options), options.dtype) {}
+    : Layer(configured<MergeLayer<Product>>({options})) {}
 
-Average::Average(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Average", add, options), options.dtype) {}
+Average::Average(const LayerOptions& options) : Layer(configured<MergeLayer<Mean>>({options})) {}
 
-Maximum::Maximum(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Maximum", ops::maximum, options), options.dtype) {}
+Maximum::Maximum(const LayerOptions& options) : Layer(configured<MergeLayer<Largest>>({options})) {}
 
 Minimum::Minimum(const LayerOptions& options)
-    : Layer(std::make_shared<MergeLayer>("Minimum", ops::minimum, options), options.dtype) {}
+    : Layer(configured<MergeLayer<Smallest>>({options})) {}
 
 Concatenate::Concatenate(int axis, const LayerOptions& options)
-    : Layer(std::make_shared<ConcatenateLayer>(axis, options), options.dtype) {}
+    : Layer(configured<ConcatenateLayer>({options, axis})) {}
 
-void add_merge_layers(LayerFactories& factories) {
-  factories["Add"] = [](const Attrs&) { return Add(); };
-  factories["Subtract"] = [](const Attrs&) { return Subtract(); };
-  factories["Multiply"] = [](const Attrs&) { return Multiply(); };
-  factories["Average"] = [](const Attrs&) { return Average(); };
-  factories["Maximum"] = [](const Attrs&) { return Maximum(); };
-  factories["Minimum"] = [](const Attrs&) { return Minimum(); };
-  factories["Concatenate"] = [](const Attrs& attrs) {
-    return Concatenate(int(attrs.get_or<int64_t>("axis", -1)));
-  };
+void add_merge_layers(LayerKinds& kinds) {
+  add_layer<MergeLayer<Sum>>(kinds);
+  add_layer<MergeLayer<Difference>>(kinds);
+  add_layer<MergeLayer<Product>>(kinds);
+  add_layer<MergeLayer<Mean>>(kinds);
+  add_layer<MergeLayer<Largest>>(kinds);
+  add_layer<MergeLayer<Smallest>>(kinds);
+  add_layer<ConcatenateLayer>(kinds);
 }
 
 }  // namespace stoker

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "graph/op.h"
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -12,49 +12,61 @@ namespace stoker {
 
 namespace {
 
+// The rows that both have.
+template <class Config>
+Fields<Config> gamma_and_beta_fields() {
+  return {{"epsilon", &Config::epsilon},
+          {"center", &Config::center},
+          {"scale", &Config::scale},
+          {"beta_initializer", &Config::beta_initializer},
+          {"gamma_initializer", &Config::gamma_initializer},
+          {"beta_regularizer", &Config::beta_regularizer},
+          {"gamma_regularizer", &Config::gamma_regularizer}};
+}
+
+struct BatchNormalizationConfig : BatchNormalizationOptions {
+  static constexpr const char* kKind = "BatchNormalization";
+  static Fields<BatchNormalizationConfig> fields() {
+    using C = BatchNormalizationConfig;
+    return Fields<C>{{"axis", &C::axis}, {"momentum", &C::momentum}}
+        .then(gamma_and_beta_fields<C>())
+        .then({{"moving_mean_initializer", &C::moving_mean_initializer},
+               {"moving_variance_initializer", &C::moving_variance_initializer}});
+  }
+};
+
+struct LayerNormalizationConfig : LayerNormalizationOptions {
+  static constexpr const char* kKind = "LayerNormalization";
+  static Fields<LayerNormalizationConfig> fields() {
+    using C = LayerNormalizationConfig;
+    return Fields<C>{{"axis", &C::axis, not_empty()}}.then(gamma_and_beta_fields<C>());
+  }
+};
+
 // What both can have: gamma and beta, or ones and zeros in their place.
-class NormalizationLayer : public SingleInputLayer {
+template <class Config>
+class NormalizationLayer : public Configured<SingleInputLayer, Config> {
  protected:
-  template <class Options>
-  explicit NormalizationLayer(const Options& options)
-      : SingleInputLayer(options.name),
-        epsilon_(options.epsilon),
-        center_(options.center),
-        scale_(options.scale),
-        beta_initializer_(options.beta_initializer),
-        gamma_initializer_(options.gamma_initializer),
-        beta_regularizer_(options.beta_regularizer),
-        gamma_regularizer_(options.gamma_regularizer) {}
+  using Configured<SingleInputLayer, Config>::Configured;
+  using Configured<SingleInputLayer, Config>::options;
 
   void add_gamma_and_beta(const Shape& shape) {
-    if (scale_)
-      gamma_ = add_weight("gamma", shape,
-                          {.initializer = gamma_initializer_, .regularizer = gamma_regularizer_});
-    if (center_)
-      beta_ = add_weight("beta", shape,
-                         {.initializer = beta_initializer_, .regularizer = beta_regularizer_});
+    if (options().scale)
+      gamma_ = this->add_weight(
+          "gamma", shape,
+          {.initializer = options().gamma_initializer, .regularizer = options().gamma_regularizer});
+    if (options().center)
+      beta_ = this->add_weight(
+          "beta", shape,
+          {.initializer = options().beta_initializer, .regularizer = options().beta_regularizer});
     shape_ = shape;
   }
-  Value gamma() const { return scale_ ? Value(gamma_) : Value(Tensor::full(shape_, 1)); }
-  Value beta() const { return center_ ? Value(beta_) : Value(Tensor::zeros(shape_)); }
+  Value gamma() const { return options().scale ? Value(gamma_) : Value(Tensor::full(shape_, 1)); }
+  Value beta() const { return options().center ? Value(beta_) : Value(Tensor::zeros(shape_)); }
 
-  void put_common(Attrs& attrs) const {
-    attrs.set("epsilon", epsilon_);
-    attrs.set("center", center_);
-    attrs.set("scale", scale_);
-    config::put(attrs, "beta_initializer", beta_initializer_);
-    config::put(attrs, "gamma_initializer", gamma_initializer_);
-    config::put(attrs, "beta_regularizer", beta_regularizer_);
-    config::put(attrs, "gamma_regularizer", gamma_regularizer_);
-  }
-
-  double epsilon_;
   Shape shape_;  // of gamma and beta
 
  private:
-  bool center_, scale_;
-  Initializer beta_initializer_, gamma_initializer_;
-  Regularizer beta_regularizer_, gamma_regularizer_;
   Variable gamma_, beta_;
 };
 
@@ -73,41 +85,29 @@ Ints inverse(const Ints& perm) {
   return back;
 }
 
-class BatchNormalizationLayer : public NormalizationLayer {
+class BatchNormalizationLayer : public NormalizationLayer<BatchNormalizationConfig> {
  public:
-  explicit BatchNormalizationLayer(const BatchNormalizationOptions& options)
-      : NormalizationLayer(options),
-        axis_(options.axis),
-        momentum_(options.momentum),
-        mean_initializer_(options.moving_mean_initializer),
-        variance_initializer_(options.moving_variance_initializer) {}
-
-  std::string kind() const override { return "BatchNormalization"; }
-
-  Attrs config() const override {
-    Attrs attrs = {{"axis", int64_t(axis_)}, {"momentum", momentum_}};
-    put_common(attrs);
-    config::put(attrs, "moving_mean_initializer", mean_initializer_);
-    config::put(attrs, "moving_variance_initializer", variance_initializer_);
-    return attrs;
-  }
+  using NormalizationLayer::NormalizationLayer;
 
  protected:
   void build_for(const Shape& input) override {
-    int axis = resolve_axis(axis_, input);
+    int axis = resolve_axis(options().axis, input);
     add_gamma_and_beta({input[axis]});
     moving_mean_ =
-        add_weight("moving_mean", shape_, {.initializer = mean_initializer_, .trainable = false});
-    moving_variance_ = add_weight("moving_variance", shape_,
-                                  {.initializer = variance_initializer_, .trainable = false});
+        add_weight("moving_mean", shape_,
+                   {.initializer = options().moving_mean_initializer, .trainable = false});
+    moving_variance_ =
+        add_weight("moving_variance", shape_,
+                   {.initializer = options().moving_variance_initializer, .trainable = false});
   }
 
   Value forward(const Value& x, CallContext& context) override {
     expect_float(x);
-    int axis = resolve_axis(axis_, x.shape()), rank = x.shape().rank();
+    int axis = resolve_axis(options().axis, x.shape()), rank = x.shape().rank();
     if (x.shape()[axis] != shape_[0])
-      fail_input(fmt::format("{} channels in axis {}, which it was built for", shape_[0], axis_),
-                 x.shape());
+      fail_input(
+          fmt::format("{} channels in axis {}, which it was built for", shape_[0], options().axis),
+          x.shape());
     if (axis == rank - 1) return normalize(x, context);
     Ints perm = to_the_end({axis}, rank);
     return ops::transpose(normalize(ops::transpose(x, perm), context), inverse(perm));
@@ -118,8 +118,8 @@ class BatchNormalizationLayer : public NormalizationLayer {
   Value normalize(const Value& x, CallContext& context) {
     if (!context.training() || !trainable())
       return ops::batch_norm_inference(x, gamma(), beta(), moving_mean_, moving_variance_,
-                                       epsilon_);
-    ops::BatchNormResult batch = ops::batch_norm(x, gamma(), beta(), epsilon_);
+                                       options().epsilon);
+    ops::BatchNormResult batch = ops::batch_norm(x, gamma(), beta(), options().epsilon);
     move(moving_mean_, batch.mean, context);
     move(moving_variance_, batch.variance, context);
     return batch.y;
@@ -127,29 +127,15 @@ class BatchNormalizationLayer : public NormalizationLayer {
 
   void move(const Variable& average, const Value& value, CallContext& context) const {
     context.update(average, apply1("moving_average", {context.current(average), value},
-                                   {{"momentum", momentum_}}));
+                                   {{"momentum", options().momentum}}));
   }
 
-  int axis_;
-  double momentum_;
-  Initializer mean_initializer_, variance_initializer_;
   Variable moving_mean_, moving_variance_;
 };
 
-class LayerNormalizationLayer : public NormalizationLayer {
+class LayerNormalizationLayer : public NormalizationLayer<LayerNormalizationConfig> {
  public:
-  explicit LayerNormalizationLayer(const LayerNormalizationOptions& options)
-      : NormalizationLayer(options), axes_(options.axis.list) {
-    if (axes_.empty()) fail_option("axis names at least one axis, got none");
-  }
-
-  std::string kind() const override { return "LayerNormalization"; }
-
-  Attrs config() const override {
-    Attrs attrs = {{"axis", axes_}};
-    put_common(attrs);
-    return attrs;
-  }
+  using NormalizationLayer::NormalizationLayer;
 
  protected:
   void build_for(const Shape& input) override {
@@ -168,70 +154,35 @@ class LayerNormalizationLayer : public NormalizationLayer {
                    x.shape());
     int rank = x.shape().rank();
     if (axes.front() == rank - int64_t(axes.size()))
-      return ops::layer_norm(x, gamma(), beta(), epsilon_);
+      return ops::layer_norm(x, gamma(), beta(), options().epsilon);
     Ints perm = to_the_end(axes, rank);
-    return ops::transpose(ops::layer_norm(ops::transpose(x, perm), gamma(), beta(), epsilon_),
-                          inverse(perm));
+    return ops::transpose(
+        ops::layer_norm(ops::transpose(x, perm), gamma(), beta(), options().epsilon),
+        inverse(perm));
   }
 
  private:
   // Ascending, each once.
   Ints resolved(const Shape& input) const {
     Ints axes;
-    for (int64_t axis : axes_) axes.push_back(resolve_axis(axis, input));
+    for (int64_t axis : options().axis.list) axes.push_back(resolve_axis(axis, input));
     std::ranges::sort(axes);
     if (std::ranges::adjacent_find(axes) != axes.end()) fail_option("axis names an axis twice");
     return axes;
   }
-
-  Ints axes_;
 };
-
-// --- from a configuration ------------------------------------------------------------------------
-
-template <class Options>
-Options common_options(const Attrs& attrs) {
-  Options options;
-  options.epsilon = config::number(attrs, "epsilon", options.epsilon);
-  options.center = attrs.get_or("center", options.center);
-  options.scale = attrs.get_or("scale", options.scale);
-  options.beta_initializer =
-      config::initializer(attrs, "beta_initializer", options.beta_initializer);
-  options.gamma_initializer =
-      config::initializer(attrs, "gamma_initializer", options.gamma_initializer);
-  options.beta_regularizer = config::regularizer(attrs, "beta_regularizer");
-  options.gamma_regularizer = config::regularizer(attrs, "gamma_regularizer");
-  return options;
-}
-
-Layer batch_normalization_from(const Attrs& attrs) {
-  auto options = common_options<BatchNormalizationOptions>(attrs);
-  options.axis = int(attrs.get_or<int64_t>("axis", options.axis));
-  options.momentum = config::number(attrs, "momentum", options.momentum);
-  options.moving_mean_initializer =
-      config::initializer(attrs, "moving_mean_initializer", options.moving_mean_initializer);
-  options.moving_variance_initializer = config::initializer(attrs, "moving_variance_initializer",
-                                                            options.moving_variance_initializer);
-  return BatchNormalization(options);
-}
-
-Layer layer_normalization_from(const Attrs& attrs) {
-  auto options = common_options<LayerNormalizationOptions>(attrs);
-  if (attrs.has("axis")) options.axis = Axes(config::integers(attrs, "axis"));
-  return LayerNormalization(options);
-}
 
 }  // namespace
 
 BatchNormalization::BatchNormalization(const BatchNormalizationOptions& options)
-    : Layer(std::make_shared<BatchNormalizationLayer>(options), options.dtype) {}
+    : Layer(configured<BatchNormalizationLayer>({options})) {}
 
 LayerNormalization::LayerNormalization(const LayerNormalizationOptions& options)
-    : Layer(std::make_shared<LayerNormalizationLayer>(options), options.dtype) {}
+    : Layer(configured<LayerNormalizationLayer>({options})) {}
 
-void add_normalization_layers(LayerFactories& factories) {
-  factories["BatchNormalization"] = batch_normalization_from;
-  factories["LayerNormalization"] = layer_normalization_from;
+void add_normalization_layers(LayerKinds& kinds) {
+  add_layer<BatchNormalizationLayer>(kinds);
+  add_layer<LayerNormalizationLayer>(kinds);
 }
 
 }  // namespace stoker

@@ -1,7 +1,7 @@
 // Rescaling and Normalization: any numeric input becomes float32 first.
 #include <fmt/format.h>
 
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -9,22 +9,34 @@ namespace stoker {
 
 namespace {
 
-class RescalingLayer : public SingleInputLayer {
- public:
-  RescalingLayer(double scale, double offset, const LayerOptions& options)
-      : SingleInputLayer(options.name), scale_(scale), offset_(offset) {}
+struct RescalingConfig : LayerOptions {
+  double scale = 1, offset = 0;
+  static constexpr const char* kKind = "Rescaling";
+  static Fields<RescalingConfig> fields() {
+    return {{"scale", &RescalingConfig::scale}, {"offset", &RescalingConfig::offset}};
+  }
+};
 
-  std::string kind() const override { return "Rescaling"; }
-  Attrs config() const override { return {{"scale", scale_}, {"offset", offset_}}; }
+class RescalingLayer : public Configured<SingleInputLayer, RescalingConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
-    Value scaled = as_float32(x) * scale_;
-    return offset_ == 0 ? scaled : scaled + offset_;
+    Value scaled = as_float32(x) * options().scale;
+    return options().offset == 0 ? scaled : scaled + options().offset;
   }
+};
 
- private:
-  double scale_, offset_;
+struct NormalizationConfig : NormalizationOptions {
+  static constexpr const char* kKind = "Normalization";
+  static Fields<NormalizationConfig> fields() {
+    using C = NormalizationConfig;
+    return {{"invert", &C::invert},
+            {"axis", &C::axis},
+            {"mean", &C::mean, {.sparse = true}},
+            {"variance", &C::variance, {.sparse = true}}};
+  }
 };
 
 // Of one feature.
@@ -50,31 +62,19 @@ std::vector<Moments> moments(const Tensor& data, int axis) {
   return result;
 }
 
-class AdaptableNormalizationLayer : public SingleInputLayer {
+class AdaptableNormalizationLayer : public Configured<SingleInputLayer, NormalizationConfig> {
  public:
-  explicit AdaptableNormalizationLayer(const NormalizationOptions& options)
-      : SingleInputLayer(options.name), options_(options) {
-    if (options.mean.size() != options.variance.size())
-      fail_option(fmt::format("mean and variance go together, got {} and {} values",
-                              options.mean.size(), options.variance.size()));
-    if (!options.axis && options.mean.size() > 1)
-      fail_option(fmt::format("without an axis there is one mean, got {}", options.mean.size()));
-  }
-
-  std::string kind() const override { return "Normalization"; }
-
-  Attrs config() const override {
-    Attrs attrs = {{"invert", options_.invert}};
-    if (options_.axis) attrs.set("axis", int64_t(*options_.axis));
-    if (!options_.mean.empty()) {
-      attrs.set("mean", options_.mean);
-      attrs.set("variance", options_.variance);
-    }
-    return attrs;
+  explicit AdaptableNormalizationLayer(NormalizationConfig config) : Configured(std::move(config)) {
+    size_t means = options().mean.size(), variances = options().variance.size();
+    if (means != variances)
+      fail_option(
+          fmt::format("mean and variance go together, got {} and {} values", means, variances));
+    if (!options().axis && means > 1)
+      fail_option(fmt::format("without an axis there is one mean, got {}", means));
   }
 
   void adapt(const Tensor& data) {
-    if (!options_.mean.empty())
+    if (!options().mean.empty())
       fail_option("it was made with mean and variance; adapt() is for a layer without them");
     if (!data.defined() || data.shape().rank() == 0 || data.elements() == 0)
       fail_input("adapt() expects data of shape [N, ..], got none");
@@ -90,9 +90,9 @@ class AdaptableNormalizationLayer : public SingleInputLayer {
 
  protected:
   void build_for(const Shape& input) override {
-    features_ = options_.axis ? input[axis_of(input)] : 1;
-    if (!options_.mean.empty()) return check_given(input);
-    Shape shape = options_.axis ? Shape{features_} : Shape{};
+    features_ = options().axis ? input[axis_of(input)] : 1;
+    if (!options().mean.empty()) return check_given(input);
+    Shape shape = options().axis ? Shape{features_} : Shape{};
     mean_ = add_weight("mean", shape, {.initializer = "zeros", .trainable = false});
     variance_ = add_weight("variance", shape, {.initializer = "ones", .trainable = false});
     count_ = add_weight("count", {},
@@ -101,25 +101,25 @@ class AdaptableNormalizationLayer : public SingleInputLayer {
 
   Value forward(const Value& x, CallContext&) override {
     constexpr double kEpsilon = 1e-7;  // Keras's: a feature that never changes stays finite
-    if (options_.axis && x.shape()[axis_of(x.shape())] != features_)
+    if (options().axis && x.shape()[axis_of(x.shape())] != features_)
       fail_input(
-          fmt::format("{} features in axis {}, which it was built for", features_, *options_.axis),
+          fmt::format("{} features in axis {}, which it was built for", features_, *options().axis),
           x.shape());
     Shape shape = broadcast_shape(x.shape());
-    Value mean = options_.mean.empty() ? ops::reshape(mean_, shape) : given(options_.mean, shape);
+    Value mean = options().mean.empty() ? ops::reshape(mean_, shape) : given(options().mean, shape);
     Value variance =
-        options_.mean.empty() ? ops::reshape(variance_, shape) : given(options_.variance, shape);
+        options().mean.empty() ? ops::reshape(variance_, shape) : given(options().variance, shape);
     Value deviation = ops::maximum(ops::sqrt(variance), kEpsilon);
-    return options_.invert ? as_float32(x) * deviation + mean : (as_float32(x) - mean) / deviation;
+    return options().invert ? as_float32(x) * deviation + mean : (as_float32(x) - mean) / deviation;
   }
 
  private:
   int axis_of(const Shape& input) const {
-    return options_.axis ? resolve_axis(*options_.axis, input) : -1;
+    return options().axis ? resolve_axis(*options().axis, input) : -1;
   }
 
   void check_given(const Shape& input) const {
-    auto values = int64_t(options_.mean.size());
+    auto values = int64_t(options().mean.size());
     if (values != 1 && values != features_)
       fail_input(fmt::format("{} features, one for each mean given", values), input);
   }
@@ -128,7 +128,7 @@ class AdaptableNormalizationLayer : public SingleInputLayer {
   Shape broadcast_shape(const Shape& input) const {
     Shape shape;
     for (int axis = 0; axis < input.rank(); ++axis) shape = shape.prepend(1);
-    if (options_.axis) shape.set(axis_of(input), features_);
+    if (options().axis) shape.set(axis_of(input), features_);
     return shape;
   }
 
@@ -149,37 +149,29 @@ class AdaptableNormalizationLayer : public SingleInputLayer {
     variance_.write(Tensor::from(variances, variance_.shape()));
   }
 
-  NormalizationOptions options_;
   int64_t features_ = 1;
   Variable mean_, variance_, count_;
 };
 
-Layer normalization_from(const Attrs& attrs) {
-  NormalizationOptions options{.axis = std::nullopt,
-                               .mean = config::numbers(attrs, "mean"),
-                               .variance = config::numbers(attrs, "variance"),
-                               .invert = attrs.get_or("invert", false)};
-  if (attrs.has("axis")) options.axis = int(config::integer(attrs, "axis"));
-  return Normalization(options);
-}
-
 }  // namespace
 
 Rescaling::Rescaling(double scale, double offset, const LayerOptions& options)
-    : Layer(std::make_shared<RescalingLayer>(scale, offset, options), options.dtype) {}
+    : Layer(configured<RescalingLayer>({options, scale, offset})) {}
 
 Normalization::Normalization(const NormalizationOptions& options)
-    : Layer(std::make_shared<AdaptableNormalizationLayer>(options), options.dtype) {}
+    : Layer(configured<AdaptableNormalizationLayer>({options})) {}
 
 void Normalization::adapt(const Tensor& data) const {
   static_cast<AdaptableNormalizationLayer&>(base()).adapt(data);
 }
 
-void add_preprocessing_layers(LayerFactories& factories) {
-  factories["Rescaling"] = [](const Attrs& attrs) {
-    return Rescaling(config::number(attrs, "scale", 1), config::number(attrs, "offset", 0));
-  };
-  factories["Normalization"] = normalization_from;
+void add_preprocessing_layers(LayerKinds& kinds) {
+  add_layer<RescalingLayer>(kinds);
+  // A file that says nothing of an axis means none.
+  kinds["Normalization"] = layer_kind<AdaptableNormalizationLayer>([](const Attrs& attrs) {
+    NormalizationConfig without_axis{{.axis = std::nullopt}};
+    return configured<AdaptableNormalizationLayer>(layer_config(attrs, without_axis));
+  });
 }
 
 }  // namespace stoker

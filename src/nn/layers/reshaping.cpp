@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "nn/config.h"
+#include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -14,10 +14,14 @@ namespace stoker {
 
 namespace {
 
-class FlattenLayer : public SingleInputLayer {
+struct FlattenConfig : LayerOptions {
+  static constexpr const char* kKind = "Flatten";
+  static Fields<FlattenConfig> fields() { return {}; }
+};
+
+class FlattenLayer : public Configured<SingleInputLayer, FlattenConfig> {
  public:
-  explicit FlattenLayer(const LayerOptions& options) : SingleInputLayer(options.name) {}
-  std::string kind() const override { return "Flatten"; }
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
@@ -25,16 +29,18 @@ class FlattenLayer : public SingleInputLayer {
   }
 };
 
-class ReshapeLayer : public SingleInputLayer {
- public:
-  ReshapeLayer(const Shape& target, const LayerOptions& options)
-      : SingleInputLayer(options.name), target_(target) {
-    if (std::ranges::count(target, -1) > 1)
-      fail_option(fmt::format("at most one dimension may be -1, got {}", to_string(target)));
-  }
+struct ReshapeConfig : LayerOptions {
+  Shape target_shape = {};
+  static constexpr const char* kKind = "Reshape";
+  static Fields<ReshapeConfig> fields() { return {{"target_shape", &ReshapeConfig::target_shape}}; }
+};
 
-  std::string kind() const override { return "Reshape"; }
-  Attrs config() const override { return {{"target_shape", Ints(target_.begin(), target_.end())}}; }
+class ReshapeLayer : public Configured<SingleInputLayer, ReshapeConfig> {
+ public:
+  explicit ReshapeLayer(ReshapeConfig config) : Configured(std::move(config)) {
+    if (std::ranges::count(target(), -1) > 1)
+      fail_option(fmt::format("at most one dimension may be -1, got {}", to_string(target())));
+  }
 
  protected:
   Value forward(const Value& x, CallContext&) override {
@@ -42,180 +48,150 @@ class ReshapeLayer : public SingleInputLayer {
   }
 
  private:
+  const Shape& target() const { return options().target_shape; }
+
   // The target for one element of the batch, -1 replaced.
   Shape resolve(const Shape& input) const {
     int64_t have = input.drop_front().elements(), known = 1;
-    for (int64_t extent : target_)
+    for (int64_t extent : target())
       if (extent != -1) known *= extent;
-    Shape resolved = target_;
-    for (int axis = 0; axis < target_.rank(); ++axis)
-      if (target_[axis] == -1 && known > 0 && have % known == 0) resolved.set(axis, have / known);
+    Shape resolved = target();
+    for (int axis = 0; axis < target().rank(); ++axis)
+      if (target()[axis] == -1 && known > 0 && have % known == 0) resolved.set(axis, have / known);
     if (!resolved.is_known() || resolved.elements() != have)
       fail_input(fmt::format("cannot make {} of the {} values of an element of {}",
-                             to_string(target_), have, to_string(input)));
+                             to_string(target()), have, to_string(input)));
     return resolved;
   }
-
-  Shape target_;
 };
 
-class PermuteLayer : public SingleInputLayer {
+struct PermuteConfig : LayerOptions {
+  std::vector<int64_t> dims = {};
+  static constexpr const char* kKind = "Permute";
+  static Fields<PermuteConfig> fields() { return {{"dims", &PermuteConfig::dims}}; }
+};
+
+class PermuteLayer : public Configured<SingleInputLayer, PermuteConfig> {
  public:
-  PermuteLayer(Ints dims, const LayerOptions& options)
-      : SingleInputLayer(options.name), dims_(std::move(dims)) {
-    Ints expected(dims_.size()), sorted = dims_;
+  explicit PermuteLayer(PermuteConfig config) : Configured(std::move(config)) {
+    const Ints& dims = options().dims;
+    Ints expected(dims.size()), sorted = dims;
     std::iota(expected.begin(), expected.end(), 1);
     std::ranges::sort(sorted);
     if (sorted != expected)
       fail_option(fmt::format("dims holds each of 1 to {} once, got [{}]; the batch, 0, stays",
-                              dims_.size(), fmt::join(dims_, ", ")));
+                              dims.size(), fmt::join(dims, ", ")));
   }
-
-  std::string kind() const override { return "Permute"; }
-  Attrs config() const override { return {{"dims", dims_}}; }
 
  protected:
   Value forward(const Value& x, CallContext&) override {
-    if (x.shape().rank() != int(dims_.size()) + 1)
-      fail_input(fmt::format("{}-D input", dims_.size() + 1), x.shape());
+    const Ints& dims = options().dims;
+    if (x.shape().rank() != int(dims.size()) + 1)
+      fail_input(fmt::format("{}-D input", dims.size() + 1), x.shape());
     Ints perm = {0};
-    perm.insert(perm.end(), dims_.begin(), dims_.end());
+    perm.insert(perm.end(), dims.begin(), dims.end());
     return ops::transpose(x, perm);
   }
-
- private:
-  Ints dims_;
 };
 
-class EdgesLayer : public SingleInputLayer {
- public:
-  EdgesLayer(const char* option, const Edges2& edges, const LayerOptions& options)
-      : SingleInputLayer(options.name), edges_(edges), option_(option) {}
-
-  Attrs config() const override {
-    Attrs attrs;
-    config::put(attrs, option_, edges_);
-    return attrs;
+struct ZeroPadding2DConfig : LayerOptions {
+  Edges2 padding = 1;
+  static constexpr const char* kKind = "ZeroPadding2D";
+  static Fields<ZeroPadding2DConfig> fields() {
+    return {{"padding", &ZeroPadding2DConfig::padding, at_least(0)}};
   }
-
- protected:
-  void expect_not_negative() const {
-    if (std::min({edges_.top, edges_.bottom, edges_.left, edges_.right}) < 0)
-      fail_option(fmt::format("{} is at least 0, got {{{{{}, {}}}, {{{}, {}}}}}", option_,
-                              edges_.top, edges_.bottom, edges_.left, edges_.right));
-  }
-  Edges2 edges_;
-
- private:
-  const char* option_;
 };
 
-class ZeroPadding2DLayer : public EdgesLayer {
+class ZeroPadding2DLayer : public Configured<SingleInputLayer, ZeroPadding2DConfig> {
  public:
-  ZeroPadding2DLayer(const Edges2& padding, const LayerOptions& options)
-      : EdgesLayer("padding", padding, options) {
-    expect_not_negative();
-  }
-  std::string kind() const override { return "ZeroPadding2D"; }
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     expect_image(x.shape());
-    return ops::pad(x, {0, edges_.top, edges_.left, 0}, {0, edges_.bottom, edges_.right, 0});
+    const Edges2& by = options().padding;
+    return ops::pad(x, {0, by.top, by.left, 0}, {0, by.bottom, by.right, 0});
   }
 };
 
-class Cropping2DLayer : public EdgesLayer {
- public:
-  Cropping2DLayer(const Edges2& cropping, const LayerOptions& options)
-      : EdgesLayer("cropping", cropping, options) {
-    expect_not_negative();
+struct Cropping2DConfig : LayerOptions {
+  Edges2 cropping = 0;
+  static constexpr const char* kKind = "Cropping2D";
+  static Fields<Cropping2DConfig> fields() {
+    return {{"cropping", &Cropping2DConfig::cropping, at_least(0)}};
   }
-  std::string kind() const override { return "Cropping2D"; }
+};
+
+class Cropping2DLayer : public Configured<SingleInputLayer, Cropping2DConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     const Shape shape = x.shape();
     expect_image(shape);
-    int64_t height = shape[1] - edges_.top - edges_.bottom;
-    int64_t width = shape[2] - edges_.left - edges_.right;
+    const Edges2& by = options().cropping;
+    int64_t height = shape[1] - by.top - by.bottom, width = shape[2] - by.left - by.right;
     if (height < 1 || width < 1)
       fail_input(fmt::format("an image larger than the {} rows and {} columns that are cropped",
-                             edges_.top + edges_.bottom, edges_.left + edges_.right),
+                             by.top + by.bottom, by.left + by.right),
                  shape);
-    return ops::slice(x, {0, edges_.top, edges_.left, 0}, {shape[0], height, width, shape[3]});
+    return ops::slice(x, {0, by.top, by.left, 0}, {shape[0], height, width, shape[3]});
   }
 };
 
-class UpSampling2DLayer : public SingleInputLayer {
- public:
-  UpSampling2DLayer(Size2 size, const UpSampling2DOptions& options)
-      : SingleInputLayer(options.name), size_(size) {
-    expect_positive("size", size);
-    if (options.interpolation != "nearest")
-      fail_option(fmt::format("interpolation is \"nearest\", got \"{}\"", options.interpolation));
+struct UpSampling2DConfig : UpSampling2DOptions {
+  Size2 size = 2;
+  static constexpr const char* kKind = "UpSampling2D";
+  static Fields<UpSampling2DConfig> fields() {
+    return {{"interpolation", &UpSampling2DConfig::interpolation, one_of({"nearest"})},
+            {"size", &UpSampling2DConfig::size, at_least(1)}};
   }
+};
 
-  std::string kind() const override { return "UpSampling2D"; }
-  Attrs config() const override {
-    Attrs attrs = {{"interpolation", std::string("nearest")}};
-    config::put(attrs, "size", size_);
-    return attrs;
-  }
+class UpSampling2DLayer : public Configured<SingleInputLayer, UpSampling2DConfig> {
+ public:
+  using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
     const Shape shape = x.shape();
     expect_image(shape);
     int64_t batch = shape[0], height = shape[1], width = shape[2], channels = shape[3];
+    Size2 size = options().size;
     Value apart = ops::reshape(x, {batch, height, 1, width, 1, channels});
     Value repeated =
-        ops::broadcast_to(apart, {batch, height, size_.height, width, size_.width, channels});
-    return ops::reshape(repeated, {batch, height * size_.height, width * size_.width, channels});
+        ops::broadcast_to(apart, {batch, height, size.height, width, size.width, channels});
+    return ops::reshape(repeated, {batch, height * size.height, width * size.width, channels});
   }
-
- private:
-  Size2 size_;
 };
 
 }  // namespace
 
-Flatten::Flatten(const LayerOptions& options)
-    : Layer(std::make_shared<FlattenLayer>(options), options.dtype) {}
+Flatten::Flatten(const LayerOptions& options) : Layer(configured<FlattenLayer>({options})) {}
 
 Reshape::Reshape(const Shape& target_shape, const LayerOptions& options)
-    : Layer(std::make_shared<ReshapeLayer>(target_shape, options), options.dtype) {}
+    : Layer(configured<ReshapeLayer>({options, target_shape})) {}
 
 Permute::Permute(const std::vector<int64_t>& dims, const LayerOptions& options)
-    : Layer(std::make_shared<PermuteLayer>(dims, options), options.dtype) {}
+    : Layer(configured<PermuteLayer>({options, dims})) {}
 
 ZeroPadding2D::ZeroPadding2D(Edges2 padding, const LayerOptions& options)
-    : Layer(std::make_shared<ZeroPadding2DLayer>(padding, options), options.dtype) {}
+    : Layer(configured<ZeroPadding2DLayer>({options, padding})) {}
 
 Cropping2D::Cropping2D(Edges2 cropping, const LayerOptions& options)
-    : Layer(std::make_shared<Cropping2DLayer>(cropping, options), options.dtype) {}
+    : Layer(configured<Cropping2DLayer>({options, cropping})) {}
 
 UpSampling2D::UpSampling2D(Size2 size, const UpSampling2DOptions& options)
-    : Layer(std::make_shared<UpSampling2DLayer>(size, options), options.dtype) {}
+    : Layer(configured<UpSampling2DLayer>({options, size})) {}
 
-void add_reshaping_layers(LayerFactories& factories) {
-  factories["Flatten"] = [](const Attrs&) { return Flatten(); };
-  factories["Reshape"] = [](const Attrs& attrs) {
-    return Reshape(Shape(std::span<const int64_t>(config::integers(attrs, "target_shape"))));
-  };
-  factories["Permute"] = [](const Attrs& attrs) {
-    return Permute(config::integers(attrs, "dims"));
-  };
-  factories["ZeroPadding2D"] = [](const Attrs& attrs) {
-    return ZeroPadding2D(config::edges(attrs, "padding", 1));
-  };
-  factories["Cropping2D"] = [](const Attrs& attrs) {
-    return Cropping2D(config::edges(attrs, "cropping", 0));
-  };
-  factories["UpSampling2D"] = [](const Attrs& attrs) {
-    return UpSampling2D(config::size(attrs, "size", 2),
-                        {.interpolation = config::text(attrs, "interpolation", "nearest")});
-  };
+void add_reshaping_layers(LayerKinds& kinds) {
+  add_layer<FlattenLayer>(kinds);
+  add_layer<ReshapeLayer>(kinds);
+  add_layer<PermuteLayer>(kinds);
+  add_layer<ZeroPadding2DLayer>(kinds);
+  add_layer<Cropping2DLayer>(kinds);
+  add_layer<UpSampling2DLayer>(kinds);
 }
 
 }  // namespace stoker

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/image_advice.h"
+
 namespace stoker {
 
 void SingleInputLayer::build(const std::vector<Shape>& inputs) {
@@ -25,26 +27,7 @@ void SingleInputLayer::expect_float(const Value& x) const {
 }
 
 void SingleInputLayer::expect_image(const Shape& input) const {
-  if (input.rank() == 4) return;
-  std::string advice;
-  if (input.rank() == 3)
-    advice = fmt::format("add Reshape({{{}, {}, 1}}) before it", input[1], input[2]);
-  if (input.rank() == 2) advice = "add Reshape({height, width, channels}) before it";
-  fail_input("4-D input [B, H, W, C]", input, advice);
-}
-
-void SingleInputLayer::expect_padding(const std::string& padding) const {
-  if (padding != "valid" && padding != "same")
-    fail_option(fmt::format("padding is \"valid\" or \"same\", got \"{}\"", padding));
-}
-
-void SingleInputLayer::expect_positive(const char* option, int64_t value) const {
-  if (value < 1) fail_option(fmt::format("{} is at least 1, got {}", option, value));
-}
-
-void SingleInputLayer::expect_positive(const char* option, Size2 value) const {
-  if (value.height < 1 || value.width < 1)
-    fail_option(fmt::format("{} is at least 1, got {{{}, {}}}", option, value.height, value.width));
+  if (input.rank() != 4) fail_input("4-D input [B, H, W, C]", input, image_advice(input));
 }
 
 int SingleInputLayer::resolve_axis(int64_t axis, const Shape& input) const {

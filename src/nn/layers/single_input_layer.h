@@ -11,7 +11,10 @@ class SingleInputLayer : public LayerBase {
   Values call(const Values& inputs, CallContext& context) final;
 
  protected:
-  explicit SingleInputLayer(const std::string& name) { set_name(name); }
+  template <class Options>  // anything with a name
+  explicit SingleInputLayer(const Options& options) {
+    LayerBase::set_name(options.name);
+  }
 
   virtual void build_for(const Shape& input) { (void)input; }
   virtual Value forward(const Value& x, CallContext& context) = 0;
@@ -20,11 +23,6 @@ class SingleInputLayer : public LayerBase {
   void expect_float(const Value& x) const;
   // ShapeError unless the input is [B, H, W, C].
   void expect_image(const Shape& input) const;
-  // ValueError unless it is "valid" or "same".
-  void expect_padding(const std::string& padding) const;
-  // ValueError unless it is 1 or more.
-  void expect_positive(const char* option, int64_t value) const;
-  void expect_positive(const char* option, Size2 value) const;
   // `axis` counted from 0; ShapeError when the input has no such axis, or when it is the batch.
   int resolve_axis(int64_t axis, const Shape& input) const;
 };

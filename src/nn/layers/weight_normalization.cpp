@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "nn/config.h"
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
 
@@ -40,7 +39,7 @@ class WeightNormalizationLayer : public LayerBase {
 
   Attrs config() const override {
     Attrs attrs = {{"layer", inner_->kind()}};
-    config::put_nested(attrs, "layer", inner_->config());
+    fields::put_nested(attrs, "layer", inner_->config());
     return attrs;
   }
 
@@ -94,12 +93,13 @@ class WeightNormalizationLayer : public LayerBase {
 WeightNormalization::WeightNormalization(const Layer& layer, const LayerOptions& options)
     : Layer(std::make_shared<WeightNormalizationLayer>(layer, options), options.dtype) {}
 
-void add_weight_normalization(LayerFactories& factories) {
-  factories["WeightNormalization"] = [](const Attrs& attrs) {
+void add_weight_normalization(LayerKinds& kinds) {
+  auto make = [](const Attrs& attrs) {
     return WeightNormalization(layer_from_config(attrs.get<std::string>("layer"),
-                                                 config::text(attrs, "name"),
-                                                 config::nested(attrs, "layer")));
+                                                 attrs.get_or("name", std::string()),
+                                                 fields::nested(attrs, "layer")));
   };
+  kinds["WeightNormalization"] = {.make = make, .is = is_exactly<WeightNormalizationLayer>};
 }
 
 }  // namespace stoker

@@ -5,8 +5,10 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <stoker/backup.h>
 #include <stoker/callbacks.h>
 
+#include "base/fields.h"
 #include "train/model/trainer.h"
 
 namespace stoker {
@@ -36,6 +38,18 @@ T remembered(const CallbackState& state, const char* callback, const char* name)
         fmt::format("{}: the saved state has no \"{}\", or one of another type", callback, name));
   return std::get<T>(*value);
 }
+
+// What the options of a callback may be; beside the callback.
+template <class Options>
+const Fields<Options>& callback_fields();
+template <>
+const Fields<EarlyStoppingOptions>& callback_fields();
+template <>
+const Fields<ReduceLROnPlateauOptions>& callback_fields();
+template <>
+const Fields<CSVLoggerOptions>& callback_fields();
+template <>
+const Fields<BackupOptions>& callback_fields();
 
 // A number above 0 from "epoch" (0) or a count; ValueError for anything else.
 int64_t batches_of(const Frequency& frequency, const char* callback, const char* option);

@@ -27,10 +27,17 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
+template <>
+const Fields<CSVLoggerOptions>& callback_fields() {
+  static const Fields<CSVLoggerOptions> table = {
+      {"separator", &CSVLoggerOptions::separator, not_empty()},
+      {"append", &CSVLoggerOptions::append}};
+  return table;
+}
+
 CSVLogger::CSVLogger(std::string filename, CSVLoggerOptions options)
     : filename_(std::move(filename)), options_(std::move(options)) {
-  if (options_.separator.empty())
-    throw ValueError(fmt::format("{}: the separator is empty", kCSVLogger));
+  callback_fields<CSVLoggerOptions>().check(kCSVLogger, options_);
 }
 
 void CSVLogger::on_train_begin() {

@@ -9,12 +9,19 @@ namespace {
 constexpr const char* kEarlyStopping = "EarlyStopping";
 }
 
+template <>
+const Fields<EarlyStoppingOptions>& callback_fields() {
+  using C = EarlyStoppingOptions;
+  static const Fields<C> table = {{"min_delta", &C::min_delta},
+                                  {"patience", &C::patience, at_least(0)},
+                                  {"start_from_epoch", &C::start_from_epoch}};
+  return table;
+}
+
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
     : options_(std::move(options)),
       monitor_(kEarlyStopping, options_.monitor, options_.mode, options_.min_delta) {
-  if (options_.patience < 0)
-    throw ValueError(
-        fmt::format("{}: patience is {}, expected 0 or more", kEarlyStopping, options_.patience));
+  callback_fields<EarlyStoppingOptions>().check(kEarlyStopping, options_);
 }
 
 void EarlyStopping::on_train_begin() {

@@ -43,16 +43,21 @@ std::vector<std::pair<std::string, double>> LearningRateScheduler::epoch_logs() 
   return current_rate(*this);
 }
 
+template <>
+const Fields<ReduceLROnPlateauOptions>& callback_fields() {
+  using C = ReduceLROnPlateauOptions;
+  static const Fields<C> table = {{"factor", &C::factor, in_open(0, 1)},
+                                  {"patience", &C::patience, at_least(0)},
+                                  {"min_delta", &C::min_delta},
+                                  {"cooldown", &C::cooldown, at_least(0)},
+                                  {"min_lr", &C::min_lr, at_least(0)}};
+  return table;
+}
+
 ReduceLROnPlateau::ReduceLROnPlateau(ReduceLROnPlateauOptions options)
     : options_(std::move(options)),
       monitor_(kPlateau, options_.monitor, options_.mode, options_.min_delta) {
-  if (!(options_.factor > 0 && options_.factor < 1))
-    throw ValueError(
-        fmt::format("{}: factor is {}, expected a number in (0, 1)", kPlateau, options_.factor));
-  if (options_.patience < 0 || options_.cooldown < 0 || !(options_.min_lr >= 0))
-    throw ValueError(
-        fmt::format("{}: patience is {}, cooldown {} and min_lr {}, expected 0 or more", kPlateau,
-                    options_.patience, options_.cooldown, options_.min_lr));
+  callback_fields<ReduceLROnPlateauOptions>().check(kPlateau, options_);
 }
 
 void ReduceLROnPlateau::on_train_begin() {

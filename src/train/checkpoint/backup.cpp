@@ -1,31 +1,28 @@
 #include <stoker/backup.h>
 
-#include <fmt/format.h>
-
 #include "train/callbacks/callback_support.h"
 #include "train/checkpoint/checkpoint_files.h"
 
 namespace stoker {
 
-namespace {
-
-void check(const BackupOptions& options) {
-  auto fail = [](const std::string& text) { throw ValueError("BackupAndRestore: " + text); };
-  batches_of(options.save_freq, "BackupAndRestore", "save_freq");
-  if (options.save_seconds < 0) fail(fmt::format("save_seconds is {}", options.save_seconds));
-  if (options.keep < 1) fail(fmt::format("keep is {}, expected at least 1", options.keep));
-  if (options.keep_every_epochs < 0)
-    fail(fmt::format("keep_every_epochs is {}", options.keep_every_epochs));
-  if (options.stop_after_steps && *options.stop_after_steps < 1)
-    fail(fmt::format("stop_after_steps is {}, expected at least 1", *options.stop_after_steps));
+template <>
+const Fields<BackupOptions>& callback_fields() {
+  using C = BackupOptions;
+  static const Fields<C> table = {{"save_seconds", &C::save_seconds, at_least(0)},
+                                  {"keep", &C::keep, at_least(1)},
+                                  {"keep_every_epochs", &C::keep_every_epochs, at_least(0)},
+                                  {"delete_checkpoint", &C::delete_checkpoint},
+                                  {"allow_differences", &C::allow_differences},
+                                  {"handle_signals", &C::handle_signals},
+                                  {"stop_after_steps", &C::stop_after_steps, at_least(1)}};
+  return table;
 }
-
-}  // namespace
 
 BackupAndRestore::BackupAndRestore(std::string directory, BackupOptions options)
     : directory_(std::move(directory)), options_(std::move(options)) {
   if (directory_.empty()) throw ValueError("BackupAndRestore: the directory has no name");
-  check(options_);
+  batches_of(options_.save_freq, "BackupAndRestore", "save_freq");
+  callback_fields<BackupOptions>().check("BackupAndRestore", options_);
   rule();  // the mode too
 }
 

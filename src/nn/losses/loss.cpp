@@ -1,0 +1,82 @@
+#include <stoker/losses.h>
+
+#include <fmt/format.h>
+#include <stoker/error.h>
+#include <stoker/ops.h>
+
+#include "nn/element_weights.h"
+#include "nn/losses/loss_kind.h"
+#include "nn/own_function.h"
+
+namespace stoker {
+
+const std::vector<LossKind>& loss_kinds() {
+  static const std::vector<LossKind> kinds = [] {
+    std::vector<LossKind> all;
+    add_crossentropies(all);
+    add_regression_losses(all);
+    return all;
+  }();
+  return kinds;
+}
+
+namespace {
+
+const LossKind& known_loss(const std::string& name) {
+  if (const LossKind* found = find_kind(loss_kinds(), name)) return *found;
+  std::vector<std::string_view> names;
+  add_names(names, loss_kinds());
+  throw ValueError(fmt::format("unknown loss \"{}\"; there are {}", name, list_of(names)));
+}
+
+std::string loss_title(const std::string& kind) { return fmt::format("loss \"{}\"", kind); }
+
+}  // namespace
+
+Loss::Loss(const std::string& name) : kind_(known_loss(name).names.kind) {}
+
+Loss::Loss(const std::string& kind, Attrs config)
+    : kind_(known_loss(kind).names.kind), config_(std::move(config)) {
+  known_loss(kind).check(config_);
+}
+
+Value Loss::values(const Value& y_true, const Value& predictions) const {
+  if (!defined()) throw Error("an empty Loss was called; give it a name, such as \"mse\"");
+  bool is_short = is_floating(predictions.dtype()) && predictions.dtype() != DType::float32;
+  Value y_pred = is_short ? ops::cast(predictions, DType::float32) : predictions;
+  if (y_pred.shape().rank() == 0)
+    throw ShapeError(fmt::format("loss \"{}\": expected predictions [B, ..], got a scalar", kind_));
+  if (function_) return call_own(loss_title(kind_), function_, y_true, y_pred);
+  return known_loss(kind_).values(config_, y_true, y_pred);
+}
+
+Value Loss::averaged_last(const Value& values) const {
+  bool averages = !custom() && known_loss(kind_).target == TargetKind::elementwise;
+  return averages && values.shape().rank() > 1 ? ops::mean(values, {.axes = {-1}}) : values;
+}
+
+Value Loss::per_sample(const Value& y_true, const Value& y_pred) const {
+  return own_per_sample(values(y_true, y_pred), y_pred.shape()[0]);
+}
+
+Value Loss::per_element(const Value& y_true, const Value& y_pred) const {
+  return averaged_last(values(y_true, y_pred));
+}
+
+Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
+  if (!sample_weight.defined()) return ops::mean(per_sample(y_true, y_pred));
+  Value losses = values(y_true, y_pred);
+  check_weighable(loss_title(kind_), losses);
+  // The mean of means is that of the elements, and what programs with weights per sample have
+  // always computed, to the last bit.
+  losses = weighs_samples(sample_weight.shape()) ? mean_per_sample(losses) : averaged_last(losses);
+  return ops::mean(losses * weights_beside(loss_title(kind_), sample_weight, losses.shape()));
+}
+
+TensorSpec Loss::target_spec(const TensorSpec& prediction, const TensorSpec& given) const {
+  if (!defined() || custom()) return given;
+  const LossKind& loss = known_loss(kind_);
+  return stoker::target_spec(loss.target, std::string(loss.names.name), prediction, given);
+}
+
+}  // namespace stoker
