@@ -8,15 +8,14 @@ namespace {
 
 int before_reshapes(const Graph& graph, int value) {
   const Node* node = graph.producer(value);
-  for (; node != nullptr && node->op->name == "reshape"; node = graph.producer(value))
+  for (; node != nullptr && node->traits().shares_bytes; node = graph.producer(value))
     value = node->inputs[0];
   return value;
 }
 
 bool is_weight_gradient(const Node& node) {
   return node.phase == Phase::backward &&
-         (node.op->name == "conv2d_weight_grad" ||
-          (node.op->name == "matmul" && node.attrs.get_or("transpose_a", false)));
+         (node.traits().weight_gradient || node.attrs.get_or("transpose_a", false));  // matmul's
 }
 
 }  // namespace

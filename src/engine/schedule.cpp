@@ -1,23 +1,8 @@
 #include "engine/schedule.h"
 
 #include <algorithm>
-#include <array>
 
 namespace stoker {
-
-namespace {
-
-// These overwrite variables in place, so they must wait until the guard is known.
-bool writes_variables(const Node& node) {
-  constexpr std::array kOps = {"sgd_update", "adam_update", "rmsprop_update", "moving_average"};
-  return std::ranges::find(kOps, node.op->name) != kOps.end();
-}
-
-}  // namespace
-
-bool shares_bytes(const Node& node) {
-  return node.op->name == "reshape" || node.op->name == "identity";
-}
 
 Schedule::Schedule(const Graph& graph)
     : last_use(graph.values().size(), -1), assigned_to(graph.values().size(), -1) {
@@ -33,9 +18,9 @@ Schedule::Schedule(const Graph& graph)
   std::vector<int> updates;
   for (int i = 0; i < int(graph.nodes().size()); ++i) {
     const Node& node = graph.nodes()[size_t(i)];
-    bool last = writes_variables(node) && std::ranges::none_of(node.outputs, [&](int value) {
-                  return bool(read[size_t(value)]);
-                });
+    bool last =
+        node.traits().updates_variables &&
+        std::ranges::none_of(node.outputs, [&](int value) { return bool(read[size_t(value)]); });
     (last ? updates : order).push_back(i);
   }
   first_update = order.size();

@@ -23,7 +23,4 @@ struct Schedule {
   std::vector<int> assigned_to;  // by value: variable, or -1
 };
 
-// Whether a node's output is its operand under another name.
-bool shares_bytes(const Node& node);
-
 }  // namespace stoker

@@ -93,7 +93,7 @@ void Graph::output(const Value& value, std::string name) {
 void Graph::limit(const Value& value, InputLimit limit) {
   int id = own(value, "limit");
   while (const Node* node = producer(id)) {
-    if (node->op->name != "reshape" && node->op->name != "cast") return;
+    if (!node->traits().shares_bytes && !node->is("cast")) return;
     id = node->inputs[0];
   }
   const ValueInfo& info = values_[size_t(id)];

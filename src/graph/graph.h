@@ -28,6 +28,15 @@ struct Node {
   std::vector<int> outputs;  // value ids
   std::string scope;         // the layer that emitted it: "conv2d_1", "optimizer", …
   Phase phase = Phase::forward;
+
+  const OpTraits& traits() const { return op->traits; }
+  // For builders that serve several ops, and for patterns that replace exactly the ops they name.
+  // What holds for a kind of ops asks traits().
+  bool is(std::string_view name) const { return op->name == name; }
+  // An op that is a family of functions: unary, binary, reduce.
+  bool is(std::string_view name, std::string_view fn) const {
+    return is(name) && attrs.get<std::string>("fn") == fn;
+  }
 };
 
 struct ValueInfo {

@@ -41,6 +41,40 @@ struct IndexRule {
   std::function<int64_t(std::span<const TensorSpec> inputs)> limit;
 };
 
+// How an op takes operands that come in different dtypes; graph/operands.h applies it.
+enum class Operands : uint8_t {
+  as_given,
+  product,        // all in the graph's compute dtype
+  normalization,  // the first as given, statistics and parameters behind it in float32
+  one_dtype,      // all from the main operand on in the dtype they take together
+};
+
+// What passes::fuse may join to an op's result as its attributes and operands.
+enum class Epilogue : uint8_t {
+  none,
+  relu,                 // the attribute `activation` = "relu"
+  bias_and_activation,  // a bias as third operand, and any activation with a gradient by its output
+};
+
+// What passes and engines ask of an op instead of its name, so that a new op joins in by stating
+// them. A test holds every op of the registry to its traits.
+struct OpTraits {
+  // Overwrites the variables it reads, through all pairs of `in_place`: it runs last, behind the
+  // guard, and its results need no memory of their own.
+  bool updates_variables = false;
+  bool reads_gradients = false;  // of parameters, in any floating dtype: it widens them itself
+  bool shares_bytes = false;     // the output is the operand's bytes, maybe under another shape
+  bool moves = false;            // elements are copied, never computed with: any dtype will do
+  bool elementwise = false;      // each element from one element of every operand, broadcast
+  bool stops_gradient = false;   // its gradient rule gives none on purpose
+  bool calls_host = false;       // a user's function: two calls with equal operands may differ
+  bool random = false;           // draws from the random state
+  bool weight_gradient = false;  // of a product: sums over the batch, so that a NaN in it is seen
+  Operands operands = Operands::as_given;
+  size_t main_operand = 0;  // the first one that takes part in the arithmetic
+  Epilogue epilogue = Epilogue::none;
+};
+
 struct OpDef {
   std::string name;
   // Specs of the outputs, or ShapeError. The caller prefixes the op's name and the layer.
@@ -58,6 +92,7 @@ struct OpDef {
   std::function<std::vector<std::pair<int, int>>(const Attrs&, size_t inputs)> in_place = nullptr;
   // What the host checks when the operand comes from a graph input.
   std::optional<IndexRule> indices = std::nullopt;
+  OpTraits traits = {};
 };
 
 // All ops, built once; immutable afterwards.

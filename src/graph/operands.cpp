@@ -12,21 +12,6 @@ namespace stoker {
 
 namespace {
 
-bool is_product(std::string_view op) { return op == "conv2d" || op == "matmul"; }
-
-// Statistics and parameters of normalisations, the operands after the first, are float32.
-bool is_normalization(std::string_view op) {
-  return op == "batch_norm" || op == "batch_norm_inference" || op == "layer_norm";
-}
-
-// Ops whose operands have one dtype, and take it where they do not.
-bool has_one_dtype(std::string_view op) {
-  return op == "binary" || op == "compare" || op == "select" || op == "concat";
-}
-
-// The first operand that takes part in the arithmetic; select's condition does not.
-size_t first_operand(std::string_view op) { return op == "select" ? 1 : 0; }
-
 // The tensor of a constant that is part of a graph, or of none yet; null for anything else.
 const Tensor* constant_of(const Value& value) {
   const Value::Traced* traced = value.traced();
@@ -82,19 +67,20 @@ DType beside_number(DType dtype, double number) {
 
 // What the op computes in where its operands are of `dtype`: there is integer arithmetic for int32
 // and int64, and a quotient of integers is a float.
-DType computed_in(std::string_view op, const Attrs& attrs, DType dtype) {
+DType computed_in(const OpDef& op, const Attrs& attrs, DType dtype) {
   if (is_floating(dtype) || dtype == DType::bytes) return dtype;
-  if (op == "binary" && attrs.get<std::string>("fn") == "div") return DType::float32;
+  bool computes = op.name == "binary", compares = op.name == "compare";
+  if (computes && attrs.get<std::string>("fn") == "div") return DType::float32;
   bool odd = dtype == DType::int8 || dtype == DType::int16;
-  return op == "binary" || (op == "compare" && odd) ? promoted(dtype, DType::int32) : dtype;
+  return computes || (compares && odd) ? promoted(dtype, DType::int32) : dtype;
 }
 
-DType one_dtype(std::string_view op, const Attrs& attrs, const Values& operands) {
-  size_t first = first_operand(op);
+DType one_dtype(const OpDef& op, const Attrs& attrs, const Values& operands) {
+  size_t first = op.traits.main_operand;
   std::optional<DType> common = common_dtype(operands, first);
   DType dtype = common.value_or(DType::float32);
   if (dtype == DType::bytes) return dtype;
-  bool quotient = op == "binary" && attrs.get<std::string>("fn") == "div";
+  bool quotient = op.name == "binary" && attrs.get<std::string>("fn") == "div";
   if (quotient) dtype = computed_in(op, attrs, dtype);
   for (size_t i = first; i < operands.size(); ++i)
     if (const double* number = operands[i].scalar()) dtype = beside_number(dtype, *number);
@@ -116,7 +102,7 @@ Value as_dtype(Graph* graph, const Value& value, DType dtype) {
   if (value.dtype() == dtype || value.dtype() == DType::bytes) return value;
   if (const Value::Traced* traced = value.traced(); traced && is_floating(dtype)) {
     const Node* node = graph->producer(traced->id);
-    if (node != nullptr && node->op->name == "cast" && is_floating(value.dtype()) &&
+    if (node != nullptr && node->is("cast") && is_floating(value.dtype()) &&
         graph->spec(node->inputs[0]).dtype == dtype)
       return graph->value(node->inputs[0]);
   }
@@ -139,13 +125,14 @@ Values product_operands(Graph* graph, Values operands) {
   return operands;
 }
 
-Values adapted(Graph* graph, std::string_view op, const Attrs& attrs, Values operands) {
-  if (has_one_dtype(op)) {
+Values adapted(Graph* graph, const OpDef& op, const Attrs& attrs, Values operands) {
+  if (op.traits.operands == Operands::product) return product_operands(graph, std::move(operands));
+  if (op.traits.operands == Operands::one_dtype) {
     DType dtype = one_dtype(op, attrs, operands);
-    for (size_t i = first_operand(op); i < operands.size(); ++i)
+    for (size_t i = op.traits.main_operand; i < operands.size(); ++i)
       operands[i] = as_dtype(graph, operands[i], dtype);
   }
-  if (is_normalization(op))
+  if (op.traits.operands == Operands::normalization)
     for (size_t i = 1; i < operands.size(); ++i)
       operands[i] = as_float(graph, operands[i], DType::float32);
   return operands;
@@ -154,19 +141,17 @@ Values adapted(Graph* graph, std::string_view op, const Attrs& attrs, Values ope
 }  // namespace
 
 Values append(Graph& graph, const OpDef& op, const Values& inputs, Attrs attrs) {
+  bool numbers = op.traits.operands == Operands::one_dtype;  // adapt to what they meet
   Values operands;
   for (const Value& input : inputs)
-    operands.push_back(has_one_dtype(op.name) && input.scalar() ? input : place(graph, input));
-  operands = is_product(op.name) ? product_operands(&graph, std::move(operands))
-                                 : adapted(&graph, op.name, attrs, std::move(operands));
+    operands.push_back(numbers && input.scalar() ? input : place(graph, input));
+  operands = adapted(&graph, op, attrs, std::move(operands));
   operands = place(graph, operands);  // a number as select's condition
   return graph.add(op, operands, std::move(attrs));
 }
 
 Values append_sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
-  Values operands = is_product(op.name) ? product_operands(nullptr, inputs)
-                                        : adapted(nullptr, op.name, attrs, inputs);
-  return sketch(op, operands, std::move(attrs));
+  return sketch(op, adapted(nullptr, op, attrs, inputs), std::move(attrs));
 }
 
 }  // namespace stoker

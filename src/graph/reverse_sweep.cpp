@@ -17,7 +17,7 @@ std::vector<bool> differentiable_from(const Graph& graph, size_t first, std::spa
   for (int value : wrt) depends[size_t(value)] = true;
   for (size_t i = first; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
-    if (node.op->name == "identity") continue;  // stop_gradient, and reads after updates
+    if (node.traits().stops_gradient) continue;
     if (std::ranges::none_of(node.inputs, [&](int id) { return bool(depends[size_t(id)]); }))
       continue;
     for (int id : node.outputs)
@@ -57,7 +57,7 @@ void ReverseSweep::visit(Node node) {  // a copy: the rule appends nodes
 
   Graph::Scope layer(graph_, node.scope);
   Graph::ComputeDtype compute(graph_, dtype_of(node));  // of the layer that emitted it
-  if (node.op->name == "slice") {
+  if (node.is("slice")) {  // its gradients are added up as slices, not as padded images
     slices_[node.inputs[0]].add(node.attrs.get<Ints>("begin"), output_gradients[0]);
     return;
   }

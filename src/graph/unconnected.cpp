@@ -58,7 +58,7 @@ const Node* cut_of(const Graph& graph, int loss, const std::vector<int>& ids) {
 std::string why(const Graph& graph, int loss, const std::vector<int>& ids) {
   const Node* cut = cut_of(graph, loss, ids);
   if (cut == nullptr) return "";
-  if (cut->op->name == "identity") return " (the path to the loss ends at ops::stop_gradient)";
+  if (cut->traits().stops_gradient) return " (the path to the loss ends at ops::stop_gradient)";
   return fmt::format(" (the path to the loss ends at {}, whose result is {} and has no gradient)",
                      describe(*cut), name(graph.spec(cut->outputs[0]).dtype));
 }

@@ -22,7 +22,8 @@ void Builder::analyse() {
       users_[size_t(value)].push_back(position);
       schedule_.use(value, position);
       // Bytes are in use as long as any of their names is.
-      if (shares_bytes(node)) schedule_.use(value, schedule_.last_use[size_t(node.outputs[0])]);
+      if (node.traits().shares_bytes)
+        schedule_.use(value, schedule_.last_use[size_t(node.outputs[0])]);
     }
   }
 }

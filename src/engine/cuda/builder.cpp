@@ -53,7 +53,7 @@ void Builder::analyse() {
   // Bytes are in use as long as any of their names is.
   for (int i = int(graph().nodes().size()); i-- > 0;) {
     const Node& node = graph().nodes()[size_t(i)];
-    if (shares_bytes(node))
+    if (node.traits().shares_bytes)
       schedule_.use(node.inputs[0], schedule_.last_use[size_t(node.outputs[0])]);
   }
 }

@@ -1,7 +1,6 @@
 #include "engine/cuda/fusion.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 
@@ -15,11 +14,8 @@ namespace stoker::cuda {
 
 namespace {
 
-constexpr std::array kPointwise = {"unary",  "unary_grad", "binary",       "compare",
-                                   "select", "cast",       "broadcast_to", "sigmoid_cross_entropy"};
-
 DType main_dtype(const Graph& graph, const Node& node) {
-  return graph.spec(node.inputs[node.op->name == "select" ? 1 : 0]).dtype;
+  return graph.spec(node.inputs[node.traits().main_operand]).dtype;
 }
 
 bool same_domain(Domain a, Domain b) { return a == b || a == Domain::any || b == Domain::any; }
@@ -34,7 +30,7 @@ constexpr int kStepsPerNode = 3;  // a save, a load and the op itself, at most
 }  // namespace
 
 bool is_pointwise(const Graph& graph, const Node& node) {
-  return std::ranges::find(kPointwise, node.op->name) != kPointwise.end() &&
+  return node.traits().elementwise && !node.traits().updates_variables &&
          graph.spec(node.outputs[0]).dtype != DType::bytes;
 }
 
@@ -326,9 +322,8 @@ Uncast uncast(const Graph& graph, const Fusion& fusion, int value) {
 }
 
 void skip_gradient_casts(Graph& graph) {
-  constexpr std::array kReaders = {"sgd_update", "adam_update", "rmsprop_update", "clip_scales"};
   for (Node& node : graph.mutable_nodes()) {
-    if (std::ranges::find(kReaders, node.op->name) == kReaders.end()) continue;
+    if (!node.traits().reads_gradients) continue;
     for (int& value : node.inputs) {
       const Node* cast = graph.producer(value);
       if (cast == nullptr || cast->op->name != "cast") continue;

@@ -3,8 +3,7 @@
 namespace stoker::cuda {
 
 bool is_optimizer_update(const Node& node) {
-  return node.op->name == "sgd_update" || node.op->name == "adam_update" ||
-         node.op->name == "rmsprop_update";
+  return node.traits().updates_variables && node.traits().reads_gradients;
 }
 
 UpdateLayout update_layout(const Node& node) {

@@ -172,11 +172,13 @@ Cost conv2d_weight_grad_cost(const Attrs&, Specs inputs, Specs outputs) {
 }  // namespace
 
 void register_convolution_ops(OpRegistry& registry) {
-  registry.add({.name = "conv2d",
-                .infer = infer_conv2d,
-                .gradient = conv2d_gradient,
-                .cost = conv2d_cost,
-                .dtypes = floats()});
+  registry.add(
+      {.name = "conv2d",
+       .infer = infer_conv2d,
+       .gradient = conv2d_gradient,
+       .cost = conv2d_cost,
+       .dtypes = floats(),
+       .traits = {.operands = Operands::product, .epilogue = Epilogue::bias_and_activation}});
   registry.add({.name = "conv2d_input_grad",
                 .infer = infer_conv2d_input_grad,
                 .gradient = conv2d_input_grad_gradient,
@@ -186,7 +188,8 @@ void register_convolution_ops(OpRegistry& registry) {
                 .infer = infer_conv2d_weight_grad,
                 .gradient = conv2d_weight_grad_gradient,
                 .cost = conv2d_weight_grad_cost,
-                .dtypes = floats()});
+                .dtypes = floats(),
+                .traits = {.weight_gradient = true}});
 }
 
 }  // namespace stoker

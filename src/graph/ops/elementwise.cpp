@@ -181,39 +181,47 @@ void register_elementwise_ops(OpRegistry& registry) {
                 .gradient = unary_gradient,
                 .cost = unary_cost,
                 .dtypes = floats(),
-                .in_place = shares({{0, 0}})});
+                .in_place = shares({{0, 0}}),
+                .traits = {.elementwise = true}});
   registry.add({.name = "unary_grad",
                 .infer = infer_unary_grad,
                 .gradient = unary_grad_gradient,
                 .cost = unary_cost,
                 .dtypes = floats(),
-                .in_place = shares({{0, 0}, {0, 1}})});
+                .in_place = shares({{0, 0}, {0, 1}}),
+                .traits = {.elementwise = true}});
   registry.add({.name = "binary",
                 .infer = infer_binary,
                 .gradient = binary_gradient,
                 .cost = elementwise_cost(1),
                 .dtypes = numbers(),
-                .in_place = shares({{0, 0}, {0, 1}})});
+                .in_place = shares({{0, 0}, {0, 1}}),
+                .traits = {.elementwise = true, .operands = Operands::one_dtype}});
   registry.add({.name = "compare",
                 .infer = infer_compare,
                 .cost = elementwise_cost(1),
-                .dtypes = comparable()});
-  registry.add({.name = "select",
-                .infer = infer_select,
-                .gradient = select_gradient,
-                .cost = elementwise_cost(1),
-                .dtypes = {DType::bool_},
-                .in_place = shares({{0, 1}, {0, 2}})});
+                .dtypes = comparable(),
+                .traits = {.elementwise = true, .operands = Operands::one_dtype}});
+  registry.add(
+      {.name = "select",
+       .infer = infer_select,
+       .gradient = select_gradient,
+       .cost = elementwise_cost(1),
+       .dtypes = {DType::bool_},
+       .in_place = shares({{0, 1}, {0, 2}}),
+       .traits = {.elementwise = true, .operands = Operands::one_dtype, .main_operand = 1}});
   registry.add({.name = "cast",
                 .infer = infer_cast,
                 .gradient = cast_gradient,
                 .cost = no_flops(),
-                .dtypes = all_but_bytes()});
+                .dtypes = all_but_bytes(),
+                .traits = {.elementwise = true}});
   registry.add({.name = "moving_average",
                 .infer = infer_moving_average,
                 .cost = elementwise_cost(3),
                 .dtypes = {DType::float32},
-                .in_place = shares({{0, 0}})});
+                .in_place = shares({{0, 0}}),
+                .traits = {.updates_variables = true, .elementwise = true}});
 }
 
 }  // namespace stoker

@@ -52,7 +52,8 @@ void register_host_ops(OpRegistry& registry) {
                 .infer = infer_host_call,
                 .gradient = host_call_gradient,
                 .cost = no_flops(),
-                .dtypes = {}});
+                .dtypes = {},
+                .traits = {.calls_host = true}});
 }
 
 }  // namespace stoker

@@ -94,11 +94,13 @@ Cost matmul_cost(const Attrs& attrs, Specs inputs, Specs outputs) {
 }  // namespace
 
 void register_matmul_ops(OpRegistry& registry) {
-  registry.add({.name = "matmul",
-                .infer = infer_matmul,
-                .gradient = matmul_gradient,
-                .cost = matmul_cost,
-                .dtypes = floats()});
+  registry.add(
+      {.name = "matmul",
+       .infer = infer_matmul,
+       .gradient = matmul_gradient,
+       .cost = matmul_cost,
+       .dtypes = floats(),
+       .traits = {.operands = Operands::product, .epilogue = Epilogue::bias_and_activation}});
 }
 
 }  // namespace stoker

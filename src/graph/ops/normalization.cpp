@@ -205,7 +205,8 @@ void register_normalization_ops(OpRegistry& registry) {
                 .infer = infer_batch_norm,
                 .gradient = batch_norm_gradient,
                 .cost = elementwise_cost(8),
-                .dtypes = floats()});
+                .dtypes = floats(),
+                .traits = {.operands = Operands::normalization, .epilogue = Epilogue::relu}});
   registry.add({.name = "batch_norm_grad",
                 .infer = infer_batch_norm_grad,
                 .gradient = gradient_of(compose_batch_norm_grad),
@@ -216,12 +217,14 @@ void register_normalization_ops(OpRegistry& registry) {
                 .gradient = batch_norm_inference_gradient,
                 .cost = elementwise_cost(2),
                 .dtypes = floats(),
-                .in_place = shares({{0, 0}})});
+                .in_place = shares({{0, 0}}),
+                .traits = {.operands = Operands::normalization, .epilogue = Epilogue::relu}});
   registry.add({.name = "layer_norm",
                 .infer = infer_layer_norm,
                 .gradient = layer_norm_gradient,
                 .cost = elementwise_cost(8),
-                .dtypes = floats()});
+                .dtypes = floats(),
+                .traits = {.operands = Operands::normalization}});
   registry.add({.name = "layer_norm_grad",
                 .infer = infer_layer_norm_grad,
                 .gradient = gradient_of(compose_layer_norm_grad),

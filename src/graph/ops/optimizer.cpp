@@ -131,7 +131,8 @@ void add_update(OpRegistry& registry, std::string name, LayoutOf layout_of, doub
                 .infer = infer_update(layout_of),
                 .cost = update_cost(layout_of, flops),
                 .dtypes = {DType::float32},
-                .in_place = update_in_place(layout_of)});
+                .in_place = update_in_place(layout_of),
+                .traits = {.updates_variables = true, .reads_gradients = true}});
 }
 
 }  // namespace
@@ -143,7 +144,8 @@ void register_optimizer_ops(OpRegistry& registry) {
   registry.add({.name = "clip_scales",
                 .infer = infer_clip_scales,
                 .cost = clip_scales_cost,
-                .dtypes = floats()});
+                .dtypes = floats(),
+                .traits = {.reads_gradients = true}});
   registry.add({.name = "loss_scale_update",
                 .infer = infer_loss_scale_update,
                 .cost = [](const Attrs&, Specs inputs,

@@ -33,7 +33,8 @@ void register_random_ops(OpRegistry& registry) {
                 .gradient = dropout_gradient,
                 .cost = elementwise_cost(27),
                 .dtypes = floats(),
-                .in_place = shares({{0, 0}})});
+                .in_place = shares({{0, 0}}),
+                .traits = {.random = true}});
 }
 
 }  // namespace stoker

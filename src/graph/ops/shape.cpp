@@ -170,34 +170,29 @@ Values broadcast_to_gradient(const GradientCall& call) {
 // identity stops the gradient: it has a rule, which gives none.
 Values no_gradient(const GradientCall& call) { return Values(call.inputs.size()); }
 
-void add(OpRegistry& registry, std::string name, Infer infer, decltype(OpDef::gradient) gradient) {
+void add(OpRegistry& registry, std::string name, Infer infer, decltype(OpDef::gradient) gradient,
+         OpTraits traits = {}) {
+  traits.moves = true;
   registry.add({.name = std::move(name),
                 .infer = std::move(infer),
                 .gradient = std::move(gradient),
                 .cost = no_flops(),
-                .dtypes = all_but_bytes()});
+                .dtypes = all_but_bytes(),
+                .in_place = traits.shares_bytes ? shares({{0, 0}}) : nullptr,
+                .traits = traits});
 }
 
 }  // namespace
 
 void register_shape_ops(OpRegistry& registry) {
-  registry.add({.name = "reshape",
-                .infer = infer_reshape,
-                .gradient = reshape_gradient,
-                .cost = no_flops(),
-                .dtypes = all_but_bytes(),
-                .in_place = shares({{0, 0}})});
+  add(registry, "reshape", infer_reshape, reshape_gradient, {.shares_bytes = true});
   add(registry, "transpose", infer_transpose, transpose_gradient);
-  add(registry, "concat", infer_concat, concat_gradient);
+  add(registry, "concat", infer_concat, concat_gradient, {.operands = Operands::one_dtype});
   add(registry, "slice", infer_slice, slice_gradient);
   add(registry, "pad", infer_pad, pad_gradient);
-  add(registry, "broadcast_to", infer_broadcast_to, broadcast_to_gradient);
-  registry.add({.name = "identity",
-                .infer = same_as_first(1),
-                .gradient = no_gradient,
-                .cost = no_flops(),
-                .dtypes = all_but_bytes(),
-                .in_place = shares({{0, 0}})});
+  add(registry, "broadcast_to", infer_broadcast_to, broadcast_to_gradient, {.elementwise = true});
+  add(registry, "identity", same_as_first(1), no_gradient,
+      {.shares_bytes = true, .stops_gradient = true});
 }
 
 }  // namespace stoker

@@ -193,7 +193,8 @@ void register_softmax_ops(OpRegistry& registry) {
                 .infer = infer_sigmoid_cross_entropy,
                 .gradient = sigmoid_cross_entropy_gradient,
                 .cost = elementwise_cost(20),
-                .dtypes = floats()});
+                .dtypes = floats(),
+                .traits = {.elementwise = true}});
 }
 
 }  // namespace stoker

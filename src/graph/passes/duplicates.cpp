@@ -8,8 +8,8 @@ namespace stoker::passes {
 
 namespace {
 
-// Two calls of a user's function may differ: it may count, draw or print.
-bool may_merge(const Node& node) { return node.op->name != "host_call"; }
+// A user's function may count, draw or print.
+bool may_merge(const Node& node) { return !node.traits().calls_host; }
 
 }  // namespace
 

@@ -14,8 +14,6 @@ namespace {
 // Top, bottom, left, right, as the attribute `pads` has them.
 using Pads = std::array<int64_t, 4>;
 
-bool is(const Node& node, std::string_view op) { return node.op->name == op; }
-
 std::vector<size_t> readers_of(const Graph& graph, int value) {
   std::vector<size_t> readers;
   for (size_t i = 0; i < graph.nodes().size(); ++i)
@@ -27,7 +25,7 @@ std::vector<size_t> readers_of(const Graph& graph, int value) {
 
 // An image with zeros around it, and nothing added to the batch or to the channels.
 bool is_zero_frame(const Graph& graph, const Node& node) {
-  if (!is(node, "pad") || graph.spec(node.inputs[0]).shape.rank() != 4) return false;
+  if (!node.is("pad") || graph.spec(node.inputs[0]).shape.rank() != 4) return false;
   const auto &before = node.attrs.get<Ints>("before"), &after = node.attrs.get<Ints>("after");
   return node.attrs.get_or("value", 0.0) == 0 && before[0] + after[0] + before[3] + after[3] == 0;
 }
@@ -47,8 +45,8 @@ std::array<int64_t, 2> window_of(const Graph& graph, const Node& node) {
     const auto& values = node.attrs.get<Ints>(name);
     return std::array<int64_t, 2>{values[0], values[1]};
   };
-  if (is(node, "max_pool2d") || is(node, "max_pool2d_grad")) return pair("window");
-  if (is(node, "conv2d_weight_grad")) return pair("kernel");
+  if (node.is("max_pool2d") || node.is("max_pool2d_grad")) return pair("window");
+  if (node.is("conv2d_weight_grad")) return pair("kernel");
   const Shape& kernel = graph.spec(node.inputs[1]).shape;
   return {kernel[0], kernel[1]};
 }
@@ -68,8 +66,8 @@ bool fits(const Graph& graph, const Node& node, const Pads& frame) {
 // a zero that relu's own gradient then stops.
 bool comes_from_relu(const Graph& graph, int value) {
   const Node* node = graph.producer(value);
-  if (node != nullptr && is(*node, "cast")) return comes_from_relu(graph, node->inputs[0]);
-  return node != nullptr && is(*node, "unary") && node->attrs.get<std::string>("fn") == "relu";
+  if (node != nullptr && node->is("cast")) return comes_from_relu(graph, node->inputs[0]);
+  return node != nullptr && node->is("unary", "relu");
 }
 
 // What a slice cuts off the sides of an image; none if it cuts the batch or the channels too.
@@ -86,15 +84,15 @@ const Node* cut_of(const Graph& graph, int value, const Pads& frame, const std::
   std::vector<size_t> readers = readers_of(graph, value);
   if (uses[size_t(value)] != 1 || readers.size() != 1) return nullptr;
   const Node& reader = graph.nodes()[readers[0]];
-  return is(reader, "slice") && cut_by(graph, reader) == frame ? &reader : nullptr;
+  return reader.is("slice") && cut_by(graph, reader) == frame ? &reader : nullptr;
 }
 
 bool takes(const Graph& graph, const Node& reader, const Node& pad, const std::vector<int>& uses) {
   int padded = pad.outputs[0];
   Pads frame = frame_of(pad);
   if (reader.inputs[0] != padded || std::ranges::count(reader.inputs, padded) != 1) return false;
-  if (is(reader, "conv2d") || is(reader, "conv2d_weight_grad")) return fits(graph, reader, frame);
-  bool pools = is(reader, "max_pool2d"), pool_gradient = is(reader, "max_pool2d_grad");
+  if (reader.is("conv2d") || reader.is("conv2d_weight_grad")) return fits(graph, reader, frame);
+  bool pools = reader.is("max_pool2d"), pool_gradient = reader.is("max_pool2d_grad");
   return (pools || pool_gradient) && fits(graph, reader, frame) &&
          comes_from_relu(graph, pad.inputs[0]) &&
          (pools || cut_of(graph, reader.outputs[0], frame, uses) != nullptr);
@@ -120,7 +118,7 @@ bool pad_after_cast(Graph& graph, size_t at, const std::vector<int>& uses) {
   Node& pad = graph.mutable_nodes()[at];
   if (uses[size_t(pad.outputs[0])] != 1) return false;
   std::vector<size_t> readers = readers_of(graph, pad.outputs[0]);
-  if (readers.size() != 1 || !is(graph.nodes()[readers[0]], "cast")) return false;
+  if (readers.size() != 1 || !graph.nodes()[readers[0]].is("cast")) return false;
   Node& cast = graph.mutable_nodes()[readers[0]];
   TensorSpec small = {graph.spec(cast.outputs[0]).dtype, graph.spec(pad.inputs[0]).shape};
   std::swap(pad.op, cast.op);
@@ -139,7 +137,7 @@ bool fold_at(Graph& graph, size_t at, const std::vector<int>& uses) {
   Pads frame = frame_of(pad);
   for (size_t i : readers) {
     Node& reader = graph.mutable_nodes()[i];
-    if (is(reader, "max_pool2d_grad"))
+    if (reader.is("max_pool2d_grad"))
       give_what_is_cut(graph, i, *cut_of(graph, reader.outputs[0], frame, uses));
     enlarge(reader, frame);
     reader.inputs[0] = pad.inputs[0];
@@ -150,7 +148,7 @@ bool fold_at(Graph& graph, size_t at, const std::vector<int>& uses) {
 // slice(conv2d_input_grad(dy, w)) → the gradient of the part alone.
 bool cut_gradient_at(Graph& graph, const Node& slice, const std::vector<int>& uses) {
   const Node* gradient = graph.producer(slice.inputs[0]);
-  if (gradient == nullptr || !is(*gradient, "conv2d_input_grad") ||
+  if (gradient == nullptr || !gradient->is("conv2d_input_grad") ||
       uses[size_t(slice.inputs[0])] != 1)
     return false;
   std::optional<Pads> frame = cut_by(graph, slice);
@@ -179,7 +177,7 @@ int fold_padding(Graph& graph) {
   for (size_t i = 0; i < graph.nodes().size(); ++i)
     if (is_zero_frame(graph, graph.nodes()[i])) folded += fold_at(graph, i, uses);
   for (const Node& node : graph.nodes())
-    if (is(node, "slice")) cut_gradient_at(graph, node, uses);
+    if (node.is("slice")) cut_gradient_at(graph, node, uses);
   graph.remove_dead_nodes();
   return folded;
 }

@@ -6,10 +6,8 @@ namespace stoker::passes {
 
 namespace {
 
-bool is_product(const Node& node) { return node.op->name == "conv2d" || node.op->name == "matmul"; }
-
-bool is_norm(const Node& node) {
-  return node.op->name == "batch_norm" || node.op->name == "batch_norm_inference";
+bool takes_any_epilogue(const Node& node) {
+  return node.traits().epilogue == Epilogue::bias_and_activation;
 }
 
 bool has_activation(const Node& node) {
@@ -22,10 +20,10 @@ int producer_index(const Graph& graph, int value) {
   return node == nullptr ? -1 : int(node - graph.nodes().data());
 }
 
-// A conv2d or matmul that can still take a bias, whose result only one node reads.
+// An op that can still take a bias, whose result only one node reads.
 bool takes_bias(const Graph& graph, int value, const std::vector<int>& uses) {
   const Node* node = graph.producer(value);
-  return node != nullptr && is_product(*node) && node->inputs.size() == 2 &&
+  return node != nullptr && takes_any_epilogue(*node) && node->inputs.size() == 2 &&
          !has_activation(*node) && uses[size_t(value)] == 1;
 }
 
@@ -52,8 +50,8 @@ bool fuse_bias_at(Graph& graph, Node& add, const std::vector<int>& uses) {
 
 bool takes_activation(const Node& node, const UnaryInfo& function) {
   if (has_activation(node)) return false;
-  return (is_product(node) && function.gradient_from_output) ||
-         (is_norm(node) && function.fn == UnaryFn::relu);
+  return (takes_any_epilogue(node) && function.gradient_from_output) ||
+         (node.traits().epilogue == Epilogue::relu && function.fn == UnaryFn::relu);
 }
 
 // The function becomes an attribute of the node before it, whose output stands for both.
@@ -67,7 +65,7 @@ bool fuse_activation_at(Graph& graph, const Node& unary, std::vector<int>& uses,
   if (node.outputs[0] != before || node.phase != unary.phase || !takes_activation(node, function))
     return false;
   node.attrs.set("activation", std::string(function.name));
-  if (is_product(node)) node.attrs.set("alpha", unary.attrs.get_or("alpha", 0.0));
+  if (takes_any_epilogue(node)) node.attrs.set("alpha", unary.attrs.get_or("alpha", 0.0));
   replaced.add(after, before);
   uses[size_t(before)] = uses[size_t(after)];
   return true;
@@ -79,8 +77,7 @@ int fuse_bias(Graph& graph) {
   std::vector<int> uses = graph.use_counts();
   int fused = 0;
   for (Node& node : graph.mutable_nodes())
-    if (node.op->name == "binary" && node.attrs.get<std::string>("fn") == "add")
-      fused += fuse_bias_at(graph, node, uses);
+    if (node.is("binary", "add")) fused += fuse_bias_at(graph, node, uses);
   return fused;
 }
 
@@ -89,7 +86,7 @@ int fuse_activation(Graph& graph) {
   Replacements replaced(graph);
   int fused = 0;
   for (const Node& node : graph.nodes())
-    if (node.op->name == "unary") fused += fuse_activation_at(graph, node, uses, replaced);
+    if (node.is("unary")) fused += fuse_activation_at(graph, node, uses, replaced);
   replaced.apply(graph);
   return fused;
 }

@@ -7,16 +7,14 @@ namespace stoker::passes {
 
 namespace {
 
-bool is_relu_gradient(const Node& node) {
-  return node.op->name == "unary_grad" && node.attrs.get<std::string>("fn") == "relu";
-}
+bool is_relu_gradient(const Node& node) { return node.is("unary_grad", "relu"); }
 
 // --- relu's gradient ---
 
 bool fuse_pool_gradient_at(Graph& graph, Node& relu_gradient, const std::vector<int>& uses) {
   int y = relu_gradient.inputs[0], dy = relu_gradient.inputs[1];
   const Node* pool = graph.producer(dy);
-  if (pool == nullptr || pool->op->name != "max_pool2d_grad" || pool->inputs[0] != y ||
+  if (pool == nullptr || !pool->is("max_pool2d_grad") || pool->inputs[0] != y ||
       uses[size_t(dy)] != 1)
     return false;
   std::vector<int> outputs = relu_gradient.outputs;
@@ -29,7 +27,7 @@ bool fuse_pool_gradient_at(Graph& graph, Node& relu_gradient, const std::vector<
 // Whether `y` is what the batch norm behind `gradient` gives, its relu included.
 bool is_fused_output(const Graph& graph, int y, const Node& gradient) {
   const Node* norm = graph.producer(y);
-  return norm != nullptr && norm->op->name == "batch_norm" && norm->outputs[0] == y &&
+  return norm != nullptr && norm->is("batch_norm") && norm->outputs[0] == y &&
          norm->attrs.get_or<std::string>("activation", "") == "relu" &&
          norm->inputs[0] == gradient.inputs[1] && norm->outputs[1] == gradient.inputs[3];
 }
@@ -50,9 +48,8 @@ bool fuse_norm_gradient_at(Graph& graph, Node& gradient, const std::vector<int>&
 // --- the bias gradient ---
 
 bool is_bias_gradient(const Graph& graph, const Node& node) {
-  return node.op->name == "reduce" && node.attrs.get<std::string>("fn") == "sum" &&
-         node.attrs.get<Ints>("axes") == Ints{0, 1, 2} && !node.attrs.get_or("keepdims", false) &&
-         graph.spec(node.inputs[0]).shape.rank() == 4;
+  return node.is("reduce", "sum") && node.attrs.get<Ints>("axes") == Ints{0, 1, 2} &&
+         !node.attrs.get_or("keepdims", false) && graph.spec(node.inputs[0]).shape.rank() == 4;
 }
 
 // Whether all operands of `node` are computed before the node at `index`. Then nothing that the
@@ -88,14 +85,14 @@ int fuse_norm_gradient(Graph& graph) {
   std::vector<int> uses = graph.use_counts();
   int fused = 0;
   for (Node& node : graph.mutable_nodes())
-    if (node.op->name == "batch_norm_grad") fused += fuse_norm_gradient_at(graph, node, uses);
+    if (node.is("batch_norm_grad")) fused += fuse_norm_gradient_at(graph, node, uses);
   return fused;
 }
 
 int fuse_bias_gradient(Graph& graph) {
   std::map<int, size_t> weight_gradients;  // dy → the node that takes it
   for (size_t i = 0; i < graph.nodes().size(); ++i)
-    if (graph.nodes()[i].op->name == "conv2d_weight_grad")
+    if (graph.nodes()[i].is("conv2d_weight_grad"))
       weight_gradients.try_emplace(graph.nodes()[i].inputs[1], i);
   int fused = 0;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {

@@ -14,7 +14,7 @@ std::set<const Node*> known_nodes(const Graph& graph, std::set<int>& known) {
   for (const GraphVariable& variable : graph.variables()) known.insert(variable.value);
   std::set<const Node*> nodes;
   for (const Node& node : graph.nodes()) {
-    bool fixed = node.op->name != "host_call" && node.op->name != "dropout";
+    bool fixed = !node.traits().calls_host && !node.traits().random;
     if (!fixed || !std::ranges::all_of(node.inputs, [&](int id) { return known.contains(id); }))
       continue;
     nodes.insert(&node);
