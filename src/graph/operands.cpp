@@ -151,7 +151,8 @@ Values append(Graph& graph, const OpDef& op, const Values& inputs, Attrs attrs) 
 }
 
 Values append_sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
-  return sketch(op, adapted(nullptr, op, attrs, inputs), std::move(attrs));
+  Values operands = adapted(nullptr, op, attrs, inputs);
+  return sketch(op, operands, std::move(attrs));
 }
 
 }  // namespace stoker
