@@ -10,7 +10,7 @@
 #include "engine/cuda/builder.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/program.h"
-#include "graph/passes/memory_plan.h"
+#include "engine/graph_memory.h"
 #include "graph/passes/passes.h"
 
 namespace stoker {
