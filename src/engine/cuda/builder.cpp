@@ -41,6 +41,8 @@ void Builder::analyse() {
     for (int value : graph().nodes()[size_t(i)].inputs) schedule_.use(value, runs);
     if (const Node* pool = pooled_gradient(graph(), graph().nodes()[size_t(i)]))
       for (int value : pool->inputs) schedule_.use(value, runs);
+    if (auto special = fusion_.special.find(i); special != fusion_.special.end())
+      for (int value : special->second->also_reads(graph())) schedule_.use(value, runs);
     const auto& tail = fusion_.tails[size_t(i)];
     for (int which : {tail ? tail->norm : -1, tail ? tail->residual_norm : -1}) {
       if (which < 0) continue;
@@ -144,9 +146,8 @@ void Builder::emit(Call call, Kernel kernel) {
 
 void Builder::count_costs() {
   std::vector<int> into = fusion_.into;
-  // The kernel of a stem's gradient does this, also where the optimiser's is asked to run it.
-  for (size_t i = 0; i < into.size(); ++i)
-    if (int stem = fusion_.stems[i]; stem >= 0) into[size_t(stem)] = int(i);
+  for (const auto& [node, special] : fusion_.special)
+    if (int included = special->includes(); included >= 0) into[size_t(included)] = node;
   std::vector<Cost> found = costs(into);
   for (size_t i = 0; i < found.size(); ++i) parts_.instructions[i].info.cost = found[i];
 }
@@ -178,11 +179,15 @@ void Builder::build_node() {
       spec(node().inputs[0]).dtype == DType::float32 && !options_.keep_order &&
       schedule_.assigned_to[size_t(node().outputs[0])] < 0)
     return;  // made when it is asked for
+  auto special = fusion_.special.find(node_index());
   const OpBuilder* builder = find_op_builder(node().op->name);
   if (builder == nullptr)
     throw Error(fmt::format("the CUDA engine has no kernel for \"{}\"", node().op->name));
   try {
-    builder->build(*this, node());
+    if (special != fusion_.special.end())
+      special->second->build(*this, node());
+    else
+      builder->build(*this, node());
   } catch (const CudaError& error) {
     throw CudaError(fmt::format("{}: {}", describe_node(graph(), node()), error.what()));
   }

@@ -1,6 +1,6 @@
 // What the builders of ops (ops/, one file per family) work with while a graph becomes a program.
-// Every value is row-major; convolution kernels also exist in cuDNN's order, and a head's weights
-// turned: converted many at a time.
+// Every value is row-major; convolution kernels also exist in cuDNN's order, and matrices turned
+// where a special case asks for it: converted many at a time.
 #pragma once
 
 #include <map>

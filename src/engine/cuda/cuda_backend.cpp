@@ -55,7 +55,8 @@ class CudaBackend final : public Backend {
       passes::fold_padding(*copy);
       passes::fuse(*copy);
       skip_gradient_casts(*copy);
-      order_for_heads(*copy);
+      for (const Special& special : specials())
+        if (special.order != nullptr) special.order(*copy);
     }
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>(shared_.pool);
