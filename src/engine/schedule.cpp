@@ -36,4 +36,11 @@ void Schedule::use(int value, int position) {
   last_use[size_t(value)] = std::max(last_use[size_t(value)], position);
 }
 
+void Schedule::extend_shared(const Graph& graph) {
+  for (size_t i = graph.nodes().size(); i-- > 0;) {
+    const Node& node = graph.nodes()[i];
+    if (node.traits().shares_bytes) use(node.inputs[0], last_use[size_t(node.outputs[0])]);
+  }
+}
+
 }  // namespace stoker

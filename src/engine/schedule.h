@@ -16,6 +16,8 @@ struct Schedule {
   explicit Schedule(const Graph& graph);
 
   void use(int value, int position);
+  // Once all uses are known: bytes are in use as long as any of their names is.
+  void extend_shared(const Graph& graph);
 
   std::vector<int> order;        // nodes: updates whose results are only assigned come last
   size_t first_update = 0;       // in `order`

@@ -1,7 +1,7 @@
 // Padding that becomes part of the windows that read it.
 #include <stoker/ops.h>
 
-#include "graph/passes/memory_plan.h"
+#include "engine/graph_memory.h"
 #include "graph/passes/passes.h"
 #include "graph/rewriting.h"
 #include "graph/tracing.h"

@@ -1,6 +1,5 @@
 #include <numeric>
 
-#include <stoker/ops.h>
 #include <stoker/random.h>
 
 #include "graph/passes/memory_plan.h"
@@ -108,42 +107,6 @@ TEST_P(RandomPlan, TellsWhatEveryStepTakes) {
     most = std::max(most, memory[size_t(step)].live);
   }
   EXPECT_EQ(most, std::accumulate(plan_.at_peak.begin(), plan_.at_peak.end(), size_t(0)));
-}
-
-size_t of(const MemoryReport& report, MemoryCategory category) {
-  return report.bytes[size_t(category)];
-}
-
-TEST(GraphMemory, IsCountedByCategory) {
-  Graph graph;
-  Variable w = weight("w", {64, 32});
-  Variable m("m", Tensor::zeros({64, 32}),
-             {.trainable = false, .category = MemoryCategory::optimizer});
-  Value y = ops::relu(ops::matmul(f32(graph, {16, 64}), w));
-  Value gradient = gradients(ops::sum(y), {w})[0];
-  Graph::Scope scope(graph, Phase::update);
-  Values updated =
-      apply("sgd_update", {Tensor(0.1F), graph.variable(w), gradient, graph.variable(m)},
-            {{"momentum", 0.9}});
-  graph.assign(w, updated[0]);
-  graph.assign(m, updated[1]);
-  MemoryReport report = plan_graph_memory(graph);
-  EXPECT_EQ(of(report, MemoryCategory::weights), 64U * 32 * 4);
-  EXPECT_EQ(of(report, MemoryCategory::optimizer), 64U * 32 * 4);
-  EXPECT_EQ(of(report, MemoryCategory::inputs), 16U * 64 * 4);
-  EXPECT_EQ(of(report, MemoryCategory::gradients), 64U * 32 * 4);
-  EXPECT_EQ(std::accumulate(report.bytes.begin(), report.bytes.end(), size_t(0)), report.total);
-}
-
-TEST(GraphMemory, OfAnUpdateInPlaceIsNone) {
-  Graph graph;
-  Variable w = weight("w", {64});
-  Value gradient = f32(graph, {64});
-  graph.assign(
-      w, apply1("sgd_update", {Tensor(0.1F), graph.variable(w), gradient}, {{"momentum", 0.0}}));
-  EXPECT_EQ(plan_graph_memory(graph).arena, 0U);
-  graph.assign(w, ops::exp(graph.value(graph.assignments()[0].value)));
-  EXPECT_GT(plan_graph_memory(graph).arena, 0U);
 }
 
 }  // namespace stoker

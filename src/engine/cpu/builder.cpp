@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/team.h"
@@ -13,7 +12,7 @@ namespace stoker::cpu {
 std::string own_kernel() { return std::string("own:") + kernels().name; }
 
 Builder::Builder(std::unique_ptr<Graph> graph, VariableHomes& homes)
-    : homes_(homes), schedule_(*graph) {
+    : PlanBuilder(*graph, OwnBytes::left_out), homes_(homes) {
   parts_.graph = std::move(graph);
   parts_.stream = dnnl::stream(cpu_engine());
   analyse();
@@ -48,49 +47,22 @@ void Builder::take_into(const Node& node, const Node& other) {
   into_[size_t(index_of(node))] = index_of(other);
 }
 
-int Builder::new_buffer(BufferInfo info) {
-  parts_.buffers.push_back(info);
-  buffer_last_.push_back(-1);
-  buffer_value_.push_back(-1);
-  return int(parts_.buffers.size()) - 1;
-}
-
 void Builder::attach(int value, const Layout& layout, int buffer) {
   copies_[size_t(value)].push_back({layout, buffer});
-  buffer_value_[size_t(buffer)] = value;
-  buffer_last_[size_t(buffer)] =
-      std::max(buffer_last_[size_t(buffer)], schedule_.last_use[size_t(value)]);
-}
-
-MemoryCategory Builder::category_of(int value) const {
-  const Node* producer = graph().producer(value);
-  if (producer == nullptr || producer->phase == Phase::forward) return MemoryCategory::activations;
-  if (producer->phase == Phase::update) return MemoryCategory::workspace;
-  bool feeds_update = std::ranges::any_of(users_[size_t(value)], [&](int position) {
-    return graph().nodes()[size_t(schedule_.order[size_t(position)])].phase == Phase::update;
-  });
-  return feeds_update ? MemoryCategory::gradients : MemoryCategory::activations;
-}
-
-bool Builder::may_overwrite(int buffer) const {
-  return parts_.buffers[size_t(buffer)].kind == BufferKind::arena &&
-         buffer_last_[size_t(buffer)] <= position_;
+  hold(value, buffer);
 }
 
 int Builder::define(int value, const Layout& layout) {
-  int buffer = new_buffer({BufferKind::arena, layout.bytes(spec(value)), category_of(value), -1});
-  attach(value, layout, buffer);
-  return buffer;
+  int made = new_result(value, layout.bytes(spec(value)));
+  copies_[size_t(value)].push_back({layout, made});
+  return made;
 }
 
 int Builder::define_over(int value, const Layout& layout, std::initializer_list<int> inputs) {
-  size_t bytes = layout.bytes(spec(value));
-  for (int buffer : inputs) {
-    if (parts_.buffers[size_t(buffer)].bytes != bytes || !may_overwrite(buffer)) continue;
-    attach(value, layout, buffer);
-    return buffer;
-  }
-  return define(value, layout);
+  int over = reusable(layout.bytes(spec(value)), inputs);
+  if (over < 0) return define(value, layout);
+  attach(value, layout, over);
+  return over;
 }
 
 void Builder::define_alias(int value, int source) {
@@ -107,18 +79,24 @@ int Builder::source_of(int value) const {
   return value;
 }
 
-int Builder::scratch(size_t bytes) {
-  return new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
+int Builder::place_variable(int value, const Layout& layout) {
+  const ValueInfo& info = graph().values()[size_t(value)];
+  const Variable& variable = graph().variables()[size_t(info.source)].variable;
+  std::shared_ptr<CpuResidence> home = homes_.make(variable, variable.spec(), layout);
+  parts_.homes[size_t(info.source)] = home;
+  int made = new_leaf_buffer(info, home->bytes());
+  attach(value, home->layout(), made);
+  return made;
 }
 
-int Builder::place_variable(int value, const Layout& layout) {
-  int index = graph().values()[size_t(value)].source;
-  const Variable& variable = graph().variables()[size_t(index)].variable;
-  std::shared_ptr<CpuResidence> home = homes_.make(variable, layout);
-  parts_.homes[size_t(index)] = home;
-  int buffer = new_buffer({BufferKind::variable, home->bytes(), variable.category(), index});
-  attach(value, home->layout(), buffer);
-  return buffer;
+void Builder::place_leaf(int value, const Layout& wanted) {
+  const ValueInfo& info = graph().values()[size_t(value)];
+  if (alias_[size_t(value)] >= 0)
+    attach(value, {}, plain(alias_[size_t(value)]));
+  else if (info.kind == ValueKind::variable)
+    place_variable(value, wanted);
+  else
+    attach(value, {}, new_leaf_buffer(info, Layout().bytes(info.spec)));
 }
 
 const Layout& Builder::layout(int value, const Layout& otherwise) {
@@ -128,19 +106,7 @@ const Layout& Builder::layout(int value, const Layout& otherwise) {
 
 int Builder::input(int value, const Layout& wanted) {
   std::vector<Copy>& copies = copies_[size_t(value)];
-  if (copies.empty()) {
-    const ValueInfo& info = graph().values()[size_t(value)];
-    if (alias_[size_t(value)] >= 0)
-      attach(value, {}, plain(alias_[size_t(value)]));
-    else if (info.kind == ValueKind::variable)
-      place_variable(value, wanted);
-    else if (info.kind == ValueKind::constant || info.kind == ValueKind::input)
-      attach(value, {},
-             new_buffer({info.kind == ValueKind::input ? BufferKind::input : BufferKind::constant,
-                         Layout().bytes(info.spec), MemoryCategory::inputs, info.source}));
-    else
-      throw Error("the CPU engine met a value before its producer");
-  }
+  if (copies.empty()) place_leaf(value, wanted);
   for (const Copy& copy : copies)
     if (copy.layout == wanted) return copy.buffer;
   // From a copy that one reorder can read: a plain one, or one that names its dimensions in the
@@ -165,13 +131,7 @@ int Builder::reordered(int value, const Copy& from, const Layout& wanted) {
 }
 
 int Builder::define_update(int output, int input_value, const Layout& layout) {
-  bool direct =
-      size_t(position_) >= schedule_.first_update &&
-      graph().values()[size_t(input_value)].kind == ValueKind::variable &&
-      graph().values()[size_t(input_value)].source == schedule_.assigned_to[size_t(output)] &&
-      schedule_.last_use[size_t(input_value)] <= position_ &&
-      this->layout(input_value, layout) == layout;
-  if (direct) {
+  if (overwrites_variable(output, input_value) && this->layout(input_value, layout) == layout) {
     int buffer = input(input_value, layout);
     attach(output, layout, buffer);
     return buffer;
@@ -185,33 +145,7 @@ int Builder::define_update(int output, int input_value, const Layout& layout) {
 // --- instructions ---
 
 void Builder::append(std::unique_ptr<const Kernel> kernel, Call call) {
-  Instruction instruction;
-  instruction.kernel = std::move(kernel);
-  for (int buffer : call.reads) instruction.operands.push_back({buffer, false, -1});
-  for (int buffer : call.writes)
-    instruction.operands.push_back({buffer, true, buffer_value_[size_t(buffer)]});
-  instruction.info.kernel = std::move(call.kernel);
-  KernelWork work{.node = node_, .is_node = node_ >= 0 && call.op.empty()};
-  if (node_ >= 0) {
-    instruction.info.scope = node().scope;
-    instruction.info.phase = node().phase;
-    if (work.is_node) instruction.info.op = node().op->name;
-  }
-  if (!call.op.empty()) instruction.info.op = std::move(call.op);
-  std::set<int> buffers;
-  for (const Operand& operand : instruction.operands) {
-    if (operand.write && operand.value >= 0) work.results.push_back(operand.value);
-    // What the engine adds for itself, as reorders, is not told: peaks are measured so, too.
-    if (work.is_node && buffers.insert(operand.buffer).second)
-      work.bytes += double(parts_.buffers[size_t(operand.buffer)].bytes);
-  }
-  work_.push_back(std::move(work));
-  parts_.instructions.push_back(std::move(instruction));
-}
-
-void Builder::count_costs() {
-  std::vector<Cost> costs = costs_of(graph(), into_, work_);
-  for (size_t i = 0; i < costs.size(); ++i) parts_.instructions[i].info.cost = costs[i];
+  parts_.instructions.push_back({{describe(std::move(call))}, std::move(kernel)});
 }
 
 dnnl_memory_t Builder::memory_on(int buffer, const Desc& desc) {

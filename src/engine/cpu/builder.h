@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/cpu/instruction.h"
 #include "engine/cpu/layout.h"
 #include "engine/cpu/residence.h"
 #include "engine/cpu/runtime.h"
-#include "engine/kernel_costs.h"
-#include "engine/schedule.h"
+#include "engine/plan_builder.h"
 
 namespace stoker::cpu {
 
@@ -23,13 +23,7 @@ struct BoundMemory {
   int buffer;
 };
 
-// What one instruction reads and writes; the kernel sees the addresses in this order.
-struct Call {
-  std::string kernel;
-  std::vector<int> reads;
-  std::vector<int> writes;
-  std::string op = {};  // default: the node's
-};
+using Call = InstructionCall;
 
 // One argument of a oneDNN primitive.
 struct Argument {
@@ -40,31 +34,21 @@ struct Argument {
 };
 
 // Everything a program is made of.
-struct ProgramParts {
-  std::unique_ptr<Graph> graph;
+struct ProgramParts : PlannedParts {
   dnnl::stream stream;
   std::vector<Instruction> instructions;
-  size_t first_update = 0;  // instructions from here on write variables
-  std::vector<BufferInfo> buffers;
   std::vector<BoundMemory> memories;
   std::vector<std::shared_ptr<CpuResidence>> homes;  // by variable
-  std::vector<int> output_buffers;                   // by output, row-major
   std::vector<int> watched;  // variables whose NaN only the guard can tell of
-  int guard_buffer = -1;
-  int gate_buffer = -1;
 };
 
 std::string own_kernel();  // "own:avx2": how own kernels call themselves in reports
 
-class Builder {
+class Builder final : public PlanBuilder {
  public:
   Builder(std::unique_ptr<Graph> graph, VariableHomes& homes);
 
   // --- the graph ---
-  const Graph& graph() const { return *parts_.graph; }
-  const TensorSpec& spec(int value) const { return graph().spec(value); }
-  const Shape& shape(int value) const { return spec(value).shape; }
-  const Node& node() const { return graph().nodes()[size_t(node_)]; }
   // Nodes that use a value, if nothing else does (outputs, assignments, the guard): else none.
   std::vector<const Node*> users(int value) const;
   // As guard_sees.h says; from then on the program watches the weights, which must be variables,
@@ -80,7 +64,7 @@ class Builder {
   const Layout& layout(int value, const Layout& otherwise = {});
   int input(int value, const Layout& wanted);  // its buffer in that layout
   int plain(int value) { return input(value, {}); }
-  bool is_defined(int value) const {
+  bool is_defined(int value) const override {
     return !copies_[size_t(value)].empty() || alias_[size_t(value)] >= 0;
   }
   int define(int value, const Layout& layout = {});
@@ -93,7 +77,6 @@ class Builder {
   // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
   // is legal, else a copy that is assigned at the end.
   int define_update(int output, int input, const Layout& layout);
-  int scratch(size_t bytes);  // workspace of the next instruction
 
   // --- instructions ---
   template <class F>
@@ -107,7 +90,7 @@ class Builder {
       arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch(bytes), desc.scratchpad_desc(), true});
     append(Primitive(desc), desc.impl_info_str(), arguments, std::move(op));
   }
-  void emit_copy(int from, int to, size_t bytes);
+  void emit_copy(int from, int to, size_t bytes) override;
   void emit_reorder(int from, const Desc& from_desc, int to, const Desc& to_desc);
 
   ProgramParts build();
@@ -118,40 +101,31 @@ class Builder {
     int buffer;
   };
 
+  PlannedParts& parts() override { return parts_; }
+  size_t instructions() const override { return parts_.instructions.size(); }
+  void build_node() override;
+  int row_major(int value) override { return plain(value); }
+  void place_variable(int value) override { place_variable(value, {}); }
+  bool lies_in_variable(int value) override;
+  void write_assignments() override;
+
   void append(std::unique_ptr<const Kernel> kernel, Call call);
   void append(dnnl::primitive primitive, const char* name, const std::vector<Argument>& arguments,
               std::string op);
   dnnl_memory_t memory_on(int buffer, const Desc& desc);
-  int new_buffer(BufferInfo info);
   void attach(int value, const Layout& layout, int buffer);
-  MemoryCategory category_of(int value) const;
-  bool may_overwrite(int buffer) const;
   int place_variable(int value, const Layout& layout);
+  void place_leaf(int value, const Layout& wanted);
   int reordered(int value, const Copy& from, const Layout& wanted);
-
   void analyse();
-  void build_node(int node);
-  void finish_outputs();
-  void finish_assignments();
-  void assign(const Assignment& assignment);
-  int keep(int value);
-  int index_of(const Node& node) const { return int(&node - graph().nodes().data()); }
-  void count_costs();
 
   ProgramParts parts_;
   VariableHomes& homes_;
-  int node_ = -1;      // the node being built
-  int position_ = -1;  // its place in the schedule
-  Schedule schedule_;
   std::vector<std::vector<int>> users_;    // by value: positions in the schedule
   std::vector<std::vector<Copy>> copies_;  // by value; the first is as produced
-  std::vector<int> alias_;        // by value: the value whose row-major bytes it shares, or -1
-  std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
+  std::vector<int> alias_;  // by value: the value whose row-major bytes it shares, or -1
   std::map<int, std::function<void(Builder&)>> claims_;  // by node
-  std::vector<int> into_;          // by node: the one whose kernel does its work, or -1
-  std::vector<KernelWork> work_;   // by instruction
-  std::vector<int> buffer_value_;  // by buffer: the value last put there
-  std::vector<int> staged_;  // by assignment: a copy of a source that an update might overwrite
+  std::vector<int> into_;  // by node: the one whose kernel does its work, or -1
 };
 
 }  // namespace stoker::cpu

@@ -42,12 +42,12 @@ class CpuBackend final : public Backend {
     int threads = threads_for(options);
     TeamScope team(threads);
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
-    if (arena == nullptr) arena = std::make_shared<SharedArena>();
+    if (arena == nullptr) arena = make_shared_arena();
     return std::make_unique<CpuProgram>(Builder(std::move(copy), homes_).build(), std::move(arena),
                                         threads);
   }
 
-  std::shared_ptr<Arena> make_arena() override { return std::make_shared<SharedArena>(); }
+  std::shared_ptr<Arena> make_arena() override { return make_shared_arena(); }
 
   std::string fingerprint() const override {
     const dnnl_version_t* version = dnnl_version();

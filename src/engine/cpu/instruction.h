@@ -3,29 +3,11 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "engine/backend.h"
+#include "engine/instruction.h"
 
 namespace stoker::cpu {
-
-// Where a buffer's memory comes from.
-enum class BufferKind : uint8_t {
-  arena,     // planned: alive from its first to its last instruction
-  output,    // the program's own: outputs of a run outlive the arena's next use
-  constant,  // the program's own, filled when it was compiled
-  variable,  // a variable's residence
-  input,     // the caller's tensor, bound anew at every run
-};
-
-struct BufferInfo {
-  BufferKind kind = BufferKind::arena;
-  size_t bytes = 0;
-  MemoryCategory category = MemoryCategory::activations;
-  int index = -1;  // constant, variable, input: which
-};
 
 // The addresses of an instruction's operands, in the order in which it named them.
 class Pointers {
@@ -61,16 +43,8 @@ class FunctionKernel final : public Kernel {
   F function_;
 };
 
-struct Operand {
-  int buffer = -1;
-  bool write = false;
-  int value = -1;  // that it then holds, or -1
-};
-
-struct Instruction {
+struct Instruction : stoker::Instruction {
   std::unique_ptr<const Kernel> kernel;
-  std::vector<Operand> operands;
-  KernelInfo info;
   bool always = false;  // of those that write variables: run even if the gate is closed
 };
 

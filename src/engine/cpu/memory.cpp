@@ -32,11 +32,8 @@ AlignedBlock::AlignedBlock(size_t bytes) : bytes_(bytes) {
 
 void AlignedBlock::Free::operator()(void* data) const { std::free(data); }
 
-void SharedArena::reserve(size_t bytes) {
-  if (bytes <= block_.bytes()) return;
-  ++generation_;
-  block_ = AlignedBlock();  // first: the old contents are not needed, and both might not fit
-  block_ = AlignedBlock(bytes);
+std::shared_ptr<SharedArena> make_shared_arena() {
+  return std::make_shared<SharedArena>([](size_t bytes) { return AlignedBlock(bytes); });
 }
 
 }  // namespace stoker::cpu

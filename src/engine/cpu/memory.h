@@ -1,11 +1,10 @@
-// Aligned memory, and the scratch memory that the programs of one run share.
+// Memory of the host for programs.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 
-#include "engine/backend.h"
+#include "engine/growing_arena.h"
 
 namespace stoker::cpu {
 
@@ -26,18 +25,7 @@ class AlignedBlock {
   size_t bytes_ = 0;
 };
 
-// One block that grows to the largest program's needs. Its contents mean nothing between two runs.
-class SharedArena final : public Arena {
- public:
-  // Grows if need be; then addresses change and the generation rises.
-  void reserve(size_t bytes);
-  void* data() const { return block_.data(); }
-  size_t bytes() const { return block_.bytes(); }
-  int64_t generation() const { return generation_; }
-
- private:
-  AlignedBlock block_;
-  int64_t generation_ = 0;
-};
+using SharedArena = GrowingArena<AlignedBlock>;
+std::shared_ptr<SharedArena> make_shared_arena();
 
 }  // namespace stoker::cpu

@@ -30,19 +30,4 @@ void CpuResidence::write(const Tensor& value) {
     reorder_now(layout_.row_major(), const_cast<void*>(value.raw()), layout_.desc(), data());
 }
 
-std::shared_ptr<CpuResidence> VariableHomes::find(const Variable& variable) const {
-  std::lock_guard lock(mutex_);
-  auto found = homes_.find(variable.id());
-  return found == homes_.end() ? nullptr : found->second.lock();
-}
-
-std::shared_ptr<CpuResidence> VariableHomes::make(const Variable& variable, const Layout& layout) {
-  std::lock_guard lock(mutex_);
-  std::erase_if(homes_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<CpuResidence>& entry = homes_[variable.id()];
-  std::shared_ptr<CpuResidence> home = entry.lock();
-  if (home == nullptr) entry = home = std::make_shared<CpuResidence>(variable.spec(), layout);
-  return home;
-}
-
 }  // namespace stoker::cpu

@@ -1,6 +1,6 @@
 // What the builders of ops (ops/, one file per family) work with while a graph becomes a program.
-// Every value is row-major; convolution kernels also exist in cuDNN's order, and a head's weights
-// turned: converted many at a time.
+// Every value is row-major; convolution kernels also exist in cuDNN's order, and matrices turned
+// where a special case asks for it: converted many at a time.
 #pragma once
 
 #include <map>
@@ -14,8 +14,7 @@
 #include "engine/cuda/instruction.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/matmul_plan.h"
-#include "engine/kernel_costs.h"
-#include "engine/schedule.h"
+#include "engine/plan_builder.h"
 
 namespace stoker::cuda {
 
@@ -63,32 +62,19 @@ class WeightLayouts {
   size_t reads_ = 0, writes_ = 0;
 };
 
-struct Call {
-  std::string kernel;
-  std::vector<int> reads;
-  std::vector<int> writes;
-  std::string op = {};  // default: the node's
-  int node = -1;        // whose work it is; default: the one that is built
-};
+using Call = InstructionCall;
 
-class Builder {
+class Builder final : public PlanBuilder {
  public:
   Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOptions& options);
 
-  const Graph& graph() const { return *parts_.graph; }
-  const TensorSpec& spec(int value) const { return graph().spec(value); }
-  const Shape& shape(int value) const { return spec(value).shape; }
-  const Node& node() const { return graph().nodes()[size_t(node_)]; }
-  int node_index() const { return node_; }
-  size_t index_of(const Node& node) const { return size_t(&node - graph().nodes().data()); }
   const Fusion& fusion() const { return fusion_; }
   const CompileOptions& options() const { return options_; }
   Shared& shared() { return shared_; }
-  bool in_updates() const { return in_updates_; }
 
   // --- operands: buffers ---
   int input(int value);
-  bool is_defined(int value) const { return buffer_of_[size_t(value)] >= 0; }
+  bool is_defined(int value) const override { return buffer_of_[size_t(value)] >= 0; }
   int define(int value);
   // As define, in the buffer of one of `inputs` if nobody needs its contents any more.
   int define_over(int value, std::initializer_list<int> inputs);
@@ -96,8 +82,7 @@ class Builder {
   // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
   // is legal, else memory that is assigned at the end.
   int define_update(int output, int input);
-  int scratch(size_t bytes);  // workspace of the next instruction
-  int kept(size_t bytes);     // what a forward op leaves for its gradient
+  int kept(size_t bytes);  // what a forward op leaves for its gradient
   int zeroed(size_t bytes);
 
   // Those, by the value they go with.
@@ -126,21 +111,23 @@ class Builder {
   void emit_on_host(Call call, Kernel kernel);
   // One that makes the graph's guard and does with it what Launch::guard says.
   void emit_guard(Call call, Kernel kernel);
-  void emit_copy(int from, int to, size_t bytes);
+  void emit_copy(int from, int to, size_t bytes) override;
 
   ProgramParts build();
 
  private:
-  double touched(std::vector<int> buffers) const;
-  void count_costs();
+  PlannedParts& parts() override { return parts_; }
+  size_t instructions() const override { return parts_.instructions.size(); }
+  void build_node() override;
+  int row_major(int value) override { return input(value); }
+  void place_variable(int value) override;
+  bool lies_in_variable(int value) override;
+  void write_assignments() override;
 
+  void count_costs();
   void analyse();
-  void build_node(int node);
-  int new_buffer(BufferInfo info);
   void attach(int value, int buffer);
-  MemoryCategory category_of(int value) const;
-  bool may_overwrite(int buffer) const;
-  int place_variable(int value);
+  bool reads_only_constants(const Instruction& instruction) const;
   void cast_variables(int wanted);
   bool is_cast_to_make(int node, DType dtype) const;
   int leaf_of(int value) const;
@@ -148,26 +135,15 @@ class Builder {
   void add_all_layouts(WeightLayouts& layouts, Call& call, DType dtype, DType from_dtype);
   void turn_gradients();
   bool is_cast_of_variable(int value) const;
-  void finish_outputs();
-  void finish_assignments();
-  int keep(int value);
 
   ProgramParts parts_;
-  std::vector<KernelWork> work_;  // by instruction
   Shared& shared_;
   CompileOptions options_;
   Fusion fusion_;
-  int node_ = -1;
-  int position_ = -1;
-  bool in_updates_ = false;
-  Schedule schedule_;
-  std::vector<int> buffer_of_;    // by value, or -1
-  std::vector<int> buffer_last_;  // by buffer: the last use of any value in it
-  std::vector<int> buffer_value_;
+  std::vector<int> buffer_of_;                            // by value, or -1
   std::map<std::pair<int, int64_t>, int> cudnn_kernels_;  // (value, padded) → buffer
   std::map<int, FromCudnn> untaken_;                      // gradients still in cuDNN's order
   std::map<int, int> attachments_;
-  std::vector<int> staged_;
 };
 
 // How many bytes a value takes.

@@ -10,15 +10,15 @@ namespace stoker::cuda {
 namespace {
 
 bool is_conv_kernel(const Node& user, int value) {
-  return (user.op->name == "conv2d" || user.op->name == "conv2d_input_grad") &&
-         user.inputs[1] == value && user.inputs[0] != value;
+  return (user.is("conv2d") || user.is("conv2d_input_grad")) && user.inputs[1] == value &&
+         user.inputs[0] != value;
 }
 
 }  // namespace
 
 bool Builder::is_cast_of_variable(int value) const {
   const Node* node = graph().producer(value);
-  return node != nullptr && node->op->name == "cast" && is_floating(spec(value).dtype) &&
+  return node != nullptr && node->is("cast") && is_floating(spec(value).dtype) &&
          is_floating(spec(node->inputs[0]).dtype) &&
          graph().values()[size_t(node->inputs[0])].kind == ValueKind::variable;
 }
@@ -26,7 +26,7 @@ bool Builder::is_cast_of_variable(int value) const {
 // A cast of a float32 variable to `dtype` that is not made yet, and not made by who reads it.
 bool Builder::is_cast_to_make(int index, DType dtype) const {
   const Node& cast = graph().nodes()[size_t(index)];
-  if (cast.op->name != "cast" || fusion_.is_inlined(index)) return false;
+  if (!cast.is("cast") || fusion_.is_inlined(index)) return false;
   int value = cast.outputs[0];
   return !is_defined(value) && is_cast_of_variable(value) && spec(value).dtype == dtype &&
          spec(cast.inputs[0]).dtype == DType::float32;
@@ -105,8 +105,8 @@ void Builder::add_all_layouts(WeightLayouts& layouts, Call& call, DType dtype, D
     auto groups = user.attrs.get_or<int64_t>("groups", 1);
     add(value, conv_padding(spec(value).dtype, shape(value)[2], groups));
   }
-  for (const std::optional<Head>& head : fusion_.heads)
-    if (head) add(head->weights, shape(head->weights)[0]);
+  for (const auto& [node, special] : fusion_.special)
+    if (int weights = special->turned_weights(); weights >= 0) add(weights, shape(weights)[0]);
   // Biases are cast on the way: one launch less.
   if (from_dtype != DType::float32 || dtype == DType::float32) return;
   for (int i = 0; i < int(graph().nodes().size()); ++i) {

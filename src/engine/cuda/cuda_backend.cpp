@@ -10,7 +10,7 @@
 #include "engine/cuda/builder.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/program.h"
-#include "graph/passes/memory_plan.h"
+#include "engine/graph_memory.h"
 #include "graph/passes/passes.h"
 
 namespace stoker {
@@ -55,7 +55,8 @@ class CudaBackend final : public Backend {
       passes::fold_padding(*copy);
       passes::fuse(*copy);
       skip_gradient_casts(*copy);
-      order_for_heads(*copy);
+      for (const Special& special : specials())
+        if (special.order != nullptr) special.order(*copy);
     }
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>(shared_.pool);

@@ -6,7 +6,11 @@
 
 namespace stoker::cuda {
 
-// Adds tails and joins to `found`. `uses`: of the graph's values, see Graph::use_counts.
-void find_norm_fusion(const Graph& graph, const std::vector<int>& uses, Fusion& found);
+// Adds tails and joins to `found`.
+void find_norm_fusion(const Readers& readers, Fusion& found);
+
+// The sum that nothing but one node needs, if `value` is one of two values like it.
+const Node* lone_sum(const Readers& readers, const Fusion& found, int value,
+                     const TensorSpec& like);
 
 }  // namespace stoker::cuda

@@ -243,12 +243,15 @@ void Gate::open(cudaStream_t stream) {
   *run() = -1;
 }
 
+SharedArena::SharedArena(const std::shared_ptr<DevicePool>& pool)
+    : GrowingArena([pool](size_t bytes) {
+        return DeviceBlock(pool, bytes, "activations, gradients and workspace");
+      }),
+      pool_(pool) {}
+
 void SharedArena::reserve(size_t bytes) {
   if (!gate_) gate_.emplace(pool_);
-  if (bytes <= block_.bytes()) return;
-  ++generation_;
-  block_ = DeviceBlock();  // first: the old contents are not needed, and both might not fit
-  block_ = DeviceBlock(pool_, bytes, "activations, gradients and workspace");
+  GrowingArena::reserve(bytes);
 }
 
 }  // namespace stoker::cuda

@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "base/host_memory.h"
-#include "engine/backend.h"
 #include "engine/cuda/device.h"
 #include "engine/cuda/region.h"
+#include "engine/growing_arena.h"
 
 namespace stoker::cuda {
 
@@ -137,16 +137,13 @@ class Gate {
   PinnedBlock seen_;
 };
 
-// One block that grows to the largest program's needs; its contents mean nothing between two runs.
-class SharedArena final : public Arena {
+// The scratch memory of a run's programs, and their gate.
+class SharedArena final : public GrowingArena<DeviceBlock> {
  public:
-  explicit SharedArena(std::shared_ptr<DevicePool> pool) : pool_(std::move(pool)) {}
+  explicit SharedArena(const std::shared_ptr<DevicePool>& pool);
   Gate& gate() { return *gate_; }  // once reserve() was called
-  // Grows if need be; then addresses change and the generation rises. Waits for the device then.
+  // As the base's. Waits for the device where it grows.
   void reserve(size_t bytes);
-  void* data() const { return block_.data(); }
-  size_t bytes() const { return block_.bytes(); }
-  int64_t generation() const { return generation_; }
   // Which program ran last: the idle time before a run is only known after the same program's.
   void set_last_run(int64_t program) { last_run_ = program; }
   bool runs_after(int64_t program) const { return last_run_ == program; }
@@ -156,8 +153,7 @@ class SharedArena final : public Arena {
   // Made by reserve(): an arena is older than its first program, and only with that is known how
   // much of the device may be taken.
   std::optional<Gate> gate_;
-  DeviceBlock block_;
-  int64_t generation_ = 0, last_run_ = -1;
+  int64_t last_run_ = -1;
 };
 
 }  // namespace stoker::cuda

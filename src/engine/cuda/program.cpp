@@ -19,7 +19,8 @@ int64_t next_id() {
 
 CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
                          std::shared_ptr<DevicePool> pool, const CompileOptions& options)
-    : parts_(std::move(parts)),
+    : PlannedProgram(*parts.graph),
+      parts_(std::move(parts)),
       arena_(std::move(arena)),
       pool_(std::move(pool)),
       device_(pool_->device()),
@@ -29,7 +30,6 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
       id_(next_id()),
       timer_(device_) {
   options_.arena.reset();
-  for (const Instruction& instruction : parts_.instructions) kernels_.push_back(instruction.info);
   for (int i = 0; i <= std::max(options.status_lag, 0); ++i)
     slots_.push_back({InputSlot(pool_, *parts_.graph), {}, {}, {}});
   size_t begin = 0;
@@ -39,7 +39,7 @@ CudaProgram::CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
     begin = i + 1;
   }
   stretches_.emplace_back(begin, parts_.instructions.size());
-  plan();
+  plan_memory();
   for (const GraphVariable& variable : parts_.graph->variables())
     variables_.push_back(variable.variable);
   for (size_t i = 0; i < variables_.size(); ++i) take(variables_[i], parts_.homes[i]);
@@ -53,7 +53,7 @@ CudaProgram::~CudaProgram() {
 // --- addresses ---
 
 void CudaProgram::bind_all() {
-  arena_->reserve(arena_bytes_);
+  arena_->reserve(arena_bytes());
   generation_ = arena_->generation();
   for (Slot& slot : slots_) {
     slot.segments.clear();
@@ -61,23 +61,14 @@ void CudaProgram::bind_all() {
     slot.addresses.assign(parts_.buffers.size(), nullptr);
     for (size_t i = 0; i < parts_.buffers.size(); ++i) {
       const BufferInfo& info = parts_.buffers[i];
-      switch (info.kind) {
-        case BufferKind::arena:
-          slot.addresses[i] = static_cast<char*>(arena_->data()) + offsets_[i];
-          break;
-        case BufferKind::output:
-        case BufferKind::constant:
-        case BufferKind::fixed:
-        case BufferKind::zeroed:
-          slot.addresses[i] = own_[i].data();
-          break;
-        case BufferKind::variable:
-          slot.addresses[i] = parts_.homes[size_t(info.index)]->data();
-          break;
-        case BufferKind::input:
-          slot.addresses[i] = slot.inputs.data(size_t(info.index));
-          break;
-      }
+      if (info.kind == BufferKind::arena)
+        slot.addresses[i] = arena_->at(offset_of(i));
+      else if (info.kind == BufferKind::variable)
+        slot.addresses[i] = parts_.homes[size_t(info.index)]->data();
+      else if (info.kind == BufferKind::input)
+        slot.addresses[i] = slot.inputs.data(size_t(info.index));
+      else
+        slot.addresses[i] = own_[i].data();
     }
   }
 }
@@ -285,6 +276,15 @@ std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> in
     }
   }
   return std::nullopt;
+}
+
+void CudaProgram::read_output(size_t index, void* to, size_t bytes) const {
+  Device::Turn turn(device_);
+  if (bytes == 0) return;
+  const void* data = slots_[last_slot_].addresses[size_t(parts_.output_buffers[index])];
+  check(cudaMemcpyAsync(to, data, bytes, cudaMemcpyDeviceToHost, device_.stream()),
+        "reading an output");
+  wait_for_outputs();
 }
 
 DeviceCounts CudaProgram::device_counts() const {

@@ -10,13 +10,14 @@
 #include "engine/cuda/instruction.h"
 #include "engine/cuda/kernel_timer.h"
 #include "engine/cuda/step_timer.h"
+#include "engine/planned_program.h"
 
 namespace stoker::cuda {
 
 // "this program needs weights 12.0 MiB, …, in all 80.0 MiB"
 std::string describe_needs(const MemoryReport& memory);
 
-class CudaProgram final : public Program {
+class CudaProgram final : public PlannedProgram {
  public:
   CudaProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena,
               std::shared_ptr<DevicePool> pool, const CompileOptions& options);
@@ -25,10 +26,6 @@ class CudaProgram final : public Program {
   RunStatus run(std::span<const Tensor> inputs) override;
   RunStatus status() override;
   int64_t runs_behind() const override;
-  Tensor output(size_t index) const override;
-  double scalar(size_t index) const override;
-  const MemoryReport& memory() const override { return memory_; }
-  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
   DeviceCounts device_counts() const override;
   bool take_device_step(DeviceStep& step) override { return timer_.take(step); }
   void watch_device_steps() override { timer_.turn_on(); }
@@ -48,9 +45,10 @@ class CudaProgram final : public Program {
     Segments segments, timed;      // one a stretch; empty: not captured yet
   };
 
-  void plan();
-  void report(const MemoryPlan& plan);
-  void attribute_memory(std::span<const std::pair<int, int>> life);
+  void read_output(size_t index, void* to, size_t bytes) const override;
+  bool has_run() const override { return runs_ > 0; }
+  void plan_memory();
+  void fill_own();
   void bind_all();
   Slot& prepare(std::span<const Tensor> inputs);
   void upload(Slot& slot, std::span<const Tensor> inputs);
@@ -74,8 +72,6 @@ class CudaProgram final : public Program {
   void wait_for_outputs() const;
   RunStatus take_status();
   void issue_guard(const Slot& slot, cudaStream_t stream);
-  const void* output_data(size_t index) const;
-  void read_back(size_t index, void* to, size_t bytes) const;
   bool has_guard() const { return parts_.guard_buffer >= 0; }
   bool gates_updates() const { return has_guard() || parts_.gate_buffer >= 0; }
 
@@ -87,8 +83,6 @@ class CudaProgram final : public Program {
   CompileOptions options_;
   DeviceKnobs knobs_;
   int64_t generation_ = -1;
-  std::vector<size_t> offsets_;  // by buffer, in the arena
-  size_t arena_bytes_ = 0;
   bool branches_ = false;         // small kernels: captured side by side
   std::vector<DeviceBlock> own_;  // outputs, constants, counters: by buffer
   std::vector<Slot> slots_;
@@ -99,8 +93,6 @@ class CudaProgram final : public Program {
   int64_t runs_ = 0;
   StepTimer timer_;
   std::unique_ptr<KernelTimer> kernel_timer_;  // made when somebody asks for kernels' times
-  MemoryReport memory_;
-  std::vector<KernelInfo> kernels_;
   mutable DeviceCounts counts_;
 };
 

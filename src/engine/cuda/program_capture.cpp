@@ -20,7 +20,7 @@ Accesses CudaProgram::accesses_of(const Slot& slot, size_t index) const {
 // How long an item takes, about, in small kernels.
 double CudaProgram::work_of(size_t item) const {
   constexpr double kLargeFlops = 1e8;
-  return item != kGuard && kernels_[item].cost.flops > kLargeFlops ? 3 : 1;
+  return item != kGuard && kernels()[item].cost.flops > kLargeFlops ? 3 : 1;
 }
 
 // What most waits for is issued first: the rest runs beside it.

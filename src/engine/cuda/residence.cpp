@@ -27,14 +27,4 @@ void CudaResidence::write(const Tensor& value) {
   check(cudaStreamSynchronize(stream), "writing a variable");
 }
 
-std::shared_ptr<CudaResidence> VariableHomes::make(const std::shared_ptr<DevicePool>& pool,
-                                                   const Variable& variable) {
-  std::lock_guard lock(mutex_);
-  std::erase_if(homes_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<CudaResidence>& entry = homes_[variable.id()];
-  std::shared_ptr<CudaResidence> home = entry.lock();
-  if (home == nullptr) entry = home = std::make_shared<CudaResidence>(pool, variable.spec());
-  return home;
-}
-
 }  // namespace stoker::cuda

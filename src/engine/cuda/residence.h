@@ -2,12 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <unordered_map>
-
-#include <stoker/variable.h>
 
 #include "engine/cuda/memory.h"
+#include "engine/variable_homes.h"
 
 namespace stoker::cuda {
 
@@ -27,23 +24,6 @@ class CudaResidence final : public Residence {
   DeviceBlock block_;
 };
 
-// Which variables have, or had, a buffer here. A variable that another backend took meanwhile comes
-// back to the same buffer, so that all programs keep sharing it. Thread-safe.
-class VariableHomes {
- public:
-  std::shared_ptr<CudaResidence> make(const std::shared_ptr<DevicePool>& pool,
-                                      const Variable& variable);
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<const void*, std::weak_ptr<CudaResidence>> homes_;
-};
-
-// Brings the contents to `home` if they are elsewhere. Cheap when they are not.
-inline void take(Variable& variable, const std::shared_ptr<CudaResidence>& home) {
-  if (variable.residence().get() == home.get()) return;
-  home->write(variable.read());
-  variable.move_to(home);
-}
+using VariableHomes = stoker::VariableHomes<CudaResidence>;
 
 }  // namespace stoker::cuda

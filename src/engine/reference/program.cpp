@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 
+#include "engine/graph_memory.h"
 #include "engine/schedule.h"
 
 namespace stoker::reference {
@@ -26,7 +28,10 @@ bool is_finite(const Array& array) {
 }  // namespace
 
 ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
-    : graph_(graph.clone()), rounding_(rounding), memory_(plan_graph_memory(graph)) {
+    : ReferenceProgram(graph.clone(), rounding) {}
+
+ReferenceProgram::ReferenceProgram(std::unique_ptr<const Graph> graph, Rounding rounding)
+    : PlannedProgram(*graph), graph_(std::move(graph)), rounding_(rounding) {
   for (const ValueInfo& info : graph_->values()) {
     bool gone = info.kind == ValueKind::computed && info.source < 0;  // a pass removed its node
     values_.emplace_back(gone ? TensorSpec() : info.spec);
@@ -35,16 +40,15 @@ ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
     load(constant.tensor, values_[size_t(constant.value)]);
   // Now, so that runs of several programs at the same time find them here and move nothing.
   for (const GraphVariable& variable : graph_->variables()) take(variable.variable, rounding_);
-  std::vector<StepMemory> memory = graph_memory_of_nodes(*graph_);
+  std::vector<KernelInfo> kernels;
   for (const Node& node : graph_->nodes()) {
     Step step{&node, find_kernel(node), {}, {}};
     for (int id : node.inputs) step.inputs.push_back(&values_[size_t(id)]);
     for (int id : node.outputs) step.outputs.push_back(&values_[size_t(id)]);
     steps_.push_back(std::move(step));
-    const StepMemory& held = memory[kernels_.size()];
-    kernels_.push_back({node.op->name, "reference", node.scope, node.phase, graph_->cost(node),
-                        held.begun, held.live});
+    kernels.push_back({node.op->name, "reference", node.scope, node.phase, graph_->cost(node)});
   }
+  set_plan(plan_graph(*graph_), std::move(kernels));
   if (graph_->guard() >= 0 && graph_->producer(graph_->guard()) != nullptr)
     guard_ready_ = size_t(graph_->producer(graph_->guard()) - graph_->nodes().data()) + 1;
 }
@@ -114,21 +118,16 @@ std::optional<NonFinite> ReferenceProgram::find_non_finite(std::span<const Tenso
 }
 
 const Array& ReferenceProgram::output_array(size_t index) const {
-  if (index >= graph_->outputs().size())
-    throw ValueError(fmt::format("output {} of a program with {} does not exist", index,
-                                 graph_->outputs().size()));
-  if (!has_run_) throw Error("a program has no outputs before its first run");
   return values_[size_t(graph_->outputs()[index].value)];
 }
 
-Tensor ReferenceProgram::output(size_t index) const { return to_tensor(output_array(index)); }
+void ReferenceProgram::read_output(size_t index, void* to, size_t bytes) const {
+  std::memcpy(to, to_tensor(output_array(index)).raw(), bytes);
+}
 
 double ReferenceProgram::scalar(size_t index) const {
-  const Array& array = output_array(index);
-  if (array.size() != 1)
-    throw ShapeError(fmt::format("output \"{}\" is {}, not a scalar", graph_->outputs()[index].name,
-                                 to_string(array.spec)));
-  return double(array[0]);
+  checked_scalar(index);
+  return double(output_array(index)[0]);
 }
 
 }  // namespace stoker::reference

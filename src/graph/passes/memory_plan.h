@@ -46,10 +46,4 @@ struct MemoryReport {
   size_t total = 0;
 };
 
-// The same for a graph as it stands, one buffer a computed value: what a backend that neither fuses
-// nor re-lays out would need. Variables and constants are counted at their size.
-MemoryReport plan_graph_memory(const Graph& graph);
-// By node of that graph.
-std::vector<StepMemory> graph_memory_of_nodes(const Graph& graph);
-
 }  // namespace stoker

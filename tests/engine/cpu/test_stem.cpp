@@ -126,6 +126,20 @@ TEST(StemPattern, IsLeftAloneWhenSomebodyReadsTheUnpooledImage) {
   EXPECT_NEAR(program->output(1).at(0), 0.9, 1e-6);
 }
 
+TEST(StemPattern, IsLeftAloneWhenTwoPoolingsReadTheImage) {
+  Graph graph;
+  TensorSpec spec{DType::float32, {2, 9, 9, 1}};
+  Variable w("w", Tensor::full({3, 3, 1, 16}, 0.1)), bias("b", Tensor::zeros({16}));
+  Value y = ops::relu(ops::conv2d(graph.input("x", spec), w) + Value(bias));
+  graph.output(ops::max_pool2d(y), "pooled");
+  graph.output(ops::max_pool2d(y, {.window = {3, 3}}), "pooled by three");
+  auto program = backend("cpu").compile(graph, {});
+  EXPECT_FALSE(runs_as_stem(*program));
+  program->run(std::vector{Tensor::full(spec.shape, 1)});
+  EXPECT_NEAR(program->output(0).at(0), 0.9, 1e-6);
+  EXPECT_NEAR(program->output(1).at(0), 0.9, 1e-6);
+}
+
 TEST(StemPattern, IsLeftAloneWhenTheImageNeedsAGradient) {
   Graph graph;
   TensorSpec spec{DType::float32, {2, 8, 8, 1}};

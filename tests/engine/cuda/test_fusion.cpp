@@ -59,16 +59,6 @@ TEST(CudaFusion, TakesAProjectedShortcutsBatchNormIntoTheSamePass) {
   EXPECT_EQ(tails[1].residual_norm, -1) << "the second block's shortcut is plain";
 }
 
-TEST(CudaFusion, TakesTheMaximaOfANormalizedImageWithoutWritingIt) {
-  for (int64_t window : {2, 3}) {
-    Fused fused({.window = window});
-    std::vector<Fusion::NormTail> tails = fused.tails("max_pool2d");
-    ASSERT_EQ(tails.size(), 1U);
-    EXPECT_EQ(tails[0].residual, -1);
-    EXPECT_EQ(fused.node(size_t(tails[0].norm)).attrs.get<std::string>("activation"), "relu");
-  }
-}
-
 TEST(CudaFusion, LeavesAnImageAloneThatIsAlsoAnOutput) {
   ResidualTower tower({}, 1);
   for (const Node& node : tower.graph.nodes())
@@ -78,8 +68,8 @@ TEST(CudaFusion, LeavesAnImageAloneThatIsAlsoAnOutput) {
     }
   passes::fuse(tower.graph);
   Fusion fusion = cuda::find_fusion(tower.graph);
-  for (size_t i = 0; i < fusion.tails.size(); ++i)
-    EXPECT_FALSE(fusion.tails[i] && tower.graph.nodes()[i].op->name == "max_pool2d");
+  for (const auto& [node, special] : fusion.special)
+    EXPECT_FALSE(tower.graph.nodes()[size_t(node)].is("max_pool2d"));
 }
 
 TEST(CudaFusion, MakesTheGradientOfAProjectedBlockForBothBatchNormsAtOnce) {
@@ -94,19 +84,6 @@ TEST(CudaFusion, MakesTheGradientOfAProjectedBlockForBothBatchNormsAtOnce) {
     EXPECT_GE(join.y, 0);
   }
   EXPECT_EQ(shared, 1);
-}
-
-TEST(CudaFusion, TakesTheGradientOfTheMaximaFromTheSmallImage) {
-  Fused fused;
-  int pooled = 0;
-  for (const Fusion::Join& join : fused.joins()) {
-    if (join.pool < 0) continue;
-    ++pooled;
-    EXPECT_EQ(fused.node(size_t(join.pool)).op->name, "max_pool2d_grad");
-    EXPECT_TRUE(fused.fusion.is_inlined(join.pool));
-    EXPECT_GE(join.second, 0) << "the block and its shortcut both send a gradient back";
-  }
-  EXPECT_EQ(pooled, 1);
 }
 
 // loss + norm · factor over the gradients of some weights, as the guard.

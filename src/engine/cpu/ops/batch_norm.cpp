@@ -72,8 +72,6 @@ bool has_relu(const Node& node) {
   return node.attrs.get_or<std::string>("activation", "") == "relu";
 }
 
-}  // namespace
-
 // x: [.., C], gamma, beta: [C] → y, mean, variance
 void build_batch_norm(Builder& b, const Node& node) {
   int x = node.inputs[0];
@@ -192,6 +190,14 @@ void build_batch_norm_grad(Builder& b, const Node& node) {
                              slope + c, offset + c);
     });
   });
+}
+
+}  // namespace
+
+void add_batch_norm_builders(OpBuilders& table) {
+  table["batch_norm"] = {floats, build_batch_norm};
+  table["batch_norm_grad"] = {floats, build_batch_norm_grad};
+  table["batch_norm_inference"] = {floats, build_batch_norm_inference};
 }
 
 }  // namespace stoker::cpu

@@ -164,8 +164,6 @@ void build_select_of(Builder& b, const Node& node) {
   });
 }
 
-}  // namespace
-
 void build_binary(Builder& b, const Node& node) {
   int fn = index_of(kBinaryNames, node.attrs.get<std::string>("fn"));
   switch (b.spec(node.inputs[0]).dtype) {
@@ -206,6 +204,14 @@ void build_select(Builder& b, const Node& node) {
     default:
       return build_select_of<uint64_t>(b, node);
   }
+}
+
+}  // namespace
+
+void add_broadcast_builders(OpBuilders& table) {
+  table["binary"] = {numbers, build_binary};
+  table["compare"] = {comparable, build_compare};
+  table["select"] = {booleans, build_select};
 }
 
 }  // namespace stoker::cpu

@@ -23,8 +23,6 @@ Convert converter(DType from, DType to) {
   });
 }
 
-}  // namespace
-
 // x → y
 void build_cast(Builder& b, const Node& node) {
   int x = node.inputs[0], y = node.outputs[0];
@@ -39,5 +37,9 @@ void build_cast(Builder& b, const Node& node) {
         64);
   });
 }
+
+}  // namespace
+
+void add_cast_builders(OpBuilders& table) { table["cast"] = {anything, build_cast}; }
 
 }  // namespace stoker::cpu

@@ -38,6 +38,8 @@ convolution_forward::primitive_desc Convolution::forward(bool with_bias,
                                        strides, dilation, before, after);
 }
 
+namespace {
+
 // x: [B, H, W, C], w: [kh, kw, C / groups, filters] [, bias: [filters]] → y: [B, H', W', filters]
 void build_conv2d(Builder& b, const Node& node) {
   if (build_stem(b, node)) return;
@@ -59,5 +61,9 @@ void build_conv2d(Builder& b, const Node& node) {
   b.emit_primitive<convolution_forward>(desc, arguments);
   activation.emit(b, buffer, b.spec(y), layout);
 }
+
+}  // namespace
+
+void add_conv2d_builders(OpBuilders& table) { table["conv2d"] = {floats, build_conv2d}; }
 
 }  // namespace stoker::cpu

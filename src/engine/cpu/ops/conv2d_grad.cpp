@@ -91,8 +91,6 @@ void build_turned(Builder& b, const Node& node, const Convolution& c,
                                                {DNNL_ARG_DST, b.define(dx), c.x, true}});
 }
 
-}  // namespace
-
 // dy: [B, H', W', filters], w: [kh, kw, C / groups, filters] → dx: [B, H, W, C]
 void build_conv2d_input_grad(Builder& b, const Node& node) {
   int dy = node.inputs[0], w = node.inputs[1], dx = node.outputs[0];
@@ -124,6 +122,13 @@ void build_conv2d_weight_grad(Builder& b, const Node& node) {
     arguments.push_back(
         {DNNL_ARG_DIFF_BIAS, b.define(node.outputs[1]), desc.diff_bias_desc(), true});
   b.emit_primitive<convolution_backward_weights>(desc, arguments);
+}
+
+}  // namespace
+
+void add_conv2d_grad_builders(OpBuilders& table) {
+  table["conv2d_input_grad"] = {floats, build_conv2d_input_grad};
+  table["conv2d_weight_grad"] = {floats, build_conv2d_weight_grad};
 }
 
 }  // namespace stoker::cpu

@@ -6,6 +6,8 @@
 
 namespace stoker::cpu {
 
+namespace {
+
 // x, state: int64 [2] = {seed, step} → y. Element i, in row-major order, takes word i of the
 // sequence (seed, step · 65536 + stream): the same whatever the layout or the team.
 void build_dropout(Builder& b, const Node& node) {
@@ -29,5 +31,9 @@ void build_dropout(Builder& b, const Node& node) {
         64);
   });
 }
+
+}  // namespace
+
+void add_dropout_builders(OpBuilders& table) { table["dropout"] = {floats, build_dropout}; }
 
 }  // namespace stoker::cpu

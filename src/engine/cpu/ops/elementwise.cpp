@@ -12,8 +12,6 @@ namespace {
 // Elements below which the team is not woken: an expensive function is worth it sooner.
 int64_t grain_of(UnaryFn fn) { return unary_info(fn).flops > 4 ? kGrain / 8 : kGrain; }
 
-}  // namespace
-
 // x → y
 void build_unary(Builder& b, const Node& node) {
   int x = node.inputs[0], y = node.outputs[0];
@@ -80,6 +78,14 @@ void build_moving_average(Builder& b, const Node& node) {
         },
         16);
   });
+}
+
+}  // namespace
+
+void add_elementwise_builders(OpBuilders& table) {
+  table["unary"] = {floats, build_unary};
+  table["unary_grad"] = {floats, build_unary_grad};
+  table["moving_average"] = {floats, build_moving_average};
 }
 
 }  // namespace stoker::cpu

@@ -11,8 +11,6 @@ Tensor wrap(void* data, const TensorSpec& spec) {
   return Tensor::wrap(std::shared_ptr<void>(data, [](void*) {}), data, spec.dtype, spec.shape);
 }
 
-}  // namespace
-
 // A user's function on row-major tensors, which are the program's own memory: they hold what they
 // hold until the function returns, and a function that keeps one keeps a view of something else.
 void build_host_call(Builder& b, const Node& node) {
@@ -35,5 +33,9 @@ void build_host_call(Builder& b, const Node& node) {
     function->run(inputs, outputs);
   });
 }
+
+}  // namespace
+
+void add_host_builders(OpBuilders& table) { table["host_call"] = {anything, build_host_call}; }
 
 }  // namespace stoker::cpu

@@ -15,8 +15,6 @@ struct Rows {
         grain(kGrain / 2 / (n + 1) + 1) {}
 };
 
-}  // namespace
-
 // x: [.., n], gamma, beta: [n] → y, mean, rstd
 void build_layer_norm(Builder& b, const Node& node) {
   int x = node.inputs[0];
@@ -67,6 +65,13 @@ void build_layer_norm_grad(Builder& b, const Node& node) {
       p.out<float>(7)[i] = beta;
     }
   });
+}
+
+}  // namespace
+
+void add_layer_norm_builders(OpBuilders& table) {
+  table["layer_norm"] = {floats, build_layer_norm};
+  table["layer_norm_grad"] = {floats, build_layer_norm_grad};
 }
 
 }  // namespace stoker::cpu

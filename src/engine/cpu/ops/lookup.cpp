@@ -21,8 +21,6 @@ ReadIndex index_reader(DType dtype) {
   return dtype == DType::int32 ? read_index<int32_t> : read_index<int64_t>;
 }
 
-}  // namespace
-
 // table: [V, ..], indices → [indices.., ..]; an index outside the table reads its nearest row
 void build_gather(Builder& b, const Node& node) {
   const TensorSpec& table = b.spec(node.inputs[0]);
@@ -106,6 +104,15 @@ void build_in_top_k(Builder& b, const Node& node) {
       }
     });
   });
+}
+
+}  // namespace
+
+void add_lookup_builders(OpBuilders& table) {
+  table["gather"] = {anything, build_gather};
+  table["gather_grad"] = {integers, build_gather_grad};
+  table["one_hot"] = {integers, build_one_hot};
+  table["in_top_k"] = {floats, build_in_top_k};
 }
 
 }  // namespace stoker::cpu

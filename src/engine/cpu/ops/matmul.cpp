@@ -53,8 +53,6 @@ bool build_gemm(Builder& b, const Node& node, const Product& product) {
   return true;
 }
 
-}  // namespace
-
 // a: [.., M, K], b: [K, N] or [.., K, N] [, bias: [N]] → y: [.., M, N]
 void build_matmul(Builder& b, const Node& node) {
   int left = node.inputs[0], right = node.inputs[1], result = node.outputs[0];
@@ -79,5 +77,9 @@ void build_matmul(Builder& b, const Node& node) {
   b.emit_primitive<dnnl::matmul>(desc, arguments);
   activation.emit(b, buffer, b.spec(result), {});
 }
+
+}  // namespace
+
+void add_matmul_builders(OpBuilders& table) { table["matmul"] = {floats, build_matmul}; }
 
 }  // namespace stoker::cpu

@@ -1,7 +1,7 @@
-// The table of ops that the CPU engine runs: which dtypes of the main operand, and who builds the
-// instructions.
+// The builders of the CPU engine: one an op, one family a file.
 #pragma once
 
+#include <map>
 #include <string_view>
 
 #include "engine/cpu/builder.h"
@@ -9,72 +9,41 @@
 namespace stoker::cpu {
 
 struct OpBuilder {
-  std::string_view op;
-  bool (*takes)(DType);
+  bool (*takes)(DType);  // as the main operand's dtype
   void (*build)(Builder&, const Node&);
 };
+using OpBuilders = std::map<std::string_view, OpBuilder>;
 
 const OpBuilder* find_op_builder(std::string_view op);  // null when there is none
 
-// conv2d.cpp, conv2d_grad.cpp
-void build_conv2d(Builder& builder, const Node& node);
-void build_conv2d_input_grad(Builder& builder, const Node& node);
-void build_conv2d_weight_grad(Builder& builder, const Node& node);
-// matmul.cpp
-void build_matmul(Builder& builder, const Node& node);
-// pooling.cpp
-void build_max_pool2d(Builder& builder, const Node& node);
-void build_max_pool2d_grad(Builder& builder, const Node& node);
-void build_avg_pool2d(Builder& builder, const Node& node);
-void build_avg_pool2d_grad(Builder& builder, const Node& node);
-// batch_norm.cpp, layer_norm.cpp
-void build_batch_norm(Builder& builder, const Node& node);
-void build_batch_norm_grad(Builder& builder, const Node& node);
-void build_batch_norm_inference(Builder& builder, const Node& node);
-void build_layer_norm(Builder& builder, const Node& node);
-void build_layer_norm_grad(Builder& builder, const Node& node);
-// softmax.cpp
-void build_softmax(Builder& builder, const Node& node);
-void build_log_softmax(Builder& builder, const Node& node);
-void build_softmax_grad(Builder& builder, const Node& node);
-void build_log_softmax_grad(Builder& builder, const Node& node);
-void build_sparse_softmax_cross_entropy(Builder& builder, const Node& node);
-void build_sparse_softmax_cross_entropy_grad(Builder& builder, const Node& node);
-void build_softmax_cross_entropy(Builder& builder, const Node& node);
-void build_softmax_cross_entropy_grad(Builder& builder, const Node& node);
-void build_sigmoid_cross_entropy(Builder& builder, const Node& node);
-// elementwise.cpp, broadcast.cpp, cast.cpp
-void build_unary(Builder& builder, const Node& node);
-void build_unary_grad(Builder& builder, const Node& node);
-void build_binary(Builder& builder, const Node& node);
-void build_compare(Builder& builder, const Node& node);
-void build_select(Builder& builder, const Node& node);
-void build_cast(Builder& builder, const Node& node);
-void build_moving_average(Builder& builder, const Node& node);
-// reduction.cpp
-void build_reduce(Builder& builder, const Node& node);
-void build_argmax(Builder& builder, const Node& node);
-// shape.cpp
-void build_reshape(Builder& builder, const Node& node);
-void build_transpose(Builder& builder, const Node& node);
-void build_concat(Builder& builder, const Node& node);
-void build_slice(Builder& builder, const Node& node);
-void build_pad(Builder& builder, const Node& node);
-void build_broadcast_to(Builder& builder, const Node& node);
-// lookup.cpp
-void build_gather(Builder& builder, const Node& node);
-void build_gather_grad(Builder& builder, const Node& node);
-void build_one_hot(Builder& builder, const Node& node);
-void build_in_top_k(Builder& builder, const Node& node);
-// dropout.cpp
-void build_dropout(Builder& builder, const Node& node);
-// optimizer.cpp
-void build_sgd_update(Builder& builder, const Node& node);
-void build_adam_update(Builder& builder, const Node& node);
-void build_rmsprop_update(Builder& builder, const Node& node);
-void build_clip_scales(Builder& builder, const Node& node);
-void build_loss_scale_update(Builder& builder, const Node& node);
-// host.cpp
-void build_host_call(Builder& builder, const Node& node);
+void add_elementwise_builders(OpBuilders& table);
+void add_broadcast_builders(OpBuilders& table);
+void add_cast_builders(OpBuilders& table);
+void add_reduction_builders(OpBuilders& table);
+void add_shape_builders(OpBuilders& table);
+void add_pad_builders(OpBuilders& table);
+void add_matmul_builders(OpBuilders& table);
+void add_conv2d_builders(OpBuilders& table);
+void add_conv2d_grad_builders(OpBuilders& table);
+void add_pooling_builders(OpBuilders& table);
+void add_batch_norm_builders(OpBuilders& table);
+void add_layer_norm_builders(OpBuilders& table);
+void add_softmax_builders(OpBuilders& table);
+void add_lookup_builders(OpBuilders& table);
+void add_dropout_builders(OpBuilders& table);
+void add_optimizer_builders(OpBuilders& table);
+void add_host_builders(OpBuilders& table);
+
+// --- which dtypes a builder takes. 16-bit floats are moved and converted: this host has no
+// arithmetic on them that would be worth it.
+inline bool floats(DType dtype) { return dtype == DType::float32; }
+inline bool integers(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
+inline bool numbers(DType dtype) { return floats(dtype) || integers(dtype); }
+inline bool comparable(DType dtype) {
+  return numbers(dtype) || dtype == DType::uint8 || dtype == DType::bool_;
+}
+inline bool booleans(DType dtype) { return dtype == DType::bool_; }
+inline bool widenable(DType dtype) { return is_floating(dtype); }
+inline bool anything(DType dtype) { return dtype != DType::bytes; }  // only moved
 
 }  // namespace stoker::cpu

@@ -222,4 +222,12 @@ void build_loss_scale_update(Builder& b, const Node& node) {
   });
 }
 
+void add_optimizer_builders(OpBuilders& table) {
+  table["sgd_update"] = {floats, build_sgd_update};
+  table["adam_update"] = {floats, build_adam_update};
+  table["rmsprop_update"] = {floats, build_rmsprop_update};
+  table["clip_scales"] = {widenable, build_clip_scales};
+  table["loss_scale_update"] = {floats, build_loss_scale_update};
+}
+
 }  // namespace stoker::cpu

@@ -42,12 +42,14 @@ void build_pad_of(Builder& b, const Node& node) {
   });
 }
 
-}  // namespace
-
 // x, with `before` and `after` elements of `value` around each axis → y
 void build_pad(Builder& b, const Node& node) {
   visit_numeric(b.spec(node.inputs[0]).dtype,
                 [&]<class T>(std::type_identity<T>) { build_pad_of<T>(b, node); });
 }
+
+}  // namespace
+
+void add_pad_builders(OpBuilders& table) { table["pad"] = {anything, build_pad}; }
 
 }  // namespace stoker::cpu

@@ -74,8 +74,6 @@ void build_forward(Builder& b, const Node& node, Forward function) {
          [=](Pointers p) { run_forward(pool, function, p.in<float>(0), p.out<float>(1)); });
 }
 
-}  // namespace
-
 void build_max_pool2d(Builder& b, const Node& node) { build_forward(b, node, kernels().max_pool); }
 void build_avg_pool2d(Builder& b, const Node& node) { build_forward(b, node, kernels().avg_pool); }
 
@@ -111,6 +109,15 @@ void build_avg_pool2d_grad(Builder& b, const Node& node) {
                pool.geometry);
     });
   });
+}
+
+}  // namespace
+
+void add_pooling_builders(OpBuilders& table) {
+  table["max_pool2d"] = {floats, build_max_pool2d};
+  table["max_pool2d_grad"] = {floats, build_max_pool2d_grad};
+  table["avg_pool2d"] = {floats, build_avg_pool2d};
+  table["avg_pool2d_grad"] = {floats, build_avg_pool2d_grad};
 }
 
 }  // namespace stoker::cpu

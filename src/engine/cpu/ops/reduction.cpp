@@ -164,8 +164,6 @@ void build_argmax_of(Builder& b, const Node& node) {
   });
 }
 
-}  // namespace
-
 void build_reduce(Builder& b, const Node& node) {
   const auto& name = node.attrs.get<std::string>("fn");
   int fn = name == "max" ? kMax : name == "min" ? kMin : name == "prod" ? kProd : kSum;
@@ -188,6 +186,13 @@ void build_argmax(Builder& b, const Node& node) {
     default:
       return build_argmax_of<float>(b, node);
   }
+}
+
+}  // namespace
+
+void add_reduction_builders(OpBuilders& table) {
+  table["reduce"] = {numbers, build_reduce};
+  table["argmax"] = {numbers, build_argmax};
 }
 
 }  // namespace stoker::cpu

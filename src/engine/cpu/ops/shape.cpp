@@ -110,8 +110,6 @@ void emit_transpose(Builder& b, int x, int y, const StridedLoop<2>& loop) {
   });
 }
 
-}  // namespace
-
 void build_reshape(Builder& b, const Node& node) {
   b.define_alias(node.outputs[0], node.inputs[0]);
 }
@@ -189,6 +187,17 @@ void build_broadcast_to(Builder& b, const Node& node) {
   int in = b.plain(node.inputs[0]);
   b.emit({"broadcast", {in}, {b.define(node.outputs[0])}},
          [=](Pointers p) { copy(loop, p.in<void>(0), 0, p.out<void>(1), 0); });
+}
+
+}  // namespace
+
+void add_shape_builders(OpBuilders& table) {
+  table["reshape"] = {anything, build_reshape};
+  table["identity"] = {anything, build_reshape};
+  table["transpose"] = {anything, build_transpose};
+  table["concat"] = {anything, build_concat};
+  table["slice"] = {anything, build_slice};
+  table["broadcast_to"] = {anything, build_broadcast_to};
 }
 
 }  // namespace stoker::cpu

@@ -57,8 +57,6 @@ auto label_reader(DType dtype) {
   return dtype == DType::int32 ? read_labels<int32_t> : read_labels<int64_t>;
 }
 
-}  // namespace
-
 void build_softmax(Builder& b, const Node& node) { build_rows(b, node, kernels().softmax); }
 void build_log_softmax(Builder& b, const Node& node) { build_rows(b, node, kernels().log_softmax); }
 void build_softmax_grad(Builder& b, const Node& node) {
@@ -142,6 +140,20 @@ void build_sigmoid_cross_entropy(Builder& b, const Node& node) {
         },
         16);
   });
+}
+
+}  // namespace
+
+void add_softmax_builders(OpBuilders& table) {
+  table["softmax"] = {floats, build_softmax};
+  table["log_softmax"] = {floats, build_log_softmax};
+  table["softmax_grad"] = {floats, build_softmax_grad};
+  table["log_softmax_grad"] = {floats, build_log_softmax_grad};
+  table["sparse_softmax_cross_entropy"] = {floats, build_sparse_softmax_cross_entropy};
+  table["sparse_softmax_cross_entropy_grad"] = {floats, build_sparse_softmax_cross_entropy_grad};
+  table["softmax_cross_entropy"] = {floats, build_softmax_cross_entropy};
+  table["softmax_cross_entropy_grad"] = {floats, build_softmax_cross_entropy_grad};
+  table["sigmoid_cross_entropy"] = {floats, build_sigmoid_cross_entropy};
 }
 
 }  // namespace stoker::cpu

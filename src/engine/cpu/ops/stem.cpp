@@ -6,6 +6,7 @@
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/conv2d.h"
 #include "engine/cpu/team.h"
+#include "engine/pooled_conv.h"
 
 namespace stoker::cpu {
 
@@ -13,53 +14,11 @@ namespace {
 
 constexpr int64_t kMostChannels = 4;
 
-struct Nodes {
-  const Node* conv = nullptr;
-  const Node* pool = nullptr;
-  const Node* pool_grad = nullptr;    // null in programs that do not train
-  const Node* weight_grad = nullptr;  // likewise
-};
-
-bool is_two_by_two(const Attrs& attrs) {
-  return attrs.get<Ints>("window") == Ints{2, 2} && attrs.get<Ints>("strides") == Ints{2, 2} &&
-         attrs.get<Ints>("pads") == Ints{0, 0, 0, 0};
-}
-
-bool same_geometry(const Attrs& a, const Attrs& b) {
-  return std::ranges::all_of(
-      std::initializer_list<const char*>{"strides", "pads", "dilation"},
-      [&](const char* name) { return a.get<Ints>(name) == b.get<Ints>(name); });
-}
-
 bool takes(Builder& b, const Node& conv) {
   const Shape &x = b.shape(conv.inputs[0]), &y = b.shape(conv.outputs[0]);
   return conv.inputs.size() == 3 && x[3] <= kMostChannels && y[3] % kernels().lanes == 0 &&
-         y[1] >= 2 && y[2] >= 2 && conv.attrs.get_or<std::string>("activation", "") == "relu" &&
-         conv.attrs.get_or<int64_t>("groups", 1) == 1 &&
+         y[1] >= 2 && y[2] >= 2 && conv.attrs.get_or<int64_t>("groups", 1) == 1 &&
          conv.attrs.get_or<Ints>("dilation", {1, 1}) == Ints{1, 1};
-}
-
-// Whatever reads the unpooled image must be part of the stem.
-bool find(Builder& b, const Node& conv, Nodes& nodes) {
-  if (!takes(b, conv)) return false;
-  nodes.conv = &conv;
-  for (const Node* user : b.users(conv.outputs[0])) {
-    if (user->op->name == "max_pool2d")
-      nodes.pool = user;
-    else if (user->op->name == "max_pool2d_grad" && user->inputs[0] == conv.outputs[0])
-      nodes.pool_grad = user;
-    else
-      return false;
-  }
-  if (nodes.pool == nullptr || !is_two_by_two(nodes.pool->attrs)) return false;
-  if (nodes.pool_grad == nullptr) return true;
-  std::vector<const Node*> after = b.users(nodes.pool_grad->outputs[0]);
-  if (after.size() != 1 || after[0]->op->name != "conv2d_weight_grad") return false;
-  nodes.weight_grad = after[0];
-  return is_two_by_two(nodes.pool_grad->attrs) &&
-         nodes.pool_grad->attrs.get_or<std::string>("activation", "") == "relu" &&
-         nodes.weight_grad->inputs[0] == conv.inputs[0] &&
-         same_geometry(conv.attrs, nodes.weight_grad->attrs);
 }
 
 // One image with its padding around it.
@@ -95,7 +54,7 @@ struct Stem {
   int64_t batch, y_image;  // images, and floats of a pooled one
   Layout y_layout;
 
-  Stem(Builder& b, const Nodes& nodes)
+  Stem(Builder& b, const PooledConv& nodes)
       : image(b.shape(nodes.conv->inputs[0]), nodes.conv->attrs.get<Ints>("pads")),
         batch(b.shape(nodes.conv->inputs[0])[0]) {
     const Shape &w = b.shape(nodes.conv->inputs[1]), &y = b.shape(nodes.pool->outputs[0]);
@@ -134,7 +93,7 @@ struct Stem {
 };
 
 // x, w, bias → y, winner
-void emit_forward(Builder& b, const Stem& stem, const Nodes& nodes, int winner) {
+void emit_forward(Builder& b, const Stem& stem, const PooledConv& nodes, int winner) {
   int x = b.plain(nodes.conv->inputs[0]), w = b.plain(nodes.conv->inputs[1]),
       bias = b.plain(nodes.conv->inputs[2]);
   int y = b.define(nodes.pool->outputs[0], stem.y_layout);
@@ -155,7 +114,7 @@ void emit_forward(Builder& b, const Stem& stem, const Nodes& nodes, int winner) 
 
 // x, dy, winner → dw [, db]; every worker sums its images, and the sums are added in the order of
 // the workers.
-void emit_backward(Builder& b, const Stem& stem, const Nodes& nodes, int winner) {
+void emit_backward(Builder& b, const Stem& stem, const PooledConv& nodes, int winner) {
   int x = b.plain(nodes.conv->inputs[0]), dy = b.input(nodes.pool_grad->inputs[2], stem.y_layout);
   int dw = b.define(nodes.weight_grad->outputs[0]);
   bool with_bias = nodes.weight_grad->outputs.size() > 1;
@@ -191,8 +150,10 @@ void emit_backward(Builder& b, const Stem& stem, const Nodes& nodes, int winner)
 }  // namespace
 
 bool build_stem(Builder& b, const Node& conv) {
-  Nodes nodes;
-  if (!find(b, conv, nodes)) return false;
+  if (!takes(b, conv)) return false;
+  std::optional<PooledConv> found = find_pooled_conv(Readers(b.graph()), conv);
+  if (!found) return false;
+  const PooledConv nodes = *found;
   Stem stem(b, nodes);
   int winner = b.scratch(size_t(stem.batch * stem.winners()));
   emit_forward(b, stem, nodes, winner);

@@ -82,10 +82,7 @@ void build_batch_norm(Builder& b, const Node& node) {
            bound.counters = at.get<unsigned>(4);
            run_column_sums(bound, at.stream);
          });
-  bool later = std::ranges::any_of(b.fusion().tails, [&](const auto& tail) {
-    return tail && (tail->norm == b.node_index() || tail->residual_norm == b.node_index());
-  });
-  if (!later) emit_apply(b, node, mean, variance);
+  if (!b.fusion().is_normalized_later(b.node_index())) emit_apply(b, node, mean, variance);
 }
 
 void build_inference(Builder& b, const Node& node) {
@@ -98,9 +95,9 @@ void build_inference(Builder& b, const Node& node) {
 // not be.
 const Node* masking_norm(const Builder& b, const Node& node) {
   const Node* norm = b.graph().producer(node.inputs[5]);
-  bool known = norm != nullptr && norm->op->name == "batch_norm" &&
-               norm->outputs[0] == node.inputs[5] && norm->inputs[0] == node.inputs[1] &&
-               norm->outputs[1] == node.inputs[3] && norm->inputs[1] == node.inputs[2];
+  bool known = norm != nullptr && norm->is("batch_norm") && norm->outputs[0] == node.inputs[5] &&
+               norm->inputs[0] == node.inputs[1] && norm->outputs[1] == node.inputs[3] &&
+               norm->inputs[1] == node.inputs[2];
   return known && b.graph().producer(norm->inputs[2]) == nullptr ? norm : nullptr;
 }
 
@@ -164,8 +161,7 @@ void emit_input_grad(Builder& b, const Node& node, const GradOperands& operands,
 
 void build_batch_norm_grad(Builder& b, const Node& node) {
   if (const auto& join = b.fusion().joins[size_t(b.node_index())])
-    return join->pool >= 0 ? emit_norm_pool_grad(b, node, *join)
-                           : emit_joined_norm_grad(b, node, *join);
+    return emit_joined_norm_grad(b, node, *join);
   GradOperands operands = grad_operands(b, node);
   ColumnCall sums = grad_sums(b, node, b.shape(node.inputs[1]), operands.mask);
   size_t next = operands.reads.size();

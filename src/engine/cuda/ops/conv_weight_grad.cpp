@@ -60,7 +60,6 @@ void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shap
 }  // namespace
 
 void build_conv_weight_grad(Builder& b, const Node& node) {
-  if (b.fusion().stems[b.index_of(node)] >= 0) return emit_stem_weight_grad(b, node);
   DType dtype = b.spec(node.inputs[0]).dtype;
   const Shape& y_shape = b.shape(node.inputs[1]);
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]), y_shape);

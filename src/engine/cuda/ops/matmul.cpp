@@ -1,4 +1,3 @@
-#include "engine/cuda/kernels/narrow.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/guard_sees.h"
 
@@ -27,54 +26,7 @@ MatmulKey key_of(const Builder& b, const Node& node) {
   return key;
 }
 
-bool is_narrow(const MatmulKey& key) {
-  return key.batch == 1 && !key.transpose_a && !key.transpose_b &&
-         key.columns <= NarrowProduct::kMostColumns && key.rows <= NarrowProduct::kMostRows;
-}
-
-// a, w [, bias] → y
-void emit_narrow(Builder& b, const MatmulKey& key, std::vector<int> reads, int y) {
-  NarrowProduct call;
-  call.dtype = key.dtype;
-  call.rows = key.rows;
-  call.inner = key.inner;
-  call.columns = key.columns;
-  call.relu = key.relu;
-  b.emit({"own:narrow", std::move(reads), {y}}, [call, has_bias = key.bias](const Launch& at) {
-    NarrowProduct bound = call;
-    bound.a = at.get(0);
-    bound.w = at.get(1);
-    bound.bias = has_bias ? at.get(2) : nullptr;
-    bound.y = at.get(has_bias ? 3 : 2);
-    run_narrow_product(bound, at.stream);
-  });
-}
-
-void emit_narrow_gradient(Builder& b, const Node& node) {
-  NarrowGradient call;
-  const TensorSpec &a = b.spec(node.inputs[0]), &dy = b.spec(node.inputs[1]);
-  call.dtype = a.dtype;
-  call.rows = int(a.shape[0]);
-  call.inner = int(a.shape[1]);
-  call.columns = int(dy.shape[1]);
-  int sum = b.fusion().bias_sums[size_t(b.node_index())];
-  std::vector<int> reads = {b.input(node.inputs[0]), b.input(node.inputs[1])};
-  std::vector<int> writes = {b.define(node.outputs[0])};
-  if (sum >= 0) writes.push_back(b.define(b.graph().nodes()[size_t(sum)].outputs[0]));
-  b.emit({"own:narrow", std::move(reads), std::move(writes)},
-         [call, has_bias = sum >= 0](const Launch& at) {
-           NarrowGradient bound = call;
-           bound.a = at.get(0);
-           bound.dy = at.get(1);
-           bound.weights = at.get(2);
-           bound.bias = has_bias ? at.get(3) : nullptr;
-           run_narrow_gradient(bound, at.stream);
-         });
-}
-
 void build_matmul(Builder& b, const Node& node) {
-  if (const auto& head = b.fusion().heads[size_t(b.node_index())]) return emit_head(b, *head);
-  if (is_narrow_gradient(b.graph(), node)) return emit_narrow_gradient(b, node);
   MatmulKey key = key_of(b, node);
   bool has_bias = node.inputs.size() > 2;
   auto activation = node.attrs.get_or<std::string>("activation", "");
@@ -90,15 +42,10 @@ void build_matmul(Builder& b, const Node& node) {
   }
   // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32. So
   // is relu where only an own kernel keeps NaN.
-  key.relu = activation == "relu" && (is_narrow(key) || guard_sees(b.graph(), node));
+  key.relu = activation == "relu" && guard_sees(b.graph(), node);
   bool in_epilogue = activation.empty() || key.relu;
   key.bias = has_bias && in_epilogue;
   key.wide = !in_epilogue && key.dtype != DType::float32;
-  if (in_epilogue && is_narrow(key)) {
-    std::vector<int> operands = {a, w};
-    if (key.bias) operands.push_back(bias);
-    return emit_narrow(b, key, std::move(operands), y);
-  }
   auto plan = b.shared().matmul_plans.find(key, *b.shared().device);
   int workspace = b.scratch(plan->workspace());
   int product =

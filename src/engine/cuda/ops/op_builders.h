@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string_view>
 
 #include "engine/cuda/builder.h"
@@ -38,22 +37,10 @@ struct Epilogue {
   int out = -1;
 };
 void emit_epilogue(Builder& b, const Node& node, const Epilogue& epilogue);
-// conv2d + bias + relu over one channel, and the 2×2 max pooling behind it.
-void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool);
-// Its weight gradient; and with the optimiser's step for the parameters `which`, the weights and
-// the bias if there is one.
-void emit_stem_weight_grad(Builder& b, const Node& node);
-void emit_stem_update(Builder& b, const Node& node, const Node& update,
-                      std::span<const size_t> which);
 void build_conv_weight_grad(Builder& b, const Node& node);
-// A dense layer and its loss, with all their gradients.
-void emit_head(Builder& b, const Head& head);
-// batch_norm's statistics are made; these make its result with what follows it.
+// batch_norm's statistics are made; this makes its result with what follows it.
 void emit_norm_tail(Builder& b, const Fusion::NormTail& tail, int value);
-void emit_norm_pool(Builder& b, const Node& norm, const Node& pool);
 // batch_norm_grad whose dy is the sum of two gradients through such a tail's relu.
 void emit_joined_norm_grad(Builder& b, const Node& node, const Fusion::Join& join);
-// batch_norm_grad whose dy comes through a max pooling that emit_norm_pool made.
-void emit_norm_pool_grad(Builder& b, const Node& node, const Fusion::Join& join);
 
 }  // namespace stoker::cuda

@@ -32,20 +32,22 @@ std::vector<size_t> parameters_of(const UpdateLayout& layout, const Node& update
 void build_update(Builder& b, const Node& node) {
   UpdateLayout layout = update_layout(node);
   std::vector<size_t> others;
-  std::vector<const Node*> stems;  // which make gradients and take the step at once
+  std::vector<const Node*> makers;  // special cases that make gradients and take the step at once
   for (size_t i = 0; i < layout.count; ++i) {
     int value = node.inputs[layout.gradient(i)];
     const Node* gradient = b.graph().producer(value);
     if (gradient != nullptr && b.fusion().into[b.index_of(*gradient)] == b.node_index()) {
-      if (gradient->outputs[0] == value) stems.push_back(gradient);
+      if (gradient->outputs[0] == value) makers.push_back(gradient);
       continue;
     }
     // All gradients before the first parameter is overwritten.
     if (!b.unturned(value)) b.input(value);
     others.push_back(i);
   }
-  for (const Node* stem : stems)
-    emit_stem_update(b, *stem, node, parameters_of(layout, node, *stem));
+  for (const Node* maker : makers)
+    b.fusion()
+        .special.at(b.index_of(*maker))
+        ->build_with_update(b, *maker, node, parameters_of(layout, node, *maker));
   for (size_t begin = 0; begin < others.size(); begin += UpdateList::kMost) {
     size_t count = std::min(others.size() - begin, size_t(UpdateList::kMost));
     emit_update_list(b, node, std::span(others).subspan(begin, count));
@@ -59,7 +61,7 @@ void build_moving_average(Builder& b, const Node& node) {
   Call call{"own:update", {}, {}};
   std::vector<int64_t> sizes;
   for (const Node& other : b.graph().nodes()) {
-    bool joins = &other == &node || (gated && other.op->name == "moving_average" &&
+    bool joins = &other == &node || (gated && other.is("moving_average") &&
                                      other.attrs.get<double>("momentum") == momentum &&
                                      !b.is_defined(other.outputs[0]));
     if (!joins || sizes.size() == UpdateList::kMost) continue;

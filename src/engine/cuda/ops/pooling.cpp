@@ -34,19 +34,14 @@ namespace {
 bool has_gradient(const Builder& b, const Node& node, const PoolCall& call) {
   if (call.window_y * call.window_x > PoolCall::kNotPositive - 1) return false;
   return std::ranges::any_of(b.graph().nodes(), [&](const Node& other) {
-    return other.op->name == "max_pool2d_grad" && other.inputs[0] == node.inputs[0] &&
+    return other.is("max_pool2d_grad") && other.inputs[0] == node.inputs[0] &&
            other.inputs[1] == node.outputs[0];
   });
 }
 
 void build_forward(Builder& b, const Node& node) {
-  if (int stem = b.fusion().stems[size_t(b.node_index())]; stem >= 0)
-    return emit_pooled_stem(b, b.graph().nodes()[size_t(stem)], node);
-  if (const auto& head = b.fusion().heads[size_t(b.node_index())]) return emit_head(b, *head);
-  if (const auto& tail = b.fusion().tails[size_t(b.node_index())])
-    return emit_norm_pool(b, b.graph().nodes()[size_t(tail->norm)], node);
   PoolCall call = pool_call(b, node, node.inputs[0], node.outputs[0]);
-  bool is_max = node.op->name == "max_pool2d";
+  bool is_max = node.is("max_pool2d");
   int x = b.input(node.inputs[0]), y = b.define(node.outputs[0]);
   std::vector<int> writes = {y};
   bool numbered = is_max && has_gradient(b, node, call);

@@ -1,4 +1,4 @@
-#include "engine/cuda/kernels/narrow.h"
+#include "engine/cuda/special/kernels/narrow.h"
 
 #include "engine/cuda/kernels/common.cuh"
 

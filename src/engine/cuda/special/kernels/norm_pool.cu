@@ -1,4 +1,4 @@
-#include "engine/cuda/kernels/norm_pool.h"
+#include "engine/cuda/special/kernels/norm_pool.h"
 
 #include "engine/cuda/kernels/norm_math.cuh"
 #include "engine/cuda/kernels/windows.cuh"

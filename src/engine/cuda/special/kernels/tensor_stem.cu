@@ -1,4 +1,4 @@
-#include "engine/cuda/kernels/tensor_stem.h"
+#include "engine/cuda/special/kernels/tensor_stem.h"
 
 #include "engine/cuda/kernels/divisor.cuh"
 #include "engine/cuda/kernels/last_block.cuh"

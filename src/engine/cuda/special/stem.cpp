@@ -1,10 +1,19 @@
 // A convolution over one channel and the 2×2 max pooling behind it, in one kernel each way.
-#include "engine/cuda/kernels/tensor_stem.h"
+#include "engine/cuda/special/kernels/tensor_stem.h"
+
+#include <algorithm>
+
 #include "engine/cuda/ops/conv_frames.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/ops/updates.h"
+#include "engine/cuda/special/cases.h"
+#include "engine/pooled_conv.h"
 
 namespace stoker::cuda {
+
+namespace {
+
+// --- forwards ---
 
 void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool) {
   DirectConv call;
@@ -39,7 +48,7 @@ void emit_pooled_stem(Builder& b, const Node& conv, const Node& pool) {
   });
 }
 
-namespace {
+// --- backwards ---
 
 // The pooled image's gradient → dw [, db]; what pooling and relu stopped is left out on the way.
 struct StemGradient {
@@ -47,8 +56,7 @@ struct StemGradient {
   bool by_tensor_cores;
   std::vector<int> reads, writes;  // operands 0–2 and the first two that are written
 
-  StemGradient(Builder& b, const Node& node) {
-    const Node& pool_grad = b.graph().nodes()[size_t(b.fusion().stems[b.index_of(node)])];
+  StemGradient(Builder& b, const Node& node, const Node& pool_grad) {
     call.dtype = b.spec(node.inputs[0]).dtype;
     call.shape = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]),
                                b.shape(node.inputs[1]));
@@ -80,10 +88,8 @@ struct StemGradient {
   }
 };
 
-}  // namespace
-
-void emit_stem_weight_grad(Builder& b, const Node& node) {
-  StemGradient gradient(b, node);
+void emit_stem_weight_grad(Builder& b, const Node& node, const Node& pool_grad) {
+  StemGradient gradient(b, node, pool_grad);
   Call call{"own:stem", gradient.reads, gradient.writes};
   for (int value : node.outputs) call.writes.push_back(b.define(value));
   b.emit(std::move(call), [gradient](const Launch& at) {
@@ -94,9 +100,9 @@ void emit_stem_weight_grad(Builder& b, const Node& node) {
   });
 }
 
-void emit_stem_update(Builder& b, const Node& node, const Node& update,
+void emit_stem_update(Builder& b, const Node& node, const Node& pool_grad, const Node& update,
                       std::span<const size_t> which) {
-  StemGradient gradient(b, node);
+  StemGradient gradient(b, node, pool_grad);
   Call call{"own:stem+update", gradient.reads, gradient.writes};
   call.node = int(b.index_of(node));
   BoundUpdates updates(b, update, which, Gradients::made_here, call);
@@ -108,6 +114,88 @@ void emit_stem_update(Builder& b, const Node& node, const Node& update,
     for (size_t i = 0; i < updates.count(); ++i) few.item[i] = updates.item(at, i);
     gradient.run(gradient.bind(at, written), few, at.stream);
   });
+}
+
+// --- finding them ---
+
+// At a max_pool2d.
+class StemForward final : public SpecialNode {
+ public:
+  explicit StemForward(int conv) : conv_(conv) {}
+  void build(Builder& b, const Node& pool) const override {
+    emit_pooled_stem(b, b.graph().nodes()[size_t(conv_)], pool);
+  }
+  int includes() const override { return conv_; }
+
+ private:
+  int conv_;
+};
+
+// At a conv2d_weight_grad.
+class StemBackward final : public SpecialNode {
+ public:
+  explicit StemBackward(int pool_grad) : pool_grad_(pool_grad) {}
+  void build(Builder& b, const Node& node) const override {
+    emit_stem_weight_grad(b, node, b.graph().nodes()[size_t(pool_grad_)]);
+  }
+  void build_with_update(Builder& b, const Node& node, const Node& update,
+                         std::span<const size_t> which) const override {
+    emit_stem_update(b, node, b.graph().nodes()[size_t(pool_grad_)], update, which);
+  }
+  int includes() const override { return pool_grad_; }
+
+ private:
+  int pool_grad_;
+};
+
+bool takes(const Graph& graph, const Node& conv) {
+  if (!conv.is("conv2d")) return false;
+  const Shape &x = graph.spec(conv.inputs[0]).shape, &w = graph.spec(conv.inputs[1]).shape;
+  return x[3] == 1 && w[0] == 3 && w[1] == 3 && w[3] % 8 == 0 && w[3] <= 2048 &&
+         conv.attrs.get<Ints>("strides") == Ints{1, 1} &&
+         conv.attrs.get<Ints>("pads") == Ints{0, 0, 0, 0} &&
+         conv.attrs.get_or<Ints>("dilation", {1, 1}) == Ints{1, 1} && x[1] > 3 && x[2] > 3;
+}
+
+// The optimiser's update that alone reads all these gradients, if there is one behind them.
+const Node* only_update(const Readers& readers, const Node& gradients) {
+  for (const Node& update : readers.graph().nodes()) {
+    if (!is_optimizer_update(update) || &update < &gradients) continue;
+    UpdateLayout layout = update_layout(update);
+    auto takes_it = [&](int gradient) {
+      for (size_t i = 0; i < layout.count; ++i)
+        if (update.inputs[layout.gradient(i)] == gradient) return readers.uses(gradient) == 1;
+      return false;
+    };
+    if (!layout.scaled && std::ranges::all_of(gradients.outputs, takes_it)) return &update;
+  }
+  return nullptr;
+}
+
+void add_gradient(const Readers& readers, Fusion& found, const PooledConv& stem) {
+  int node = readers.index_of(stem.weight_grad), pool_grad = readers.index_of(stem.pool_grad);
+  found.into[size_t(pool_grad)] = node;
+  found.special[node] = std::make_shared<StemBackward>(pool_grad);
+  if (const Node* update = only_update(readers, *stem.weight_grad))
+    found.into[size_t(node)] = found.into[size_t(pool_grad)] = readers.index_of(update);
+}
+
+}  // namespace
+
+void match_stems(const Readers& readers, Fusion& found) {
+  for (const Node& conv : readers.graph().nodes()) {
+    if (!takes(readers.graph(), conv)) continue;
+    std::optional<PooledConv> stem = find_pooled_conv(readers, conv);
+    if (!stem) continue;
+    bool trains = stem->pool_grad != nullptr;
+    if (trains) add_gradient(readers, found, *stem);
+    int root = readers.index_of(stem->pool), index = readers.index_of(&conv);
+    found.into[size_t(index)] = root;
+    found.special[root] = std::make_shared<StemForward>(index);
+    take_leaf_cast(readers, found, conv.inputs[0], trains ? 2 : 1, root);
+    for (size_t i = 1; i < conv.inputs.size(); ++i)
+      take_leaf_cast(readers, found, conv.inputs[i], 1, root);
+  }
 }
 
 }  // namespace stoker::cuda

@@ -1,4 +1,4 @@
-#include "engine/cuda/kernels/head.h"
+#include "engine/cuda/special/kernels/head.h"
 
 #include "engine/cuda/kernels/common.cuh"
 

@@ -1,8 +1,10 @@
-#include "engine/cuda/heads.h"
+#include "engine/cuda/special/heads.h"
 
 #include <algorithm>
 
-#include "engine/cuda/kernels/head.h"
+#include "engine/cuda/special/cases.h"
+#include "engine/cuda/special/kernels/head.h"
+#include "engine/pooled_conv.h"
 
 namespace stoker::cuda {
 
@@ -16,7 +18,7 @@ class HeadFinder {
   std::vector<Head> find() {
     std::vector<Head> heads;
     for (const Node& node : graph_.nodes())
-      if (node.op->name == "sparse_softmax_cross_entropy_grad")
+      if (node.is("sparse_softmax_cross_entropy_grad"))
         if (Head head; find_at(node, head)) heads.push_back(std::move(head));
     return heads;
   }
@@ -38,14 +40,13 @@ class HeadFinder {
   // The node of this op that makes a value, if nothing else has taken it.
   const Node* producer(int value, std::string_view op) const {
     const Node* found = graph_.producer(value);
-    return found != nullptr && found->op->name == op && !taken_[size_t(index_of(found))] ? found
-                                                                                         : nullptr;
+    return found != nullptr && found->is(op) && !taken_[size_t(index_of(found))] ? found : nullptr;
   }
 
   // The node of this op that reads a value as its first operand.
   const Node* reader(int value, std::string_view op) const {
     for (const Node& each : graph_.nodes())
-      if (each.op->name == op && !each.inputs.empty() && each.inputs[0] == value &&
+      if (each.is(op) && !each.inputs.empty() && each.inputs[0] == value &&
           !taken_[size_t(index_of(&each))])
         return &each;
     return nullptr;
@@ -96,7 +97,7 @@ class HeadFinder {
     head.weights = matmul->inputs[1];
     if (matmul->inputs.size() > 2) head.bias = matmul->inputs[2];
     for (const Node& each : graph_.nodes())
-      if (each.op->name == "matmul" && each.inputs[0] == head.logits_grad &&
+      if (each.is("matmul") && each.inputs[0] == head.logits_grad &&
           each.inputs[1] == head.weights && each.inputs.size() == 2 &&
           transposes(each, false, true) && !taken_[size_t(index_of(&each))])
         head.input_grad = index_of(&each);
@@ -106,23 +107,17 @@ class HeadFinder {
     return true;
   }
 
-  static bool halves(const Node& pool) {
-    return pool.attrs.get<Ints>("window") == Ints{2, 2} &&
-           pool.attrs.get<Ints>("strides") == Ints{2, 2} &&
-           pool.attrs.get<Ints>("pads") == Ints{0, 0, 0, 0};
-  }
-
   // pool → reshape → matmul, and backwards.
   void add_pooling(Head& head) const {
     const Node* flat = producer(head.image, "reshape");
     const Node* pool = flat != nullptr ? producer(flat->inputs[0], "max_pool2d") : nullptr;
     const Node* back = only_reader(head.features_grad, "reshape");
-    if (pool == nullptr || back == nullptr || !halves(*pool) ||
+    if (pool == nullptr || back == nullptr || !halves_image(*pool) ||
         graph_.spec(pool->inputs[0]).shape[3] % HeadCall::kLanes != 0)
       return;
     if (uses_[size_t(back->outputs[0])] != 1) return;
     for (const Node& each : graph_.nodes())
-      if (each.op->name == "max_pool2d_grad" && each.inputs[0] == pool->inputs[0] &&
+      if (each.is("max_pool2d_grad") && each.inputs[0] == pool->inputs[0] &&
           each.inputs[1] == pool->outputs[0] && each.inputs[2] == back->outputs[0] &&
           !taken_[size_t(index_of(&each))]) {
         head.pool = index_of(pool);
@@ -181,6 +176,8 @@ std::vector<Head> find_heads(const Graph& graph, const std::vector<bool>& taken)
   return heads;
 }
 
+// The slope of the loss is made after the loss: what a head reads is moved before it, where that
+// does not depend on it.
 void order_for_heads(Graph& graph) {
   const std::vector<bool> none(graph.nodes().size(), false);
   size_t count = HeadFinder(graph, none).find().size();

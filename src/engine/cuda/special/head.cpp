@@ -1,7 +1,9 @@
-// The head of a classifier (engine/cuda/heads.h) as one instruction.
-#include "engine/cuda/kernels/head.h"
+// The head of a classifier (heads.h) as one instruction.
+#include "engine/cuda/special/kernels/head.h"
 
-#include "engine/cuda/ops/op_builders.h"
+#include "engine/cuda/builder.h"
+#include "engine/cuda/special/cases.h"
+#include "engine/cuda/special/heads.h"
 
 namespace stoker::cuda {
 
@@ -26,8 +28,6 @@ HeadCall call_of(const Builder& b, const Head& head) {
   call.channels = int(image[3]);
   return call;
 }
-
-}  // namespace
 
 void emit_head(Builder& b, const Head& head) {
   HeadCall call = call_of(b, head);
@@ -68,6 +68,36 @@ void emit_head(Builder& b, const Head& head) {
     }
     run_head(bound, at.stream);
   });
+}
+
+// At the first of its nodes.
+class HeadNode final : public SpecialNode {
+ public:
+  explicit HeadNode(Head head) : head_(std::move(head)) {}
+  void build(Builder& b, const Node&) const override { emit_head(b, head_); }
+  int turned_weights() const override { return head_.weights; }
+
+ private:
+  Head head_;
+};
+
+}  // namespace
+
+void match_heads(const Readers& readers, Fusion& found) {
+  size_t count = readers.graph().nodes().size();
+  std::vector<bool> used(count);
+  for (size_t i = 0; i < count; ++i)
+    used[i] =
+        found.into[i] >= 0 || found.tails[i] || found.joins[i] || found.special.contains(int(i));
+  for (Head& head : find_heads(readers.graph(), used)) {
+    int root = head.root();
+    for (int part : {head.matmul, head.loss, head.loss_grad, head.input_grad, head.unpool})
+      if (part >= 0 && part != root) found.into[size_t(part)] = root;
+    for (int part : head.others) found.into[size_t(part)] = root;
+    take_leaf_cast(readers, found, head.weights, 2, root);
+    if (head.bias >= 0) take_leaf_cast(readers, found, head.bias, 1, root);
+    found.special[root] = std::make_shared<HeadNode>(std::move(head));
+  }
 }
 
 }  // namespace stoker::cuda

@@ -1,5 +1,5 @@
 // Heads of classifiers: a dense layer, the softmax cross-entropy behind it and the gradients of
-// both run as one kernel (kernels/head.h), with the 2×2 max pooling in front of the dense layer and
+// both run as one kernel (special/kernels/head.h), with the 2×2 max pooling in front of the dense layer and
 // its gradient where there is one. Found in any graph, within the limits that head_fits() states.
 #pragma once
 
@@ -23,9 +23,5 @@ struct Head {
 
 // `taken`: nodes that run as part of something else already.
 std::vector<Head> find_heads(const Graph& graph, const std::vector<bool>& taken);
-
-// Moves what a head reads before the head, where that does not depend on it: the slope of the loss
-// is made after the loss. Do so before find_heads().
-void order_for_heads(Graph& graph);
 
 }  // namespace stoker::cuda
