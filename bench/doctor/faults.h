@@ -11,6 +11,8 @@
 
 namespace stoker::bench {
 
+using namespace doctor;
+
 // A training that can be run: the model, its data, its callbacks, and what runs beside it.
 struct Patient {
   std::unique_ptr<Context> context;

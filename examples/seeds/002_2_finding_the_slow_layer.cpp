@@ -1,5 +1,5 @@
 // Seed 002, block 2: a profiler around the training loop, to find what is slow. Here one question
-// is enough: diagnose() trains for some steps, takes the time of every layer, forwards and
+// is enough: doctor::diagnose() trains for some steps, takes the time of every layer, forwards and
 // backwards, writes a page for the browser, and puts every bit of the model back.
 #include "../digits.h"
 #include "side_by_side.h"
@@ -16,10 +16,10 @@ int main() {
   model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy"});
   std::vector<Tensor> before = model.get_weights();
 
-  Diagnosis diagnosis = diagnose(model, train, {.steps = 60, .seconds = 20});
+  doctor::Diagnosis diagnosis = doctor::diagnose(model, train, {.steps = 60, .seconds = 20});
   std::printf("%s\n", diagnosis.verdict.sentence.c_str());
   double of_wide = 0, of_others = 0;
-  for (const LayerReport& row : diagnosis.layers) {
+  for (const doctor::LayerReport& row : diagnosis.layers) {
     std::printf("%-10s %-14s %-9s %8.1f µs, %3.0f %% of the peak\n", row.layer.c_str(),
                 row.op.c_str(), row.phase.c_str(), 1e6 * row.seconds, 100 * row.compute_share);
     if (row.layer == "wide") of_wide += row.flops;

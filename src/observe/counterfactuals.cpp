@@ -7,7 +7,7 @@
 #include "observe/page_locked.h"
 #include "train/step/steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -160,4 +160,4 @@ void make_experiments(const ExperimentPlace& place, Observed& observed) {
   Laboratory(place, observed).run();
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -106,4 +106,4 @@ int64_t peak_memory_of_process(const fs::path& root) {
   return 0;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -8,7 +8,7 @@
 
 #include "observe/evidence.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 // Sums since some moment, nanoseconds; for differences.
 struct CpuCounters {
@@ -33,4 +33,4 @@ void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& a
 // Most bytes of memory that this process ever held.
 int64_t peak_memory_of_process(const std::filesystem::path& root = "/");
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -6,15 +6,15 @@
 #include <stoker/doctor.h>
 
 #include "base/clock.h"
+#include "observe/case.h"
 #include "observe/counterfactuals.h"
 #include "observe/layer_times.h"
 #include "observe/verdict.h"
-#include "observe/words.h"
 #include "train/fit/loops.h"
 #include "train/fit/step_observer.h"
 #include "train/step/steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -133,20 +133,9 @@ class Experiments {
 
   Diagnosis too_large(const std::string& why) const {
     Diagnosis diagnosis;
-    Verdict& verdict = diagnosis.verdict;
-    verdict.finding = Finding::health;
-    verdict.cause = Cause::out_of_memory;
-    verdict.health = {why};
-    verdict.sentence = fmt::format("The model does not fit into memory: {}.", why);
-    auto propose = [&](std::string what, std::string reason) {
-      diagnosis.prescriptions.push_back(
-          {.what = std::move(what), .why = std::move(reason), .changes_results = true});
-    };
-    if (int64_t batch = batch_that_fits(); batch > 0)
-      propose(fmt::format("A batch of {}, with gradient_accumulation_steps = {} of the optimiser",
-                          batch, (batch_[0].shape()[0] + batch - 1) / batch),
-              "its plan fits, and the effective batch stays");
-    propose("A smaller model, or smaller inputs", "weights and activations are what is held");
+    conclude(diagnosis, {.batch_size = batch_[0].shape()[0],
+                         .does_not_fit = why,
+                         .fitting_batch = batch_that_fits()});
     diagnosis.trust = "known from the plan; nothing was run";
     return diagnosis;
   }
@@ -232,4 +221,4 @@ std::optional<Diagnosis> last_diagnosis(const Model& model) {
   return *base.trainer->diagnosis;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -7,7 +7,7 @@
 #include "train/model/model_base.h"
 #include "train/step/program_cache.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 struct Observed : Diagnosis {
   Evidence evidence;
@@ -15,6 +15,8 @@ struct Observed : Diagnosis {
 
 // Fills in everything that follows from the evidence: verdict, shares, tables, prescriptions.
 void conclude(Diagnosis& diagnosis, const Evidence& evidence);
+// The same for a short fit: fewer steps than a verdict usually needs.
+void conclude(Diagnosis& diagnosis, const Evidence& evidence, int64_t least_steps);
 // The training program for batches of this size, or else the one for the largest: the last batch of
 // an epoch may have had one of its own. Null: the model has not trained yet.
 const CachedProgram* step_for(const ModelBase& model, int64_t samples);
@@ -30,4 +32,4 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
 // The processor and its cores, in words.
 std::string machine_name();
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -11,7 +11,7 @@
 #include "observe/cpu_counters.h"
 #include "observe/evidence.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 class Recording {
  public:
@@ -69,4 +69,4 @@ PipelineFacts pipeline_between(const PipelineStatistics& before, const PipelineS
 // without its outliers.
 double robust_spread(std::vector<double> values);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

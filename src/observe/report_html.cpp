@@ -7,7 +7,7 @@
 #include "formats/json.h"
 #include "observe/report_json.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -174,4 +174,4 @@ std::string Diagnosis::html() const {
   return page;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

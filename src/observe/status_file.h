@@ -6,7 +6,7 @@
 
 #include <stoker/doctor.h>
 
-namespace stoker {
+namespace stoker::doctor {
 
 struct FitProgress {
   int64_t epoch = 0, epochs = 0;  // from 0
@@ -19,4 +19,4 @@ struct FitProgress {
 std::string write_status(const std::string& folder, const FitProgress& progress,
                          const Diagnosis& now);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

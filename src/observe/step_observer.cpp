@@ -18,6 +18,7 @@
 #include "observe/observed.h"
 #include "observe/profile/session.h"
 #include "observe/status_file.h"
+#include "observe/thresholds.h"
 #include "observe/tuning.h"
 #include "observe/verdict.h"
 #include "observe/whole_fit.h"
@@ -25,7 +26,7 @@
 #include "train/callbacks/callback_support.h"
 #include "train/fit/loops.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -36,7 +37,6 @@ constexpr int64_t kFirstLook = 60;                  // steps before the first wo
 constexpr int64_t kPeaksAfterNs = 100'000'000'000;  // measuring them takes up to a second
 constexpr size_t kWordWindow = 300;                 // steps that the word is made of
 constexpr int64_t kPatience = 30;                   // steps before tuning begins
-constexpr double kWorthTuning = 0.03;               // of a step: waiting for input
 
 // STOKER_RUN_DIRECTORY: every fit of a process that asks for no folder gets one below it, fit-1,
 // fit-2, …: a program can be looked at as it is.
@@ -206,6 +206,9 @@ class Observer final : public StepObserver {
   }
 
   void fill_health(Evidence& evidence) const {
+    if (gpu_.memory_total > 0)
+      evidence.device.memory_share = double(gpu_.memory_bytes) / double(gpu_.memory_total);
+    evidence.device.use = gpu_.use;
     evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
     if (gpu_.at_power_limit) evidence.health.gpu_power_limit = gpu_.power_limit_watts;
     evidence.health.pcie_generation = gpu_.pcie_generation;
@@ -267,7 +270,7 @@ class Observer final : public StepObserver {
     Evidence evidence = recording_.evidence(size_t(kPatience));
     const CachedProgram* step = step_of(evidence);
     std::optional<DeviceKnobs> device = step ? step->program->device_knobs() : std::nullopt;
-    bool waits = evidence.total().shares()[Owner::input] >= kWorthTuning;
+    bool waits = evidence.total().shares()[Owner::input] >= kWorthIt;
     std::vector<Remedy> remedies = remedies_for(pipeline, device, waits, evidence.batch_size);
     if (remedies.empty()) {
       tuned_ = recording_.steps() > int64_t(kWordWindow);  // it will not begin to wait
@@ -310,8 +313,12 @@ class Observer final : public StepObserver {
 
 }  // namespace
 
+}  // namespace stoker::doctor
+
+namespace stoker {
+
 std::unique_ptr<StepObserver> make_step_observer(const FitView& view) {
-  return std::make_unique<Observer>(view);
+  return std::make_unique<doctor::Observer>(view);
 }
 
 }  // namespace stoker

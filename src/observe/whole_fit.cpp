@@ -1,6 +1,6 @@
 #include "observe/whole_fit.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 void WholeFit::add(const StepTimes& step) {
   ++steps_;
@@ -31,4 +31,4 @@ double WholeFit::looked_seconds() const {
   return steps_ > 0 ? double(looked_ns_) * 1e-9 / double(steps_) : 0;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -7,7 +7,7 @@
 
 #include "train/fit/step_observer.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 class WholeFit {
  public:
@@ -24,4 +24,4 @@ class WholeFit {
   int64_t steps_ns_ = 0, read_ns_ = 0, validation_ns_ = 0, turns_ns_ = 0;
 };
 
-}  // namespace stoker
+}  // namespace stoker::doctor

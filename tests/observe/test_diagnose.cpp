@@ -13,7 +13,7 @@
 #include "support/temp_dir.h"
 #include "train/model/weights_hash.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 constexpr const char* kDevice = "cpu";
@@ -331,4 +331,4 @@ TEST_F(Doctor, KeepsMarkupInNamesOutOfThePage) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -9,7 +9,7 @@
 #include "support/program.h"
 #include "support/temp_dir.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 Diagnosis sample() {
@@ -72,4 +72,4 @@ TEST(Page, ShowsInABrowserWhatTheJsonSays) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -15,6 +15,8 @@
 #include "train/callbacks/event_log.h"
 
 namespace stoker {
+
+using namespace doctor;
 namespace {
 
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 
 #include "observe/tuning.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
@@ -145,4 +145,4 @@ TEST(Tuning, FillsACacheBeforeItIsTriedAndHoldsItMeanwhile) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

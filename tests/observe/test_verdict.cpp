@@ -4,7 +4,7 @@
 #include "observe/verdict.h"
 #include "support/synthetic_steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 using test::evidence_of;
@@ -150,6 +150,7 @@ TEST(Verdict, NamesThePipelinesThreadsWhereTheyTakeCoresFromTheComputing) {
   Evidence evidence = evidence_of({.run = 10 * kMs});
   evidence.pipeline = {.known = true, .workers = 2, .depth = 4, .work_ns = 4e6, .cpu_ns = 4e6};
   evidence.what_if.host_batch_ns = 7e6;
+  evidence.device.threads = 4;
   Verdict verdict = judge(evidence);
   EXPECT_EQ(verdict.finding, Finding::input);
   EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
@@ -221,7 +222,7 @@ TEST(Verdict, NamesLaunchAndItsCause) {
   EXPECT_TRUE(judge(evidence).high);
   EXPECT_EQ(judge(evidence).cause, Cause::many_small_ops);
   evidence.health.run_delay_share = 0.4;
-  EXPECT_EQ(judge(evidence).cause, Cause::cpu_contention);
+  EXPECT_EQ(judge(evidence).cause, Cause::delayed_host);
 }
 
 TEST(Verdict, NamesTheCallbackOrTheHostLayer) {
@@ -257,7 +258,7 @@ TEST(Verdict, HintsAtSixteenBitsOnlyOnTensorCores) {
   Evidence evidence = busy(0.8, 0.1);
   evidence.device.gpu = evidence.device.tensor_cores = true;
   EXPECT_EQ(judge(evidence).hints.size(), 1U);
-  EXPECT_TRUE(best_for(evidence).what.starts_with("Compute in sixteen bits"));
+  EXPECT_TRUE(best_for(evidence).what.starts_with("Compute in 16 bits"));
   evidence.device.sixteen_bit = true;
   EXPECT_TRUE(judge(evidence).hints.empty());
 }
@@ -271,7 +272,7 @@ TEST(Verdict, TakesAGpuAtItsOwnPowerLimitForOneThatWorksHard) {
   ASSERT_EQ(verdict.hints.size(), 1U);
   EXPECT_NE(verdict.hints[0].find("power limit of 700 W"), std::string::npos);
   for (const Prescription& each : prescriptions_for(verdict, evidence))
-    EXPECT_FALSE(each.what.starts_with("Compute in sixteen bits"));
+    EXPECT_FALSE(each.what.starts_with("Compute in 16 bits"));
   evidence.health.gpu_throttle_reasons = {"its temperature"};
   EXPECT_EQ(judge(evidence).finding, Finding::health);
 }
@@ -354,4 +355,4 @@ TEST(Prescriptions, CountWaitingForStorageAsWorkThatNeedsNoCore) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

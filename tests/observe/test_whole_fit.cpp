@@ -3,7 +3,7 @@
 
 #include "observe/whole_fit.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 TEST(WholeFit, TellsStepsReadingValidationAndTurnsApart) {
@@ -42,4 +42,4 @@ TEST(WholeFit, OfNothingIsNothing) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor
