@@ -31,6 +31,7 @@ class Recording {
   void set_callbacks(std::vector<CallbackFacts> totals) { callbacks_ = std::move(totals); }
 
   int64_t steps() const { return seen_; }
+  bool beside() const { return beside_; }  // the device works beside the host
   // Of the latest steps, at most `most`: three windows, and all that follows from them.
   Evidence evidence(size_t most = kSteps) const;
   std::vector<BreakdownPoint> course() const;

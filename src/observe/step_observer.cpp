@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
+#include "observe/advice.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
 #include "observe/profile/session.h"
@@ -93,6 +94,8 @@ class Observer final : public StepObserver {
     if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
     if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
+    if (whole_.waited_seconds() >= kWorthSayingSeconds || recording_.beside())
+      advice_ = advice_for(*observed, observed->evidence);
     observed->course = recording_.course();
     observed->device = recording_.samples();
     add_machine(*observed, view_.model, view_.context);
@@ -105,16 +108,30 @@ class Observer final : public StepObserver {
     if (recording_.steps() < kFirstLook) return "";
     return std::string(name(limit_of(latest_evidence())));
   }
+  std::optional<History::Waited> waited() override {
+    EpochWaits host = whole_.take_epoch();
+    StepShares shares;
+    if (recording_.beside()) {
+      shares = recording_.evidence(steps_of_epoch()).total().shares();
+    } else if (host.wall > 0) {
+      shares[Owner::input] = double(host.input) / double(host.wall);
+      shares[Owner::sync] = double(host.sync) / double(host.wall);
+    }
+    double share = waiting(shares);
+    if (share <= kWorthSaying || share * double(host.wall) * 1e-9 < kWorthSayingSeconds)
+      return std::nullopt;
+    return History::Waited{last_.epoch, std::string(name(longest_wait(shares))), share};
+  }
+
+  std::string advice() const override { return advice_; }
+
   bool is_tuning() const override { return view_.args.tune == Tune::automatic && !tuned_; }
 
   std::vector<std::pair<std::string, double>> scalars() const override {
-    if (recording_.latest().empty()) return {};
     std::vector<std::pair<std::string, double>> list;
-    auto of_epoch = std::ranges::count_if(recording_.latest(), [&](const StepRecord& step) {
-      return step.times.epoch == last_.epoch;
-    });
+    size_t of_epoch = steps_of_epoch();
     if (of_epoch == 0) return list;
-    Evidence evidence = recording_.evidence(size_t(of_epoch));
+    Evidence evidence = recording_.evidence(of_epoch);
     double seconds = evidence.step_ns * 1e-9;
     list.emplace_back("step_milliseconds", seconds * 1e3);
     list.emplace_back("samples_per_second", double(evidence.batch_size) / seconds);
@@ -132,6 +149,12 @@ class Observer final : public StepObserver {
   }
 
  private:
+  size_t steps_of_epoch() const {
+    return size_t(std::ranges::count_if(recording_.latest(), [&](const StepRecord& step) {
+      return step.times.epoch == last_.epoch;
+    }));
+  }
+
   // A training that is done is not lost to a report that cannot be written.
   void write_report(Observed& observed) const {
     try {
@@ -304,7 +327,7 @@ class Observer final : public StepObserver {
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;
   bool profiled_ = false;  // by somebody, in the step before
-  std::string status_;
+  std::string status_, advice_;
   // Tuning:
   bool tuned_ = false;
   std::optional<Tuning> tuning_;

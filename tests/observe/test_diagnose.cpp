@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -188,6 +189,34 @@ TEST_F(Doctor, IsOnDuringEveryFit) {
   ASSERT_TRUE(last_diagnosis(model).has_value());
   EXPECT_EQ(last_diagnosis(model)->steps, 70);
   EXPECT_GT(last_diagnosis(model)->shares[Owner::input], 0.3);
+}
+
+TEST_F(Doctor, TellsInEveryLogWhatAnEpochWaitedForAndAdvisesAtTheEnd) {
+  std::ostringstream out;  // a pipe, a notebook: no terminal
+  context_.out = &out;
+  Sequential model = compiled();
+  History history = model.fit(slow(200'000), {.epochs = 2, .steps_per_epoch = 12, .verbose = 2});
+  ASSERT_EQ(history.waited().size(), 2U) << out.str();
+  EXPECT_EQ(history.waited()[1].epoch, 1);
+  EXPECT_EQ(history.waited()[1].limit, "input");
+  EXPECT_GT(history.waited()[1].share, 0.1);
+  std::istringstream lines(out.str());
+  std::string epoch, advice, rest;
+  for (int i = 0; i < 2; ++i) {
+    std::getline(lines, epoch);
+    EXPECT_NE(epoch.find("limit: input (the device waited "), std::string::npos) << epoch;
+  }
+  ASSERT_TRUE(std::getline(lines, advice)) << out.str();
+  EXPECT_FALSE(std::getline(lines, rest)) << "one line: " << rest;
+}
+
+TEST_F(Doctor, IsSilentWhereAFitIs) {
+  std::ostringstream out;
+  context_.out = &out;
+  Sequential model = compiled();
+  History history = model.fit(slow(200'000), {.steps_per_epoch = 30, .verbose = 0});
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(history.waited().size(), 1U) << "what it carries does not depend on what is shown";
 }
 
 TEST_F(Doctor, SaysNothingAboutAFitThatIsTooShort) {
