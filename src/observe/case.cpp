@@ -52,6 +52,16 @@ double Case::lost_to_pipeline() const {
   return std::max(0.0, lost / step());
 }
 
+double Case::undisturbed() const {
+  if (what_if().host_batch_ns) return replayed();
+  return share(Owner::compute) * step() * (1 - std::min(1.0, health().run_delay_share));
+}
+
+double Case::spinning_cores() const {
+  double useful = share(Owner::compute) * device().threads;
+  return device().gpu ? 0 : std::max(0.0, health().own.computing - useful - share(Owner::sync));
+}
+
 const StageFacts* Case::slowest_stage() const {
   auto found = std::ranges::max_element(pipeline().stages, {}, &StageFacts::ns);
   return found == pipeline().stages.end() ? nullptr : &*found;

@@ -37,6 +37,11 @@ class Case {
   // Share: computing that is not there while the pipeline is paused. Only where the device is the
   // host, and no more than the pipeline's threads have worked meanwhile.
   double lost_to_pipeline() const;
+  // Computing as long as it would take with its cores to itself: tried, or without the waiting for
+  // a core.
+  double undisturbed() const;
+  // Cores that threads held beside the pipeline's while there was nothing to compute: they spun.
+  double spinning_cores() const;
   const StageFacts* slowest_stage() const;  // null: none was measured
   Phrase slowest_name() const;              // "the pipeline" where no stage was measured
   double longest_element() const;

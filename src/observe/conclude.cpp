@@ -155,7 +155,7 @@ void rate_convolutions(DeviceFacts& device, const Graph& graph) {
 
 }  // namespace
 
-void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
+void add_device(Evidence& evidence, const CachedProgram* step, const Context& context) {
   if (step == nullptr) return;
   DeviceFacts& device = evidence.device;
   device.gpu = engine_of(context).name() == "cuda";
@@ -171,6 +171,12 @@ void add_costs(Evidence& evidence, const CachedProgram* step, const Context& con
     device.copy_bytes += bytes;
     if (spec.dtype == DType::float32) device.float_bytes += bytes;
   }
+}
+
+void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
+  add_device(evidence, step, context);
+  if (step == nullptr) return;
+  DeviceFacts& device = evidence.device;
   rate_convolutions(device, *step->graph);
   Accounting total = evidence.total();
   if (total.steps == 0 || total[Owner::compute] == 0) return;

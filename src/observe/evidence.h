@@ -40,6 +40,13 @@ struct PipelineFacts {
   CacheAdvice cache = {};
 };
 
+// How the program's own threads share the cores: all of it in cores, on average; 0: not known.
+struct CoreFacts {
+  double wanted = 0;     // on a core, or ready and waiting for one
+  double pipeline = 0;   // on a core: threads that make batches
+  double computing = 0;  // on a core: all other threads
+};
+
 struct HealthFacts {
   double throttled_share = 0;       // of the time: the control group held this process back
   double quota_cores = 0;           // 0: none
@@ -48,6 +55,7 @@ struct HealthFacts {
   double other_cores = 0;           // others used
   double run_delay_share = 0;       // of the time: a thread that trains was ready but had no core
   double pipeline_delay_share = 0;  // the same for threads that make batches
+  CoreFacts own = {};
   std::vector<std::string> gpu_throttle_reasons = {};
   double gpu_power_limit = 0;  // watts, where the GPU works as hard as they allow; 0: it does not
   int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;

@@ -23,7 +23,9 @@ const CachedProgram* step_for(const ModelBase& model, int64_t samples);
 // Programs that train, for batches of any size.
 bool is_training(const CachedProgram& cached);
 void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs);  // of all of them
-// What the program of these steps costs against what the machine reaches; nothing for null: the
+// What the program of these steps runs on, and what is copied for it; nothing for null.
+void add_device(Evidence& evidence, const CachedProgram* step, const Context& context);
+// The same, and what the program of these steps costs against what the machine reaches; nothing for null: the
 // model has not trained yet. Measures the machine's peaks if nobody has.
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);
 // Names of machine and device, predicted and measured memory.

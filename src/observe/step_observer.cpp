@@ -91,6 +91,7 @@ class Observer final : public StepObserver {
     observed->looked_seconds = whole_.looked_seconds();
     observed->evidence = recording_.evidence();
     fill_health(observed->evidence);
+    add_device(observed->evidence, step_of(observed->evidence), view_.context);
     if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
     if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
@@ -243,6 +244,7 @@ class Observer final : public StepObserver {
   Evidence latest_evidence() const {
     Evidence evidence = recording_.evidence(kWordWindow);
     fill_health(evidence);
+    add_device(evidence, step_of(evidence), view_.context);
     if (long_enough()) add_costs(evidence, step_of(evidence), view_.context);
     return evidence;
   }
