@@ -48,13 +48,24 @@ struct FitShares {
 };
 
 // What limits a run; none: nothing worth changing.
-enum class Limit : uint8_t { none, input, copy, launch, sync, memory, compute, latency };
+enum class Limit : uint8_t {
+  none,
+  contention,
+  input,
+  copy,
+  launch,
+  sync,
+  memory,
+  compute,
+  latency
+};
 std::string_view name(Limit limit);
 
 // What the doctor found.
 enum class Finding : uint8_t {
-  unstable,  // too few steps, or they vary too much
-  health,    // throttled, a quota, a slow bus, other programs on the same cores
+  unstable,    // too few steps, or they vary too much
+  health,      // throttled, a quota, a slow bus, other programs on the same cores
+  contention,  // the pipeline's threads and those that compute take each other's cores
   input,
   copy,
   launch,
@@ -75,6 +86,7 @@ enum class Cause : uint8_t {
   parallelism,       // too few workers for the cores there are
   no_prefetch,       // every batch is made while the device waits for it
   jitter,            // fast enough on average, but unevenly
+  spinning,          // threads that wait hold cores that the pipeline wants
   pipeline_threads,  // the pipeline takes cores from the computing
   pageable,          // copies from memory that is not page-locked
   small_copies,
@@ -121,6 +133,7 @@ enum class Action : uint8_t {
   save,            // do the work once, and train from shards of finished elements
   less_work,       // smaller elements, less augmentation
   leave_core,      // fewer compute threads, so that the pipeline has a core
+  sleep_waiting,   // threads that wait give their cores away
   page_lock,       // batches in page-locked memory
   small_elements,  // copy uint8, convert on the device
   keep_core,       // fewer pipeline threads, so that the training thread has a core

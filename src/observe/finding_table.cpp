@@ -25,6 +25,19 @@ bool input_is_confirmed(const Case& run, const WindowFacts& window) {
   return int(late) + int(long_waits) + int(slower) >= 2;
 }
 
+// The pipeline is fast enough, and yet the computing is slower beside it: tried by pausing it, or
+// seen by threads that wait for a core while the program's own want more than there are.
+bool is_contended(const Case& run) {
+  const HealthFacts& health = run.health();
+  if (run.device().gpu || run.pipeline().workers == 0 || !run.is_fast_enough()) return false;
+  if (run.lost_to_pipeline() >= kLost) return true;
+  bool refuted = run.what_if().host_batch_ns &&
+                 run.share(Owner::compute) * run.step() - run.replayed() < kLost * run.step();
+  return !refuted && health.own.wanted >= kWanted * run.cores() &&
+         health.run_delay_share >= kRunDelay && health.other_cores < kOtherCores &&
+         health.own.pipeline < kPipelineCores * run.cores();
+}
+
 // The class of a device that computes all the time, by shares of its peaks.
 bool is_busy(const Case& run, Finding as) {
   double compute = run.device().compute_share, bandwidth = run.device().bandwidth_share;
@@ -61,13 +74,37 @@ constexpr FindingRule kFindings[] = {
      .limit = always<Limit::none>,
      .holds = nullptr,
      .says = [](const Case&) { return Phrase("The machine holds the run up"); }},
+    {.finding = Finding::contention,
+     .limit = always<Limit::contention>,
+     .holds =
+         [](const Case& run, const WindowFacts& window) {
+           return window.accounting.shares()[Owner::sync] < kSync && is_contended(run);
+         },
+     .says =
+         [](const Case&) { return Phrase("CPU contention between pipeline and compute threads"); },
+     .high = [](const Case& run) { return run.health().run_delay_share >= kInputHigh; },
+     .prescribes =
+         [](const Case& run, Prescriptions& list) {
+           propose_keeping(run, list);
+           double threads = run.device().threads;
+           if (threads < 2) return;
+           list.add({.action = Action::leave_core,
+                     .what = say("Leave the pipeline a core of its own: set_threads({{.compute = "
+                                 "{:.0f}}})",
+                                 threads - 1),
+                     .why = "compute threads no longer wait for one that the pipeline holds up; "
+                            "their number decides the order of sums",
+                     .seconds = std::max(run.undisturbed() * threads / (threads - 1),
+                                         run.pipeline().cpu_ns * 1e-9),
+                     .changes_results = true});
+         },
+     .varies = true},
     {.finding = Finding::input,
      .limit = always<Limit::input>,
      .holds =
          [](const Case& run, const WindowFacts& window) {
-           StepShares share = window.accounting.shares();
-           if (share[Owner::input] >= kInputModerate) return input_is_confirmed(run, window);
-           return share[Owner::sync] < kSync && run.lost_to_pipeline() >= kLost;
+           return window.accounting.shares()[Owner::input] >= kInputModerate &&
+                  input_is_confirmed(run, window);
          },
      .says =
          [](const Case& run) {

@@ -1,4 +1,4 @@
-// Why batches come late. Rows of cause_table.cpp, which alone includes this.
+// Why batches come late, or take cores from the computing. Rows of cause_table.cpp, which alone includes this.
 #pragma once
 
 #include <algorithm>
@@ -30,37 +30,39 @@ Phrase workers_of(const Case& run) {
 }
 
 constexpr CauseRule kInputCauses[] = {
-    // --- input: where the pipeline alone is fast enough, batches come at the wrong time ---
-    {.cause = Cause::pipeline_threads,
-     .finding = Finding::input,
-     .holds =
-         [](const Case& run) {
-           if (!run.pipeline().known) return false;
-           bool waits = run.share(Owner::input) >= kInputModerate;
-           return !waits || (run.pipeline().workers > 0 && run.is_fast_enough() &&
-                             run.lost_to_pipeline() >= kLost);
-         },
+    // --- contention ---
+    {.cause = Cause::spinning,
+     .finding = Finding::contention,
+     .holds = [](const Case& run) { return run.spinning_cores() >= kSpinning; },
      .says =
          [](const Case& run) {
            return say(
-               "CPU contention between pipeline and compute threads: a step computes for {}, and "
-               "for {} while the pipeline is paused",
-               duration(run.share(Owner::compute) * run.step()), duration(run.replayed()));
+               "threads that wait for their next work hold {:.1f} of {:.0f} cores, and compute "
+               "threads wait for a core {} of the time",
+               run.spinning_cores(), run.cores(), percent(run.health().run_delay_share));
          },
      .prescribes =
          [](const Case& run, Prescriptions& list) {
-           double threads = run.device().threads;
-           if (threads < 2) return;
-           list.add({.action = Action::leave_core,
-                     .what = say("Leave the pipeline a core of its own: set_threads({{.compute = "
-                                 "{:.0f}}})",
-                                 threads - 1),
-                     .why = "compute threads no longer wait for one that the pipeline holds up; "
-                            "their number decides the order of sums",
-                     .seconds = std::max(run.replayed() * threads / (threads - 1),
-                                         run.pipeline().cpu_ns * 1e-9),
-                     .changes_results = true});
+           list.add({.action = Action::sleep_waiting,
+                     .what = "Let threads that wait sleep sooner: GOMP_SPINCOUNT=1000 in the "
+                             "environment",
+                     .why = "cores that they hold are there for the pipeline",
+                     .seconds = run.undisturbed()});
          }},
+    {.cause = Cause::pipeline_threads,
+     .finding = Finding::contention,
+     .holds = [](const Case&) { return true; },
+     .says =
+         [](const Case& run) {
+           if (run.what_if().host_batch_ns)
+             return say("a step computes for {}, and for {} while the pipeline is paused",
+                        duration(run.share(Owner::compute) * run.step()), duration(run.replayed()));
+           return say(
+               "they want {:.1f} cores of {:.0f}, and compute threads wait for one {} of "
+               "the time",
+               run.health().own.wanted, run.cores(), percent(run.health().run_delay_share));
+         }},
+    // --- input: where the pipeline alone is fast enough, batches come at the wrong time ---
     {.cause = Cause::no_prefetch,
      .finding = Finding::input,
      .holds =

@@ -23,6 +23,11 @@ inline constexpr double kBlocked = 0.50;       // of a stage's time: off the cor
 inline constexpr double kSaturated = 0.90;     // of the cores
 inline constexpr double kWorkersBusy = 0.85;   // of the workers' time
 
+// --- contention ---
+inline constexpr double kWanted = 1.10;         // of the cores, by the program's own threads
+inline constexpr double kPipelineCores = 0.60;  // of the cores: more, and its work is the limit
+inline constexpr double kSpinning = 0.25;       // cores, held by threads that wait
+
 // --- copy, launch, sync ---
 inline constexpr double kCopy = 0.05, kCopyOfInput = 0.30;
 inline constexpr double kProof = 0.5;   // of what copies are said to take: gone in a step without

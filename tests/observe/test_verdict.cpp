@@ -152,17 +152,63 @@ TEST(Verdict, NamesThePipelinesThreadsWhereTheyTakeCoresFromTheComputing) {
   evidence.what_if.host_batch_ns = 7e6;
   evidence.device.threads = 4;
   Verdict verdict = judge(evidence);
-  EXPECT_EQ(verdict.finding, Finding::input);
+  EXPECT_EQ(verdict.finding, Finding::contention);
+  EXPECT_EQ(verdict.limit, Limit::contention);
   EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
   EXPECT_NE(verdict.sentence.find("CPU contention between pipeline and compute threads"),
             std::string::npos)
       << verdict.sentence;
   EXPECT_FALSE(prescriptions_for(verdict, evidence).empty());
   evidence.pipeline.cpu_ns = 1e5;  // it did next to nothing: the difference has another reason
-  EXPECT_NE(judge(evidence).finding, Finding::input);
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
   evidence.pipeline.cpu_ns = 4e6;
   evidence.device.gpu = true;
-  EXPECT_NE(judge(evidence).finding, Finding::input);
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
+}
+
+// A fit without experiments on two cores: two threads that compute, two that make batches.
+Evidence crowded() {
+  Evidence evidence = evidence_of({.run = 10 * kMs});
+  evidence.pipeline = {.known = true, .workers = 2, .depth = 4, .work_ns = 4e6, .cpu_ns = 4e6};
+  evidence.device.threads = 2;
+  evidence.health = {.available_cores = 2, .process_cores = 1.9, .run_delay_share = 0.25};
+  evidence.health.own = {.wanted = 2.6, .pipeline = 0.4, .computing = 1.5};
+  return evidence;
+}
+
+TEST(Verdict, NamesContentionInsteadOfCallingTheStepsUnstable) {
+  Evidence evidence = crowded();
+  evidence.variation = 0.5;
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::contention) << verdict.sentence;
+  EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
+  EXPECT_NE(verdict.sentence.find("want 2.6 cores of 2"), std::string::npos) << verdict.sentence;
+  evidence.health.own.wanted = 1.9;  // there is room for all: they vary for another reason
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+}
+
+TEST(Verdict, TellsOwnThreadsFromOtherProgramsAndFromTooMuchWork) {
+  Evidence evidence = crowded();
+  evidence.health.other_cores = 1;
+  EXPECT_EQ(judge(evidence).finding, Finding::health);
+  evidence = crowded();
+  evidence.health.own.pipeline = 1.5;  // what it has to do is what limits
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
+  evidence = crowded();
+  evidence.what_if.host_batch_ns = 9.9e6;  // tried: a step without the pipeline takes as long
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
+}
+
+TEST(Verdict, NamesThreadsThatSpin) {
+  Evidence evidence = crowded();
+  for (WindowFacts& window : evidence.windows) {  // half of the time nothing is computed
+    window.accounting.ns[size_t(Owner::compute)] /= 2;
+    window.accounting.ns[size_t(Owner::input)] = window.accounting.ns[size_t(Owner::compute)];
+  }
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::contention) << verdict.sentence;
+  EXPECT_EQ(verdict.cause, Cause::spinning) << verdict.sentence;
+  EXPECT_EQ(best_for(evidence).action, Action::sleep_waiting);
 }
 
 TEST(Verdict, KeepsTheCauseOfTheLimitBehindTheHealth) {

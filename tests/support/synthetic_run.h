@@ -12,7 +12,8 @@ namespace stoker::test {
 
 struct SyntheticRun {
   double cores = 4, threads = 1;
-  double crowded = 0;  // what computing loses to the pipeline's threads on the same cores
+  double crowded = 0;     // what computing loses to the pipeline's threads on the same cores
+  bool spinning = false;  // because threads that wait do not sleep
   bool gpu = false, dataset = true, tuned = false;
   int64_t batch = 32;
   // The pipeline, per batch: on a core, of that in a stage that is the same every epoch, and off the
@@ -78,6 +79,10 @@ inline SyntheticRun applied(SyntheticRun run, doctor::Action action) {
       run.compute *= run.threads / (run.threads - 1);
       run.threads -= 1;
       run.crowded = 0;
+      break;
+    case Action::sleep_waiting:
+      run.crowded = 0;
+      run.spinning = false;
       break;
     case Action::page_lock:
       run.pinned = true;
@@ -184,6 +189,7 @@ inline doctor::Evidence evidence_of(const SyntheticRun& run) {
   doctor::HealthFacts& health = evidence.health;
   health.available_cores = run.cores;
   health.process_cores = std::min(run.cores, (run.work + computing * run.threads) / step);
+  health.own.computing = run.spinning ? computing / step * run.threads + 1 : 0;
   health.other_cores = run.others > 0 ? 2 : 0;
   health.run_delay_share = std::max(run.others, run.delayed > 0 ? 0.2 : 0);
   health.throttled_share = run.throttled;
