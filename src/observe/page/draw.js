@@ -38,7 +38,7 @@ function section(title, size = '') {
 }
 
 function meter(share, owner = 'compute') {
-  const width = `${100 * Math.min(Math.max(share, 0), 1)}%`;
+  const width = `${100 * Math.min(Math.max(share || 0, 0), 1)}%`;
   return element('div', { class: 'meter' },
     element('div', { style: `width:${width};background:${colour(owner)}` }));
 }
