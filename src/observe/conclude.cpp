@@ -173,6 +173,12 @@ void add_device(Evidence& evidence, const CachedProgram* step, const Context& co
   }
 }
 
+void add_gpu(DeviceFacts& device, const GpuState& gpu) {
+  if (gpu.memory_total > 0)
+    device.memory_share = double(gpu.memory_bytes) / double(gpu.memory_total);
+  device.use = gpu.use;
+}
+
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
   add_device(evidence, step, context);
   if (step == nullptr) return;

@@ -3,6 +3,7 @@
 
 #include <stoker/doctor.h>
 
+#include "observe/device_monitor.h"
 #include "observe/recording.h"
 #include "train/model/model_base.h"
 #include "train/step/program_cache.h"
@@ -25,7 +26,9 @@ bool is_training(const CachedProgram& cached);
 void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs);  // of all of them
 // What the program of these steps runs on, and what is copied for it; nothing for null.
 void add_device(Evidence& evidence, const CachedProgram* step, const Context& context);
-// The same, and what the program of these steps costs against what the machine reaches; nothing for null: the
+// What the driver says of its memory and use; nothing where it does not.
+void add_gpu(DeviceFacts& device, const GpuState& gpu);
+// As add_device, and what the program of these steps costs against what the machine reaches; nothing for null: the
 // model has not trained yet. Measures the machine's peaks if nobody has.
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);
 // Names of machine and device, predicted and measured memory.

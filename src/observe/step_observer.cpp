@@ -230,9 +230,7 @@ class Observer final : public StepObserver {
   }
 
   void fill_health(Evidence& evidence) const {
-    if (gpu_.memory_total > 0)
-      evidence.device.memory_share = double(gpu_.memory_bytes) / double(gpu_.memory_total);
-    evidence.device.use = gpu_.use;
+    add_gpu(evidence.device, gpu_);
     evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
     if (gpu_.at_power_limit) evidence.health.gpu_power_limit = gpu_.power_limit_watts;
     evidence.health.pcie_generation = gpu_.pcie_generation;
