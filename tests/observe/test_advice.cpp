@@ -8,7 +8,7 @@
 namespace stoker::doctor {
 namespace {
 
-using test::evidence_of;
+using test::evidence_from;
 
 std::string advice_of(const Evidence& evidence) {
   Diagnosis diagnosis;
@@ -17,7 +17,7 @@ std::string advice_of(const Evidence& evidence) {
 }
 
 TEST(Advice, NamesTheCauseTheCureAndItsGain) {
-  std::string line = advice_of(evidence_of({.work = 25, .workers = 1}));
+  std::string line = advice_of(evidence_from({.work = 25, .workers = 1}));
   for (const char* part : {"waits for batches", "runs on 1 worker", ".parallel = AUTOTUNE",
                            "× faster", "results stay the same"})
     EXPECT_NE(line.find(part), std::string::npos) << part << " in: " << line;
@@ -25,13 +25,13 @@ TEST(Advice, NamesTheCauseTheCureAndItsGain) {
 }
 
 TEST(Advice, IsGivenForAShortFitToo) {
-  Evidence evidence = evidence_of({.work = 25, .workers = 1});
+  Evidence evidence = evidence_from({.work = 25, .workers = 1});
   evidence.steady_steps = 12;
   EXPECT_NE(advice_of(evidence).find(".parallel = AUTOTUNE"), std::string::npos);
 }
 
 TEST(Advice, SaysWhatWasSeenWhereTheStepsAllowNoVerdict) {
-  Evidence evidence = evidence_of({.work = 25, .workers = 1});
+  Evidence evidence = evidence_from({.work = 25, .workers = 1});
   evidence.variation = 0.5;
   std::string line = advice_of(evidence);
   EXPECT_NE(line.find("most of all for input"), std::string::npos) << line;
@@ -39,12 +39,12 @@ TEST(Advice, SaysWhatWasSeenWhereTheStepsAllowNoVerdict) {
 }
 
 TEST(Advice, IsNotGivenWhereTheDeviceHardlyWaits) {
-  EXPECT_EQ(advice_of(evidence_of({})), "");
-  EXPECT_EQ(advice_of(evidence_of({.callback = 0.5})), "");
+  EXPECT_EQ(advice_of(evidence_from({})), "");
+  EXPECT_EQ(advice_of(evidence_from({.callback = 0.5})), "");
 }
 
 TEST(Advice, DoesNotRepeatWhatWasTried) {
-  Evidence evidence = evidence_of({.work = 25, .workers = 1});
+  Evidence evidence = evidence_from({.work = 25, .workers = 1});
   Diagnosis diagnosis;
   diagnosis.prescriptions = {{.what = "tried", .knob = Knob::pipeline, .tried = true}};
   conclude(diagnosis, evidence);

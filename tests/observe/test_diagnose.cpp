@@ -274,6 +274,21 @@ TEST_F(Doctor, TellsTheCostsOfWholeBatchesWhereAFitEndsWithASmallerOne) {
   EXPECT_EQ(step_for(base, 99)->specs[0].shape[0], 16) << "the largest, not the latest";
 }
 
+TEST_F(Doctor, KnowsWhichConvolutionsCouldBeSeparable) {
+  Sequential model({Input({8, 8, 16}), Conv2D(32, 3, {.name = "stem"}),
+                    Conv2D(8, 1, {.name = "pointwise"}), GlobalAveragePooling2D(),
+                    Dense(4, {.activation = "softmax"})});
+  model.compile({.loss = "sparse_categorical_crossentropy", .context = &context_});
+  model.fit(Tensor::zeros({16, 8, 8, 16}), Tensor::zeros({16}, DType::int64),
+            {.batch_size = 16, .verbose = 0});
+  Evidence evidence;
+  evidence.device.ops = {{.layer = "stem", .op = "conv2d"}, {.layer = "pointwise", .op = "conv2d"}};
+  add_costs(evidence, step_for(ModelAccess::base(model), 16), context_);
+  EXPECT_NEAR(evidence.device.ops[0].separable, 9.0 * 32 / (9 + 32), 1e-9);
+  EXPECT_EQ(evidence.device.ops[1].separable, 0) << "it is one already";
+  EXPECT_EQ(evidence.device.float_bytes, 16 * 8 * 8 * 16 * 4) << "labels are not images";
+}
+
 TEST_F(Doctor, WritesAFolderForEveryFitOfAProgramThatIsNotItsOwn) {
   test::TempDir folder;
   ASSERT_EQ(setenv("STOKER_RUN_DIRECTORY", folder.path().c_str(), 1), 0);

@@ -14,7 +14,7 @@ namespace stoker::doctor {
 namespace {
 
 using test::applied;
-using test::evidence_of;
+using test::evidence_from;
 using test::SyntheticRun;
 
 struct Patient {
@@ -77,13 +77,13 @@ std::vector<Patient> patients() {
 }
 
 std::vector<Prescription> prescribed(const SyntheticRun& run) {
-  Evidence evidence = evidence_of(run);
+  Evidence evidence = evidence_from(run);
   return prescriptions_for(judge(evidence), evidence);
 }
 
 TEST(Prescriptions, NameTheCauseThatEachPatientHas) {
   for (const Patient& patient : patients()) {
-    Verdict verdict = judge(evidence_of(patient.run));
+    Verdict verdict = judge(evidence_from(patient.run));
     EXPECT_EQ(name(verdict.cause), name(patient.cause)) << patient.name << ": " << verdict.sentence;
   }
 }
@@ -134,24 +134,24 @@ TEST(Prescriptions, LeaveOutWhatAnExperimentRefuted) {
     return false;
   };
   Evidence small =
-      evidence_of({.compute = 2, .per_batch = 8, .compute_share = 0.1, .bandwidth_share = 0.1});
+      evidence_from({.compute = 2, .per_batch = 8, .compute_share = 0.1, .bandwidth_share = 0.1});
   EXPECT_TRUE(proposes(small, Action::larger_batch));
   small.what_if.double_batch_ns = 2 * small.step_ns;  // twice the samples in twice the time
   EXPECT_FALSE(proposes(small, Action::larger_batch));
 
-  Evidence launches = evidence_of({.gpu = true, .launch = 6});
+  Evidence launches = evidence_from({.gpu = true, .launch = 6});
   EXPECT_TRUE(proposes(launches, Action::capture));
   launches.what_if.captured_ns = launches.step_ns;
   EXPECT_FALSE(proposes(launches, Action::capture));
 
-  Evidence copies = evidence_of({.gpu = true, .copy = 4, .pinned = false});
+  Evidence copies = evidence_from({.gpu = true, .copy = 4, .pinned = false});
   EXPECT_TRUE(proposes(copies, Action::page_lock));
   copies.what_if.pinned_ns = copies.step_ns;
   EXPECT_FALSE(proposes(copies, Action::page_lock));
 }
 
 TEST(Prescriptions, DoNotProposeAgainWhatATrialTookBack) {
-  Evidence evidence = evidence_of({.work = 25, .keepable = 20, .workers = 1});
+  Evidence evidence = evidence_from({.work = 25, .keepable = 20, .workers = 1});
   Diagnosis diagnosis;
   diagnosis.prescriptions = {{.action = Action::cache,
                               .what = "a cache",
@@ -177,7 +177,7 @@ TEST(Prescriptions, ProposeNoSettingThatThePipelineAlreadyHas) {
 }
 
 TEST(Prescriptions, KeepNothingThatIsRandom) {
-  Evidence evidence = evidence_of({.work = 80, .workers = 4});
+  Evidence evidence = evidence_from({.work = 80, .workers = 4});
   evidence.pipeline.stages[0].random = true;  // and so the pipeline advises no place for a cache
   for (const Prescription& each : prescriptions_for(judge(evidence), evidence)) {
     EXPECT_NE(each.action, Action::cache) << each.what;
@@ -186,7 +186,7 @@ TEST(Prescriptions, KeepNothingThatIsRandom) {
 }
 
 TEST(Prescriptions, SayThatResultsChangeWhereAShuffleMovesOrRandomStepsFollow) {
-  Evidence evidence = evidence_of({.work = 25, .keepable = 20, .workers = 1});
+  Evidence evidence = evidence_from({.work = 25, .keepable = 20, .workers = 1});
   auto cache = [&] {
     for (const Prescription& each : prescriptions_for(judge(evidence), evidence))
       if (each.action == Action::cache) return each;
@@ -235,12 +235,12 @@ TEST(Prescriptions, HaveNoHoleWhereNothingIsKnown) {
 
 // Page 000's two rules, and page 003's two.
 TEST(Prescriptions, ReadTheMemoryOfAGpuAsItsMonitorShowsIt) {
-  Evidence low = evidence_of({.gpu = true,
-                              .compute = 2,
-                              .per_batch = 8,
-                              .compute_share = 0.1,
-                              .bandwidth_share = 0.1,
-                              .memory_share = 0.03});
+  Evidence low = evidence_from({.gpu = true,
+                                .compute = 2,
+                                .per_batch = 8,
+                                .compute_share = 0.1,
+                                .bandwidth_share = 0.1,
+                                .memory_share = 0.03});
   Verdict verdict = judge(low);
   EXPECT_EQ(verdict.cause, Cause::memory_unused);
   EXPECT_NE(verdict.sentence.find("3 % of the GPU's memory"), std::string::npos);
@@ -251,7 +251,7 @@ TEST(Prescriptions, ReadTheMemoryOfAGpuAsItsMonitorShowsIt) {
   for (const Prescription& each : prescriptions_for(judge(low), low))
     EXPECT_NE(each.action, Action::larger_batch);
 
-  Evidence full = evidence_of({.gpu = true, .work = 40, .workers = 1, .memory_share = 0.95});
+  Evidence full = evidence_from({.gpu = true, .work = 40, .workers = 1, .memory_share = 0.95});
   full.device.use = 0.3;
   verdict = judge(full);
   EXPECT_EQ(verdict.limit, Limit::input);

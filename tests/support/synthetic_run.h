@@ -139,7 +139,7 @@ inline SyntheticRun applied(SyntheticRun run, doctor::Action action) {
   return run;
 }
 
-inline doctor::Evidence evidence_of(const SyntheticRun& run) {
+inline doctor::Evidence evidence_from(const SyntheticRun& run) {
   using doctor::Owner;
   doctor::Evidence evidence;
   double step = run.step();
