@@ -121,7 +121,8 @@ constexpr FindingRule kFindings[] = {
                      .why = "its stages are then measured, prefetched and spread over the cores",
                      .seconds = run.without(Owner::input),
                      .provided = "it gives the same batches"});
-         }},
+         },
+     .waits = true},
     {.finding = Finding::copy,
      .limit = always<Limit::copy>,
      .holds =
@@ -146,7 +147,8 @@ constexpr FindingRule kFindings[] = {
                      // A quarter may fit beside the computing altogether.
                      .seconds = run.step() - (run.device().pinned ? 1 : 0.75) * run.copying(),
                      .changes_results = true});
-         }},
+         },
+     .waits = true},
     {.finding = Finding::launch,
      .limit = always<Limit::launch>,
      .holds =
@@ -169,7 +171,8 @@ constexpr FindingRule kFindings[] = {
                        .seconds = *run.what_if().captured_ns * 1e-9,
                        .knob = Knob::capture});
            propose_larger_batch(run, list);
-         }},
+         },
+     .waits = true},
     {.finding = Finding::sync,
      .limit = always<Limit::sync>,
      .holds =
@@ -182,7 +185,8 @@ constexpr FindingRule kFindings[] = {
          [](const Case& run) {
            return say("Held up by the host: {} of the time goes to work between the steps",
                       percent(run.share(Owner::sync)));
-         }},
+         },
+     .waits = true},
     {.finding = Finding::memory,
      .limit = always<Limit::memory>,
      .holds = busy_as<Finding::memory>,

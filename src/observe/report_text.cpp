@@ -21,7 +21,7 @@ constexpr std::array<const char*, kOwners> kColours = {"\x1b[32m", "\x1b[35m", "
                                                        "\x1b[33m", "\x1b[36m", "\x1b[90m"};
 constexpr std::array<const char*, kOwners> kExplained = {
     "the device computes",          "it waits for a copy",       "it waits for a batch",
-    "it waits for the host's call", "callbacks and host layers", "nobody knows"};
+    "it waits for the host's call", "callbacks and host layers", "not explained"};
 
 // Columns of a bar for each share: they sum to the bar's length.
 std::array<int, kOwners> columns_of(const StepShares& shares) {
@@ -79,8 +79,8 @@ std::string pipeline_table(const PipelineReport& pipeline) {
                                  pipeline.as_written ? " (as written)" : "", ready,
                                  duration(pipeline.median_wait_seconds));
   if (pipeline.stages.empty()) return text;
-  text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", "stage", "an element", "share",
-                      "on core", "longest", "bytes");
+  text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", "stage", "per element",
+                      "share", "on core", "longest", "bytes");
   for (const StageReport& stage : pipeline.stages)
     text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", stage.name,
                         duration(stage.seconds), percent(stage.share),
@@ -116,10 +116,10 @@ std::string prescription_lines(const Diagnosis& diagnosis, bool refuted) {
     text += fmt::format("  {}. {}\n     {}\n", ++number, each.what, each.why);
     if (each.predicted_step_seconds > 0)
       text += fmt::format(
-          "     at best {} a step ({:.2f}×); {}\n", duration(each.predicted_step_seconds),
+          "     at best {} per step ({:.2f}×); {}\n", duration(each.predicted_step_seconds),
           diagnosis.step_seconds / each.predicted_step_seconds, results_words(each));
     if (each.tried)
-      text += fmt::format("     tried: {} → {} a step, gain {} [{}, {}]: {}{}\n",
+      text += fmt::format("     tried: {} → {} per step, gain {} [{}, {}]: {}{}\n",
                           duration(each.before_seconds), duration(each.after_seconds),
                           percent(each.gain), percent(each.gain_low), percent(each.gain_high),
                           each.kept ? "kept" : "taken back",
@@ -166,7 +166,7 @@ std::string Diagnosis::text(bool colour) const {
   text += bars(*this, colour) + pipeline_table(pipeline);
   for (const CallbackReport& callback : callbacks)
     if (callback.seconds > 0.01 * step_seconds)
-      text += fmt::format("Callback {}: {} a step\n", callback.name, duration(callback.seconds));
+      text += fmt::format("Callback {}: {} per step\n", callback.name, duration(callback.seconds));
   text += layer_table(*this);
   if (!counterfactuals.empty()) text += "\nExperiments:\n";
   for (const Counterfactual& experiment : counterfactuals)

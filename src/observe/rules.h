@@ -24,6 +24,7 @@ struct FindingRule {
   Says culprit = nullptr;                          // null: none is singled out
   Prescribes prescribes = nullptr;                 // for any of its causes; null: nothing
   bool varies = false;                             // steps that vary are a sign of it
+  bool waits = false;  // steps that vary because of the machine's health do not hide it
 };
 std::span<const FindingRule> finding_rules();
 const FindingRule& rule_of(Finding finding);

@@ -29,11 +29,13 @@ std::optional<Finding> agreed(const Case& run) {
 }
 
 // What the steps show; nothing while they are too few, or vary for no reason that is known.
-std::optional<Finding> limits(const Case& run, int64_t least_steps) {
+// `explained`: the machine's health is one.
+std::optional<Finding> limits(const Case& run, int64_t least_steps, bool explained) {
   if (run.evidence().steady_steps < least_steps) return std::nullopt;
   std::optional<Finding> finding = agreed(run);
   bool steady = run.evidence().variation <= kMostVariation;
-  return finding && (steady || rule_of(*finding).varies) ? finding : std::nullopt;
+  if (!finding || steady || rule_of(*finding).varies) return finding;
+  return explained && rule_of(*finding).waits ? finding : std::nullopt;
 }
 
 const CauseRule* cause_of(Finding finding, const Case& run) {
@@ -111,14 +113,14 @@ Accounting Evidence::total() const {
 
 Limit limit_of(const Evidence& evidence) {
   Case run(evidence);
-  return rule_of(limits(run, kLeastSteps).value_or(Finding::unstable)).limit(run);
+  return rule_of(limits(run, kLeastSteps, false).value_or(Finding::unstable)).limit(run);
 }
 
 Verdict judge(const Evidence& evidence, int64_t least_steps) {
   Case run(evidence);
   Verdict verdict;
   bool explained = look_at_health(run, verdict);
-  std::optional<Finding> finding = limits(run, least_steps);
+  std::optional<Finding> finding = limits(run, least_steps, explained);
   if (finding) name_limit(*finding, run, verdict);
   bool ill = !verdict.health.empty();
   bool no_step = !evidence.does_not_fit.empty();

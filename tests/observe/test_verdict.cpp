@@ -99,6 +99,18 @@ TEST(Verdict, ReportsHealthFirstAndWhatLimitsBesides) {
   EXPECT_EQ(judge(evidence).finding, Finding::input);
 }
 
+TEST(Verdict, NamesWhatLimitsBesidesWhereOtherProgramsMakeTheStepsVary) {
+  Evidence evidence = input_bound();
+  evidence.variation = 0.4;
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+  evidence.health = {.available_cores = 4, .other_cores = 2, .run_delay_share = 0.3};
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::health);
+  EXPECT_EQ(verdict.limit, Limit::input) << verdict.sentence;
+  std::vector<Prescription> list = prescriptions_for(verdict, evidence);
+  EXPECT_EQ(list.size(), 2U) << "one for the machine, one for the pipeline";
+}
+
 TEST(Verdict, NeedsTwoSignsForInput) {
   Evidence evidence = input_bound();
   EXPECT_TRUE(judge(evidence).high);
