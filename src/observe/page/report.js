@@ -125,11 +125,11 @@ function pipeline() {
   const ready = p.workers ? `. A batch was ready in ${percent(p.ready_share)} of the steps` : '';
   s.append(element('p', {}, `${workers}${p.as_written ? ' (as written)' : ''}${ready}; median wait ${time(p.median_wait_seconds)}.`));
   if (p.stages.length)
-    s.append(table('stages', ['stage', 'per element', 'share', '', 'on a core', 'longest', 'bytes', 'elements'],
+    s.append(table('stages', ['stage', 'per element', 'share', '', 'on a core', 'longest', 'bytes', ''],
       p.stages.map(x => [x.name, number(x.seconds_per_element, time), number(x.share, percent),
         meter(x.share, 'input'), x.cpu_share === null ? '?' : percent(x.cpu_share),
         x.longest_seconds ? time(x.longest_seconds) : '', x.bytes_per_element ? bytes(x.bytes_per_element) : '',
-        x.random ? 'random' : 'same every epoch'])));
+        x.random ? 'random' : ''])));
   if (p.cache_bytes) s.append(element('p', { class: 'note' }, `A cache after ${p.cache_after} would hold ${bytes(p.cache_bytes)}.`));
 }
 
@@ -140,7 +140,7 @@ function experiments() {
   const rows = [{ name: 'the run itself', step_seconds: d.step_seconds, meaning: 'what was observed' }, ...d.experiments];
   const made = table('experiments', ['what', 'per step', '', 'meaning'],
     rows.map(x => [x.name, time(x.step_seconds), meter(x.step_seconds / longest, 'sync'), x.meaning]));
-  for (const row of made.tBodies[0].rows) row.lastChild.className = 'wide';
+  for (const row of made.rows) row.lastChild.className = 'wide';
   s.append(made);
 }
 
