@@ -29,7 +29,7 @@ void add_device(Evidence& evidence, const CachedProgram* step, const Context& co
 // What the driver says of its memory and use; nothing where it does not.
 void add_gpu(DeviceFacts& device, const GpuState& gpu);
 // As add_device, and what the program of these steps costs against what the machine reaches; nothing for null: the
-// model has not trained yet. Measures the machine's peaks if nobody has.
+// model has not trained yet. Measures the machine's peaks unless that was done.
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);
 // Names of machine and device, predicted and measured memory.
 void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context);

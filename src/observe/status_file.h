@@ -10,7 +10,7 @@ namespace stoker::doctor {
 
 struct FitProgress {
   int64_t epoch = 0, epochs = 0;  // from 0
-  int64_t step = 0, steps = -1;   // of this epoch; -1: nobody knows how many
+  int64_t step = 0, steps = -1;   // of this epoch; -1: not known
 };
 
 // A reader finds the old file or the new one. Not synced to the disk: it is old in a second. A

@@ -111,6 +111,7 @@ class Observer final : public StepObserver {
   }
   std::optional<History::Waited> waited() override {
     EpochWaits host = whole_.take_epoch();
+    take_device_steps();
     StepShares shares;
     if (recording_.beside()) {
       shares = recording_.evidence(steps_of_epoch()).total().shares();

@@ -1,6 +1,6 @@
-// Where a whole fit went: its steps, and what happens between its epochs. The two are told by
-// different turns of the loop, and the time of all by a third clock reading, so that what is left
-// over is something that nobody has told of.
+// Where a whole fit went: its steps, and what happens between its epochs. The two come from
+// different moments of the loop, and the time of all from a third reading of the clock, so that what
+// is left over is unexplained.
 #pragma once
 
 #include <stoker/doctor.h>
