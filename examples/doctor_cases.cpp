@@ -10,6 +10,7 @@
 #include <stoker/stoker.h>
 
 using namespace stoker;
+using namespace stoker::doctor;
 
 namespace {
 

@@ -11,6 +11,8 @@
 
 namespace stoker::bench {
 
+using namespace doctor;
+
 // A training that can be run: the model, its data, its callbacks, and what runs beside it.
 struct Patient {
   std::unique_ptr<Context> context;
@@ -27,7 +29,8 @@ struct Fault {
   std::function<Patient(uint64_t seed)> make;
   // The same without the fault, where its absence is the cure: what a prediction is compared with.
   std::function<Patient(uint64_t seed)> cured = {};
-  std::string hint = {};  // a part of a hint that is asked for, too
+  std::string hint = {};              // a part of a hint that is asked for, too
+  std::optional<Action> action = {};  // that has to be among the prescriptions
 };
 
 std::vector<Fault> cpu_faults();

@@ -78,6 +78,10 @@ Found examine(const Fault& fault, uint64_t seed, bool whole) {
                   return hint.find(fault.hint) != std::string::npos;
                 });
   if (!hinted) found.named += " without a hint";
+  bool prescribed = !fault.action || std::ranges::any_of(diagnosis.prescriptions, [&](auto& each) {
+    return each.action == *fault.action;
+  });
+  if (!prescribed) found.named += fmt::format(" without {}", name(*fault.action));
   if (verdict.finding == Finding::health)
     found.besides = label(name(verdict.limit), verdict.limit_cause);
   found.right = found.named == found.expected;

@@ -1,12 +1,13 @@
 // The doctor: why is this run not faster, and what do I change?
 //
-//   Diagnosis diagnosis = diagnose(model, train);
+//   doctor::Diagnosis diagnosis = doctor::diagnose(model, train);
 //   std::cout << diagnosis.text();           // the verdict first
 //   diagnosis.write("report");               // report/doctor.json and report/doctor.html
 //
-// Every fit is observed for less than 1 % of its time; last_diagnosis(model) is what that saw.
-// diagnose() trains for some steps, also asks what would be if input were free, and puts every bit
-// of the model's state back. Whatever it cannot explain it calls unexplained.
+// Every fit is observed for less than 1 % of its time; doctor::last_diagnosis(model) is what that
+// saw. diagnose() trains for some steps, runs steps under other circumstances ("what if input were
+// free"), and restores every bit of the model's state. Time that it cannot explain it calls
+// unexplained.
 #pragma once
 
 #include <array>
@@ -20,10 +21,10 @@
 #include <stoker/callbacks.h>
 #include <stoker/model.h>
 
-namespace stoker {
+namespace stoker::doctor {
 
-// What the time of a step is spent on, the device's view: it computes, or something is the reason
-// why it does not.
+// What the time of a step is spent on, as the device sees it: it computes, or something is the
+// reason why it does not.
 enum class Owner : uint8_t { compute, copy, input, launch, sync, unexplained };
 inline constexpr size_t kOwners = 6;
 std::string_view name(Owner owner);
@@ -35,26 +36,36 @@ struct StepShares {
   double& operator[](Owner owner) { return share[size_t(owner)]; }
 };
 
-// Where a whole fit went: shares of its seconds, which sum to 1. Measured by the ends of epochs,
+// Where a whole fit went: shares of its seconds, which sum to 1. Measured at the ends of epochs,
 // not by the steps; unexplained is what neither covers.
 struct FitShares {
   double seconds = 0;    // 0: not known
   double steps = 0;      // all of them, the first included
   double read_back = 0;  // loss and metrics of an epoch, from the device
   double validation = 0;
-  double epoch_turns =
-      0;  // callbacks and checkpoints at the ends of epochs, and beginning the next
+  double epoch_turns = 0;  // callbacks and checkpoints at epoch ends, and the start of the next
   double unexplained = 0;
 };
 
 // What limits a run; none: nothing worth changing.
-enum class Limit : uint8_t { none, input, copy, launch, sync, memory, compute, latency };
+enum class Limit : uint8_t {
+  none,
+  contention,
+  input,
+  copy,
+  launch,
+  sync,
+  memory,
+  compute,
+  latency
+};
 std::string_view name(Limit limit);
 
-// What the doctor found. First match wins, in this order.
+// What the doctor found.
 enum class Finding : uint8_t {
-  unstable,  // too few steps, or they vary too much
-  health,    // throttled, a quota, a slow bus, others on the same cores
+  unstable,    // too few steps, or they vary too much
+  health,      // throttled, a quota, a slow bus, other programs on the same cores
+  contention,  // the pipeline's threads and those that compute take each other's cores
   input,
   copy,
   launch,
@@ -75,12 +86,14 @@ enum class Cause : uint8_t {
   parallelism,       // too few workers for the cores there are
   no_prefetch,       // every batch is made while the device waits for it
   jitter,            // fast enough on average, but unevenly
-  pipeline_threads,  // they take cores from the computing
+  spinning,          // threads that wait hold cores that the pipeline wants
+  pipeline_threads,  // the pipeline takes cores from the computing
   pageable,          // copies from memory that is not page-locked
   small_copies,
   link,  // the bus is full
   many_small_ops,
-  cpu_contention,  // others take the cores
+  delayed_host,    // the thread that starts kernels waits for a core
+  cpu_contention,  // other programs take the cores
   callback,
   host_layer,
   read_back,
@@ -88,19 +101,19 @@ enum class Cause : uint8_t {
   quota,
   bus,
   small_batch,
+  memory_unused,  // a small batch, and most of the GPU's memory is free
   out_of_memory,
 };
 std::string_view name(Cause cause);
 
 struct Verdict {
   Finding finding = Finding::unstable;
-  Limit limit = Limit::none;  // the word of the progress bar; also where the health is reported
+  Limit limit = Limit::none;  // the word of the progress bar; also behind a finding of health
   Cause cause = Cause::none;
-  Cause limit_cause =
-      Cause::none;            // why that limits; other than `cause` behind a finding of health
-  bool high = false;          // not only moderate
-  std::string culprit = {};   // the stage, callback, layer or op
-  std::string sentence = {};  // all of it for people
+  Cause limit_cause = Cause::none;  // why it limits; differs from `cause` behind a health finding
+  bool high = false;                // more than moderate
+  std::string culprit = {};         // the stage, callback, layer or op; empty: none is singled out
+  std::string sentence = {};        // all of it for people
   std::vector<std::string> health = {};
   std::vector<std::string> hints = {};
 };
@@ -109,15 +122,49 @@ struct Verdict {
 enum class Knob : uint8_t { none, pipeline, cache, page_lock, capture };
 std::string_view name(Knob knob);
 
+// What a prescription does, for programs; `what` says it for people.
+enum class Action : uint8_t {
+  pass_dataset,    // instead of single batches
+  prefetch,        // make batches while the device computes
+  deepen,          // let more batches lie ready
+  parallel_reads,  // wait for more files at the same time
+  parallel_map,    // spread a stage over the cores
+  cache,           // keep elements in memory
+  save,            // do the work once, and train from shards of finished elements
+  less_work,       // smaller elements, less augmentation
+  leave_core,      // fewer compute threads, so that the pipeline has a core
+  sleep_waiting,   // threads that wait give their cores away
+  page_lock,       // batches in page-locked memory
+  small_elements,  // copy uint8, convert on the device
+  keep_core,       // fewer pipeline threads, so that the training thread has a core
+  capture,         // start a step as one
+  larger_batch,
+  write_with_ops,   // instead of a layer on the host
+  seldom_callback,  // once per epoch
+  seldom_metrics,   // read once per epoch
+  mixed_precision,  // 16-bit products
+  separable_conv,   // instead of a full convolution
+  shrink_layer,
+  stop_others,  // other programs
+  raise_quota,
+  cool,        // the GPU
+  full_slot,   // for the GPU
+  accumulate,  // gradients of smaller batches
+  shrink_model,
+};
+std::string_view name(Action action);
+
 // What could be changed. The predicted time is what remains if all of it works: a ceiling; 0 where
 // nothing was predicted.
 struct Prescription {
+  Action action = Action::prefetch;
   std::string what = {}, why = {};
   double predicted_step_seconds = 0;
   bool changes_results = false;
-  Knob knob = Knob::none;  // that does it
+  std::string provided = {};  // results stay the same under this condition; empty: always
+  Knob knob = Knob::none;     // that does it
   // Where it was tried: geometric means of alternating blocks, and the gain (1 - after / before)
-  // with its 95 % interval. What was kept goes on: settled is a step when its workers were chosen.
+  // with its 95 % interval. `settled` is a step after what was kept has come to rest.
   bool tried = false, kept = false;
   double before_seconds = 0, after_seconds = 0, gain = 0, gain_low = 0, gain_high = 0;
   double settled_seconds = 0;
@@ -125,11 +172,13 @@ struct Prescription {
 
 struct StageReport {
   std::string name = {};
-  double seconds = 0;     // an element
+  double seconds = 0;     // per element
   double cpu_share = -1;  // of that time on a core; -1: not known
   double longest_seconds = 0;
-  double bytes = 0;  // an element
+  double bytes = 0;  // per element
   double share = 0;  // of all stages
+  // Draws random numbers, or works on what a stage before it drew: never worth keeping.
+  bool random = false;
 };
 
 struct PipelineReport {
@@ -179,17 +228,17 @@ struct DeviceSample {
 
 struct CallbackReport {
   std::string name = {};
-  double seconds = 0;  // a step
+  double seconds = 0;  // per step
 };
 
 struct Diagnosis {
   Verdict verdict;
-  int64_t steps = 0;  // that were looked at
+  int64_t steps = 0;  // observed
   double step_seconds = 0, samples_per_second = 0;
   double variation = 0;  // of the device's part of a step
   StepShares shares;
   FitShares fit;              // of last_diagnosis
-  double looked_seconds = 0;  // a step: what looking on took
+  double looked_seconds = 0;  // per step: what observing took
   std::vector<BreakdownPoint> course;
   PipelineReport pipeline;
   std::vector<CallbackReport> callbacks;
@@ -200,7 +249,7 @@ struct Diagnosis {
   std::optional<MemoryUse> predicted_memory;
   int64_t measured_memory = 0;  // bytes at most, of the process or on the GPU
   std::string device_name, machine;
-  // A second, measured: products, and bytes in memory and in the last cache; 0: not measured.
+  // Per second, measured: products, and bytes in memory and in the last cache; 0: not measured.
   double peak_flops = 0, peak_bandwidth = 0, peak_cache_bandwidth = 0;
   std::string trust;  // how far these numbers go
 
@@ -227,4 +276,4 @@ Diagnosis diagnose(const Model& model, const Batches& batches, const DiagnoseOpt
 // What was seen during the last fit; nothing before the first, or when it was too short to say.
 std::optional<Diagnosis> last_diagnosis(const Model& model);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -50,16 +50,25 @@ class History {
     int64_t steps = -1;      // per epoch; -1: not known
     int64_t batch_size = 0;  // 0: the batches decide
   };
+  // An epoch in which the device waited, rather than computed, for more than 10 % of the time.
+  struct Waited {
+    int64_t epoch = 0;
+    std::string limit = {};  // what for: "input", "copy", "launch", "sync", …
+    double share = 0;        // of the epoch's steps
+  };
 
   const std::vector<double>& operator[](std::string_view name) const;  // ValueError lists the names
   bool has(std::string_view name) const;
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<int64_t>& epochs() const { return epochs_; }  // that were finished, from 0
   const Params& params() const { return params_; }
+  // Epochs of this fit that waited, as the doctor saw them; times are no part of a checkpoint.
+  const std::vector<Waited>& waited() const { return waited_; }
 
   // For training loops.
   void begin(const Params& params) { params_ = params; }
   void append(int64_t epoch, const Logs& logs);
+  void append(Waited waited) { waited_.push_back(std::move(waited)); }
   // What epochs(), names() and their lists were; ValueError when they do not fit together.
   void restore(std::vector<int64_t> epochs, std::vector<std::string> names,
                std::vector<std::vector<double>> values);
@@ -68,7 +77,8 @@ class History {
   Params params_;
   std::vector<int64_t> epochs_;
   std::vector<std::string> names_;
-  std::vector<std::vector<double>> values_;  // one list a name
+  std::vector<std::vector<double>> values_;  // one list per name
+  std::vector<Waited> waited_;
 };
 
 }  // namespace stoker

@@ -41,7 +41,7 @@ struct LayerProfile {
   double memory = 0;                              // bytes for its results and workspace
   double live = 0;                                // bytes held while its ops run, at most
   double compute_share = 0, bandwidth_share = 0;  // of what the machine reaches
-  Limit limit = Limit::none;
+  doctor::Limit limit = doctor::Limit::none;
 
   double seconds() const { return forward + backward + update; }
 };
@@ -53,7 +53,7 @@ struct StepProfile {
   int64_t steps = 0, timed_steps = 0;  // timed: taken apart
   double seconds = 0;                  // of a timed step, from the call to its end
   double op_seconds = 0;               // the ops among them: the sum of `ops`, and of `layers`
-  std::vector<LayerReport> ops = {};   // the longest first
+  std::vector<doctor::LayerReport> ops = {};  // the longest first
   std::vector<LayerProfile> layers = {};
   MemoryUse memory = {};
 };
@@ -70,7 +70,7 @@ struct Profile {
   double seconds = 0;       // from start to stop
   int64_t fit_steps = 0;    // whole steps of a fit in between; a GPU's that were not taken apart
   double step_seconds = 0;  // of these, the wait for a batch and callbacks included
-  StepShares shares = {};   // of their time
+  doctor::StepShares shares = {};             // of their time
   double peak_flops = 0, peak_bandwidth = 0;  // a second, measured; 0: not measured
   std::vector<StepProfile> steps = {};        // the kind that took longest first
   std::vector<HostActivity> host = {};

@@ -12,6 +12,8 @@ namespace stoker {
 // A function of elements; sums over its sampled calls since the walk began.
 struct PipelineStage {
   std::string name;  // map("decode")
+  // It draws random numbers, or something before it in any branch does: its elements differ from
+  // epoch to epoch.
   bool random = false;
   int64_t calls = 0, ns = 0, bytes = 0;  // bytes: written
   // Of some of these calls also the time on a core: the rest of their time they waited.
@@ -19,11 +21,16 @@ struct PipelineStage {
   int64_t longest_ns = 0;
 };
 
-// Where a cache would pay; bytes 0: nowhere.
+// Where elements are worth keeping; bytes 0: nowhere. They are the same in every epoch: nothing
+// before this place draws their contents.
 struct CacheAdvice {
-  std::string after;  // the stage it would stand behind
+  std::string after = {};  // the stage it would stand behind
   double bytes = 0, saved_ns = 0;
   double elements = 0;
+  bool fits = true;            // into the memory that the pipeline may use
+  std::string shuffle = {};    // stands before it, and has to move behind it; empty: none does
+  bool random_behind = false;  // a step behind it draws by its place in the chain
+  bool tunable = false;        // PipelineKnobs::cache keeps the same elements
 };
 
 struct PipelineStatistics {

@@ -72,7 +72,7 @@ Model small_cnn() {
 struct Run {
   json figures;
   std::string explained;
-  std::optional<Diagnosis> diagnosis;  // none: too few steps
+  std::optional<doctor::Diagnosis> diagnosis;  // none: too few steps
 };
 
 Run train(const DemoOptions& options, bool as_written) {
@@ -96,11 +96,11 @@ Run train(const DemoOptions& options, bool as_written) {
                {"val_accuracy", history["val_accuracy"].back()},
                {"loss", history["loss"].back()},
                {"weights_sha256", weights_sha256(model)}};
-  return {std::move(figures), train.explain(), last_diagnosis(model)};
+  return {std::move(figures), train.explain(), doctor::last_diagnosis(model)};
 }
 
 // What the doctor, who watches every fit, says of the slow form; its page lies beside the pictures.
-void tell_diagnosis(const DemoOptions& options, const std::optional<Diagnosis>& diagnosis,
+void tell_diagnosis(const DemoOptions& options, const std::optional<doctor::Diagnosis>& diagnosis,
                     json& result, std::ostream& out) {
   if (!diagnosis) {
     fmt::print(out, "\n5. The doctor: too few steps to say anything\n");
@@ -111,7 +111,8 @@ void tell_diagnosis(const DemoOptions& options, const std::optional<Diagnosis>& 
   result["report"] = options.folder + "/doctor.html";
   fmt::print(out, "\n5. What the doctor, who watches every fit, says of the slow form\n   {}\n",
              diagnosis->verdict.sentence);
-  for (const Prescription& each : diagnosis->prescriptions) fmt::print(out, "   → {}\n", each.what);
+  for (const doctor::Prescription& each : diagnosis->prescriptions)
+    fmt::print(out, "   → {}\n", each.what);
   fmt::print(out, "   All of it: {}/doctor.html\n", options.folder);
 }
 

@@ -53,14 +53,14 @@ nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostrea
   if (out != nullptr)
     *out << data.text << "\nwatching " << steps << " steps of batch " << batch << " …\n\n"
          << std::flush;
-  Diagnosis diagnosis =
-      diagnose(model, training_batches(job, data, batch), {.steps = steps, .fix = fix});
+  doctor::Diagnosis diagnosis =
+      doctor::diagnose(model, training_batches(job, data, batch), {.steps = steps, .fix = fix});
   if (out != nullptr) *out << printable_lines(diagnosis.text());
   if (!job.out.empty()) {
     diagnosis.write(job.out);
     if (out != nullptr) *out << "Report: " << job.out << "/doctor.html\n";
   }
-  return diagnosis_json(diagnosis);
+  return doctor::diagnosis_json(diagnosis);
 }
 
 std::string monitor_screen(const std::string& run_folder) {

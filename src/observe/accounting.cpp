@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -139,4 +139,4 @@ Accounting moved(Accounting accounting, double host_share, double launch_share) 
   return accounting;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -11,7 +11,7 @@
 
 #include "train/fit/step_observer.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 struct Interval {
   int64_t begin = 0, end = 0;
@@ -47,4 +47,4 @@ Accounting account(std::span<const StepRecord> steps);
 // host needs around kernels (`launch_share`): known only where kernels were timed one by one.
 Accounting moved(Accounting accounting, double host_share, double launch_share);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -9,12 +9,13 @@
 #include "observe/device_monitor.h"
 #include "observe/layer_times.h"
 #include "observe/observed.h"
+#include "observe/thresholds.h"
 #include "observe/verdict.h"
 #include "observe/words.h"
 #include "train/model/memory_table.h"
 #include "train/model/trainer.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -31,8 +32,10 @@ PipelineReport report_of(const Evidence& evidence) {
   report.as_written = facts.as_written;
   report.tuned = facts.tunes_workers || facts.tunes_depth;
   report.busy_share = facts.busy_share;
-  report.cache_after = facts.cache.after;
-  report.cache_bytes = facts.cache.bytes;
+  if (facts.cache.fits) {
+    report.cache_after = facts.cache.after;
+    report.cache_bytes = facts.cache.bytes;
+  }
   double all = 0;
   for (const StageFacts& stage : facts.stages) all += stage.ns;
   // What is no function of an element: reading rows where they lie and putting them together.
@@ -45,7 +48,8 @@ PipelineReport report_of(const Evidence& evidence) {
                              .cpu_share = stage.cpu_share,
                              .longest_seconds = stage.longest_ns * 1e-9,
                              .bytes = stage.bytes,
-                             .share = all > 0 ? stage.ns / all : 0});
+                             .share = all > 0 ? stage.ns / all : 0,
+                             .random = stage.random});
   if (facts.known && rest > 0)
     report.stages.push_back(
         {.name = "source and batch", .seconds = rest * 1e-9, .share = rest / all});
@@ -82,8 +86,8 @@ std::string machine_name() {
   return name;
 }
 
-void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
-  diagnosis.verdict = judge(evidence);
+void conclude(Diagnosis& diagnosis, const Evidence& evidence, int64_t least_steps) {
+  diagnosis.verdict = judge(evidence, least_steps);
   diagnosis.steps = evidence.steady_steps;
   diagnosis.step_seconds = evidence.step_ns * 1e-9;
   diagnosis.samples_per_second =
@@ -107,6 +111,10 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
   diagnosis.trust = trust_of(evidence, diagnosis);
 }
 
+void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
+  conclude(diagnosis, evidence, kLeastSteps);
+}
+
 const CachedProgram* step_for(const ModelBase& model, int64_t samples) {
   const CachedProgram* largest = nullptr;
   for (const auto& cached : model.trainer->programs.entries()) {
@@ -128,7 +136,26 @@ void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs) {
     if (is_training(*cached)) cached->program->set_device_knobs(knobs);
 }
 
-void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
+namespace {
+
+// How many times fewer FLOPs a depthwise and a pointwise convolution have, for each layer that is a
+// full one of more than one pixel.
+void rate_convolutions(DeviceFacts& device, const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op->name != "conv2d" || node.inputs.size() < 2) continue;
+    const Shape& inputs = graph.spec(node.inputs[0]).shape;
+    const Shape& kernel = graph.spec(node.inputs[1]).shape;  // [kh, kw, C / groups, filters]
+    auto pixels = double(kernel[0] * kernel[1]), filters = double(kernel[3]);
+    if (pixels <= 1 || kernel[2] != inputs[3] || kernel[2] < 2) continue;
+    for (OpFacts& op : device.ops)
+      if (op.layer == node.scope && op.op.starts_with("conv2d"))
+        op.separable = pixels * filters / (pixels + filters);
+  }
+}
+
+}  // namespace
+
+void add_device(Evidence& evidence, const CachedProgram* step, const Context& context) {
   if (step == nullptr) return;
   DeviceFacts& device = evidence.device;
   device.gpu = engine_of(context).name() == "cuda";
@@ -138,8 +165,25 @@ void add_costs(Evidence& evidence, const CachedProgram* step, const Context& con
   device.pinned = knobs && knobs->pin && evidence.pipeline.page_locked;
   device.tensor_cores = device.gpu;  // every GPU that the engine runs on has them
   device.kernels = int64_t(step->program->kernels().size());
-  for (const TensorSpec& spec : step->specs)
-    device.copy_bytes += double(spec.shape.elements()) * double(size_of(spec.dtype));
+  device.copy_bytes = device.float_bytes = 0;
+  for (const TensorSpec& spec : step->specs) {
+    double bytes = double(spec.shape.elements()) * double(size_of(spec.dtype));
+    device.copy_bytes += bytes;
+    if (spec.dtype == DType::float32) device.float_bytes += bytes;
+  }
+}
+
+void add_gpu(DeviceFacts& device, const GpuState& gpu) {
+  if (gpu.memory_total > 0)
+    device.memory_share = double(gpu.memory_bytes) / double(gpu.memory_total);
+  device.use = gpu.use;
+}
+
+void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context) {
+  add_device(evidence, step, context);
+  if (step == nullptr) return;
+  DeviceFacts& device = evidence.device;
+  rate_convolutions(device, *step->graph);
   Accounting total = evidence.total();
   if (total.steps == 0 || total[Owner::compute] == 0) return;
   const std::vector<KernelInfo>& kernels = step->program->kernels();
@@ -181,4 +225,4 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
   diagnosis.predicted_memory = memory_use(step->program->memory());
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -7,7 +7,7 @@
 #include "observe/page_locked.h"
 #include "train/step/steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -59,7 +59,7 @@ class Laboratory {
     if (knobs && place_.has_time()) on_device(program, *knobs);
     if (place_.has_time()) {
       facts_.pipeline_alone_ns = pipeline_alone_ns();
-      note("pipeline alone", *facts_.pipeline_alone_ns, "a batch if nobody took it");
+      note("pipeline alone", *facts_.pipeline_alone_ns, "a batch if nothing took it");
     }
     if (place_.has_time()) twice_the_batch();
   }
@@ -160,4 +160,4 @@ void make_experiments(const ExperimentPlace& place, Observed& observed) {
   Laboratory(place, observed).run();
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

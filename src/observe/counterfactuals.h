@@ -8,7 +8,7 @@
 #include "observe/observed.h"
 #include "observe/snapshot.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 struct ExperimentPlace {
   ModelBase& model;
@@ -22,4 +22,4 @@ struct ExperimentPlace {
 // are put back; the state is not.
 void make_experiments(const ExperimentPlace& place, Observed& observed);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

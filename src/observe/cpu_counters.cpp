@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -49,21 +49,21 @@ int64_t throttled_ns(const fs::path& root) {
   return 0;
 }
 
-std::map<int, CpuCounters::RunDelay> run_delays_of_threads(const fs::path& root) {
-  std::map<int, CpuCounters::RunDelay> delays;
+std::map<int, CpuCounters::Thread> times_of_threads(const fs::path& root) {
+  std::map<int, CpuCounters::Thread> threads;
   std::error_code error;
   for (const fs::directory_entry& task : fs::directory_iterator(root / "proc/self/task", error)) {
     std::string name = task.path().filename();
     int id = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), id).ec != std::errc()) continue;
     std::ifstream file(task.path() / "schedstat");
-    int64_t ran = 0, delay = 0;
-    if (!(file >> ran >> delay)) continue;
+    int64_t ran = 0, delayed = 0;
+    if (!(file >> ran >> delayed)) continue;
     std::string thread;
     std::ifstream(task.path() / "comm") >> thread;
-    delays[id] = {delay, thread.starts_with("pipeline")};
+    threads[id] = {ran, delayed, thread.starts_with("pipeline")};
   }
-  return delays;
+  return threads;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ CpuCounters read_cpu_counters(const fs::path& root) {
           .process = process_cpu_ns(),
           .system = system_cpu_ns(root),
           .throttled = throttled_ns(root),
-          .run_delays = run_delays_of_threads(root)};
+          .threads = times_of_threads(root)};
 }
 
 void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& after) {
@@ -86,11 +86,16 @@ void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& a
   health.available_cores = available_cores();
   health.quota_cores = cgroup_cpu_quota().value_or(0);
   // The step is as late as the thread of it that waits longest.
-  for (const auto& [thread, delay] : after.run_delays) {
-    auto earlier = before.run_delays.find(thread);
-    if (earlier == before.run_delays.end()) continue;
-    double& share = delay.pipeline ? health.pipeline_delay_share : health.run_delay_share;
-    share = std::max(share, double(delay.ns - earlier->second.ns) / wall);
+  health.own = {};
+  for (const auto& [id, thread] : after.threads) {
+    auto earlier = before.threads.find(id);
+    if (earlier == before.threads.end()) continue;
+    double ran = double(thread.ran - earlier->second.ran) / wall;
+    double delayed = double(thread.delayed - earlier->second.delayed) / wall;
+    double& share = thread.pipeline ? health.pipeline_delay_share : health.run_delay_share;
+    share = std::max(share, delayed);
+    health.own.wanted += ran + delayed;
+    (thread.pipeline ? health.own.pipeline : health.own.computing) += ran;
   }
 }
 
@@ -106,4 +111,4 @@ int64_t peak_memory_of_process(const fs::path& root) {
   return 0;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

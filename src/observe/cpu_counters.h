@@ -8,19 +8,19 @@
 
 #include "observe/evidence.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 // Sums since some moment, nanoseconds; for differences.
 struct CpuCounters {
   int64_t at = 0;  // steady_clock()
   int64_t process = 0, system = 0;
   int64_t throttled = 0;  // by the control group's quota
-  // By thread: ready to run, but not on a core.
-  struct RunDelay {
-    int64_t ns = 0;
+  // By thread: on a core, and ready to run but not on one.
+  struct Thread {
+    int64_t ran = 0, delayed = 0;
     bool pipeline = false;  // one of those that make batches
   };
-  std::map<int, RunDelay> run_delays;
+  std::map<int, Thread> threads;
 };
 
 // Takes some tenths of a millisecond: some small files. What cannot be read stays 0. `root` is
@@ -33,4 +33,4 @@ void add_to(HealthFacts& health, const CpuCounters& before, const CpuCounters& a
 // Most bytes of memory that this process ever held.
 int64_t peak_memory_of_process(const std::filesystem::path& root = "/");
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -43,4 +43,4 @@ void place_on_host_clock(std::span<StepRecord> records, std::span<const DeviceSt
   }
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

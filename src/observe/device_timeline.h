@@ -6,7 +6,7 @@
 #include "engine/backend.h"
 #include "observe/accounting.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 // Whether the device did this in that step of a fit.
 inline bool launched_by(const StepTimes& times, const DeviceStep& step) {
@@ -18,4 +18,4 @@ inline bool launched_by(const StepTimes& times, const DeviceStep& step) {
 // the two clocks, anew after every moment in which the device did something else.
 void place_on_host_clock(std::span<StepRecord> records, std::span<const DeviceStep> device);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -6,15 +6,15 @@
 #include <stoker/doctor.h>
 
 #include "base/clock.h"
+#include "observe/case.h"
 #include "observe/counterfactuals.h"
 #include "observe/layer_times.h"
 #include "observe/verdict.h"
-#include "observe/words.h"
 #include "train/fit/loops.h"
 #include "train/fit/step_observer.h"
 #include "train/step/steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -81,7 +81,9 @@ class Experiments {
     if (options_.layers && has_time()) time_all_layers(observed);
     if (options_.counterfactuals)
       make_experiments({base_, batches_, batch_, state, [this] { return has_time(); }}, observed);
-    add_costs(evidence, &step(), context());  // not those of the larger batch
+    add_costs(evidence, &step(), context());                      // not those of the larger batch
+    if (evidence.device.gpu && evidence.device.memory_share < 0)  // the fit was too short to ask
+      add_gpu(evidence.device, device_monitor().state(monitored_gpu(context().device)));
     double compute = evidence.total().shares()[Owner::compute] * evidence.step_ns;
     double host = compute > 0 ? host_ns(evidence.device) / compute : 0;
     for (WindowFacts& window : evidence.windows)
@@ -133,20 +135,9 @@ class Experiments {
 
   Diagnosis too_large(const std::string& why) const {
     Diagnosis diagnosis;
-    Verdict& verdict = diagnosis.verdict;
-    verdict.finding = Finding::health;
-    verdict.cause = Cause::out_of_memory;
-    verdict.health = {why};
-    verdict.sentence = fmt::format("The model does not fit into memory: {}.", why);
-    auto propose = [&](std::string what, std::string reason) {
-      diagnosis.prescriptions.push_back(
-          {.what = std::move(what), .why = std::move(reason), .changes_results = true});
-    };
-    if (int64_t batch = batch_that_fits(); batch > 0)
-      propose(fmt::format("A batch of {}, with gradient_accumulation_steps = {} of the optimiser",
-                          batch, (batch_[0].shape()[0] + batch - 1) / batch),
-              "its plan fits, and the effective batch stays");
-    propose("A smaller model, or smaller inputs", "weights and activations are what is held");
+    conclude(diagnosis, {.batch_size = batch_[0].shape()[0],
+                         .does_not_fit = why,
+                         .fitting_batch = batch_that_fits()});
     diagnosis.trust = "known from the plan; nothing was run";
     return diagnosis;
   }
@@ -232,4 +223,4 @@ std::optional<Diagnosis> last_diagnosis(const Model& model) {
   return *base.trainer->diagnosis;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

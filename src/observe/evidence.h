@@ -9,7 +9,7 @@
 #include "base/pipeline_statistics.h"
 #include "observe/accounting.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 // A third of the steps that were looked at.
 struct WindowFacts {
@@ -22,21 +22,29 @@ struct WindowFacts {
 // What a stage did in the steps that were looked at.
 struct StageFacts {
   std::string name = {};
-  double ns = 0;          // an element, mean
+  double ns = 0;          // per element, mean
   double cpu_share = -1;  // -1: not known
   double longest_ns = 0, bytes = 0;
-  bool random = false;
+  bool random = false;  // it draws, or works on what was drawn before it
 };
 
 struct PipelineFacts {
   bool known = false;
   double workers = 0, depth = 0;  // workers 0: the consumer makes every batch itself
   bool as_written = false, tunes_workers = false, tunes_depth = false, page_locked = false;
+  bool reads_files = false;             // its source does
   double busy_share = 0;                // of the workers' time
-  double work_ns = 0;                   // of all workers, a batch
+  double work_ns = 0;                   // of all workers, per batch
   double cpu_ns = 0;                    // of these, on a core
   std::vector<StageFacts> stages = {};  // from the source to the end
   CacheAdvice cache = {};
+};
+
+// How the program's own threads share the cores: all of it in cores, on average; 0: not known.
+struct CoreFacts {
+  double wanted = 0;     // on a core, or ready and waiting for one
+  double pipeline = 0;   // on a core: threads that make batches
+  double computing = 0;  // on a core: all other threads
 };
 
 struct HealthFacts {
@@ -47,6 +55,7 @@ struct HealthFacts {
   double other_cores = 0;           // others used
   double run_delay_share = 0;       // of the time: a thread that trains was ready but had no core
   double pipeline_delay_share = 0;  // the same for threads that make batches
+  CoreFacts own = {};
   std::vector<std::string> gpu_throttle_reasons = {};
   double gpu_power_limit = 0;  // watts, where the GPU works as hard as they allow; 0: it does not
   int pcie_generation = 0, pcie_generation_max = 0, pcie_width = 0, pcie_width_max = 0;
@@ -59,6 +68,7 @@ struct OpFacts {
   double ns = 0;                                  // a step
   double compute_share = 0, bandwidth_share = 0;  // of the machine's
   bool host = false;                              // a user's code on the host
+  double separable = 0;  // of a convolution: how many times fewer FLOPs a separable one has
 };
 
 struct DeviceFacts {
@@ -68,9 +78,12 @@ struct DeviceFacts {
   double compute_share = -1, bandwidth_share = -1;  // of the whole step; -1: not known
   double launch_share = 0;                          // of the computing: around kernels
   int64_t kernels = 0;
-  double copy_bytes = 0;          // a step
-  double copy_ns = 0;             // a step, beside the computing or not; 0: not known
-  double link_bandwidth = 0;      // bytes a second, measured; 0: not known
+  double copy_bytes = 0;          // per step
+  double float_bytes = 0;         // of these, inputs in float32
+  double copy_ns = 0;             // per step, beside the computing or not; 0: not known
+  double link_bandwidth = 0;      // bytes per second, measured; 0: not known
+  double memory_share = -1;       // of a GPU's memory: in use; -1: not known
+  double use = -1;                // of a GPU's time: some kernel runs, by its driver; -1: not known
   std::vector<OpFacts> ops = {};  // the longest first
 };
 
@@ -98,19 +111,21 @@ struct Outlier {
 };
 
 struct Evidence {
-  std::vector<WindowFacts> windows;  // three
+  std::vector<WindowFacts> windows = {};  // three
   int64_t steady_steps = 0;
   double step_ns = 0;    // mean
   double variation = 0;  // of the device's part, robust, as a share of a step
-  std::vector<Outlier> outliers;
-  HealthFacts health;
-  PipelineFacts pipeline;
-  DeviceFacts device;
-  CounterfactualFacts what_if;
-  std::vector<CallbackFacts> callbacks;
+  std::vector<Outlier> outliers = {};
+  HealthFacts health = {};
+  PipelineFacts pipeline = {};
+  DeviceFacts device = {};
+  CounterfactualFacts what_if = {};
+  std::vector<CallbackFacts> callbacks = {};
   int64_t batch_size = 0;
+  std::string does_not_fit = {};  // why no step can run in the memory there is; empty: it can
+  int64_t fitting_batch = 0;      // the largest power of two that would; 0: none
 
   Accounting total() const;
 };
 
-}  // namespace stoker
+}  // namespace stoker::doctor

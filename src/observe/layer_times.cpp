@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "observe/thresholds.h"
 #include "train/step/steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
-constexpr double kBusy = 0.70, kIdle = 0.50;
 constexpr int kWarmUp = 2;
 
 std::string phase_name(Phase phase) {
@@ -119,4 +119,4 @@ Moved moved_by(const LayerReport& row) {
   return {.bytes = row.bytes, .written = row.written, .in_place = row.phase == "update"};
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

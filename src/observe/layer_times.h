@@ -12,7 +12,7 @@
 #include "observe/machine_peaks.h"
 #include "train/model/model_base.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 // Trains `steps` steps on this batch. One row a layer, op and direction, the longest first; shares
 // of the machine's peaks are not in them yet.
@@ -41,4 +41,4 @@ Moved moved_by(const LayerReport& row);
 // The class of an op by the shares that it reaches.
 Limit limit_of_shares(double compute, double bandwidth);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -3,11 +3,12 @@
 
 #include <stoker/doctor.h>
 
+#include "observe/device_monitor.h"
 #include "observe/recording.h"
 #include "train/model/model_base.h"
 #include "train/step/program_cache.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 struct Observed : Diagnosis {
   Evidence evidence;
@@ -15,14 +16,20 @@ struct Observed : Diagnosis {
 
 // Fills in everything that follows from the evidence: verdict, shares, tables, prescriptions.
 void conclude(Diagnosis& diagnosis, const Evidence& evidence);
+// The same for a short fit: fewer steps than a verdict usually needs.
+void conclude(Diagnosis& diagnosis, const Evidence& evidence, int64_t least_steps);
 // The training program for batches of this size, or else the one for the largest: the last batch of
 // an epoch may have had one of its own. Null: the model has not trained yet.
 const CachedProgram* step_for(const ModelBase& model, int64_t samples);
 // Programs that train, for batches of any size.
 bool is_training(const CachedProgram& cached);
 void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs);  // of all of them
-// What the program of these steps costs against what the machine reaches; nothing for null: the
-// model has not trained yet. Measures the machine's peaks if nobody has.
+// What the program of these steps runs on, and what is copied for it; nothing for null.
+void add_device(Evidence& evidence, const CachedProgram* step, const Context& context);
+// What the driver says of its memory and use; nothing where it does not.
+void add_gpu(DeviceFacts& device, const GpuState& gpu);
+// As add_device, and what the program of these steps costs against what the machine reaches; nothing for null: the
+// model has not trained yet. Measures the machine's peaks unless that was done.
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);
 // Names of machine and device, predicted and measured memory.
 void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context);
@@ -30,4 +37,4 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
 // The processor and its cores, in words.
 std::string machine_name();
 
-}  // namespace stoker
+}  // namespace stoker::doctor

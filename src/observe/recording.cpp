@@ -4,13 +4,12 @@
 #include <cmath>
 
 #include "observe/device_timeline.h"
+#include "observe/thresholds.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
-constexpr double kReadyNs = 50'000;   // a batch that came so soon was ready
-constexpr double kReadyOfStep = 0.2;  // for steps that are shorter than that
 constexpr size_t kMostSamples = 600;  // about ten minutes of readings
 constexpr size_t kMostOutliers = 3;
 constexpr double kOutlier = 3;  // times the median
@@ -44,7 +43,7 @@ WindowFacts facts_of(std::span<const StepRecord> steps) {
   WindowFacts window;
   window.accounting = account_in_parts(steps);
   std::vector<double> waits = values_of(steps, wait_ns);
-  double ready = std::min(kReadyNs, kReadyOfStep * median(values_of(steps, step_ns)));
+  double ready = std::min(kLongWaitNs, kReadyOfStep * median(values_of(steps, step_ns)));
   size_t late = 0;
   double waited = 0, waited_late = 0;
   for (double wait : waits) {
@@ -271,4 +270,4 @@ std::vector<BreakdownPoint> Recording::course() const {
   return course;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

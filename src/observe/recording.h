@@ -11,7 +11,7 @@
 #include "observe/cpu_counters.h"
 #include "observe/evidence.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 class Recording {
  public:
@@ -31,6 +31,7 @@ class Recording {
   void set_callbacks(std::vector<CallbackFacts> totals) { callbacks_ = std::move(totals); }
 
   int64_t steps() const { return seen_; }
+  bool beside() const { return beside_; }  // the device works beside the host
   // Of the latest steps, at most `most`: three windows, and all that follows from them.
   Evidence evidence(size_t most = kSteps) const;
   std::vector<BreakdownPoint> course() const;
@@ -69,4 +70,4 @@ PipelineFacts pipeline_between(const PipelineStatistics& before, const PipelineS
 // without its outliers.
 double robust_spread(std::vector<double> values);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "formats/json.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 using nlohmann::json;
 
@@ -56,7 +56,8 @@ json to_json(const PipelineReport& pipeline) {
                       {"cpu_share", stage.cpu_share < 0 ? json(nullptr) : json(stage.cpu_share)},
                       {"longest_seconds", stage.longest_seconds},
                       {"bytes_per_element", stage.bytes},
-                      {"share", stage.share}});
+                      {"share", stage.share},
+                      {"random", stage.random}});
   return {{"workers", pipeline.workers},
           {"depth", pipeline.depth},
           {"as_written", pipeline.as_written},
@@ -70,13 +71,15 @@ json to_json(const PipelineReport& pipeline) {
 }
 
 json to_json(const Prescription& prescription) {
-  json object{{"what", prescription.what},
+  json object{{"action", name(prescription.action)},
+              {"what", prescription.what},
               {"why", prescription.why},
               {"predicted_step_seconds", prescription.predicted_step_seconds > 0
                                              ? json(prescription.predicted_step_seconds)
                                              : json(nullptr)},
               {"knob", name(prescription.knob)},
               {"changes_results", prescription.changes_results},
+              {"provided", prescription.provided},
               {"tried", prescription.tried}};
   if (prescription.tried)
     object.update(
@@ -176,4 +179,4 @@ void Diagnosis::write(const std::string& folder) const {
   write_file_atomically(folder + "/doctor.html", html());
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

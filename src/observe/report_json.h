@@ -4,7 +4,7 @@
 
 #include <stoker/doctor.h>
 
-namespace stoker {
+namespace stoker::doctor {
 
 // The contents of doctor.json.
 nlohmann::json diagnosis_json(const Diagnosis& diagnosis);
@@ -14,4 +14,4 @@ nlohmann::json to_json(const StepShares& shares);
 nlohmann::json to_json(const LayerReport& layer);
 nlohmann::json to_json(const MemoryUse& memory);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

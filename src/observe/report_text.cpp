@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <stoker/doctor.h>
 
-#include "observe/words.h"
+#include "observe/prescriptions.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -21,7 +21,7 @@ constexpr std::array<const char*, kOwners> kColours = {"\x1b[32m", "\x1b[35m", "
                                                        "\x1b[33m", "\x1b[36m", "\x1b[90m"};
 constexpr std::array<const char*, kOwners> kExplained = {
     "the device computes",          "it waits for a copy",       "it waits for a batch",
-    "it waits for the host's call", "callbacks and host layers", "nobody knows"};
+    "it waits for the host's call", "callbacks and host layers", "not explained"};
 
 // Columns of a bar for each share: they sum to the bar's length.
 std::array<int, kOwners> columns_of(const StepShares& shares) {
@@ -79,13 +79,13 @@ std::string pipeline_table(const PipelineReport& pipeline) {
                                  pipeline.as_written ? " (as written)" : "", ready,
                                  duration(pipeline.median_wait_seconds));
   if (pipeline.stages.empty()) return text;
-  text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", "stage", "an element", "share",
-                      "on core", "longest", "bytes");
+  text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", "stage", "per element",
+                      "share", "on core", "longest", "bytes");
   for (const StageReport& stage : pipeline.stages)
     text += fmt::format("  {:<34} {:>11} {:>8} {:>8} {:>11} {:>10}\n", stage.name,
                         duration(stage.seconds), percent(stage.share),
                         stage.cpu_share < 0 ? "?" : percent(stage.cpu_share),
-                        stage.longest_seconds > 0 ? duration(stage.longest_seconds) : "",
+                        stage.longest_seconds > 0 ? duration(stage.longest_seconds).text() : "",
                         stage.bytes > 0 ? bytes_text(stage.bytes) : "");
   return text;
 }
@@ -104,19 +104,22 @@ std::string layer_table(const Diagnosis& diagnosis) {
   return text;
 }
 
-std::string prescription_lines(const Diagnosis& diagnosis) {
-  if (diagnosis.prescriptions.empty()) return "";
-  std::string text = "\nWhat to do:\n";
+bool is_refuted(const Prescription& prescription) {
+  return prescription.tried && !prescription.kept;
+}
+
+std::string prescription_lines(const Diagnosis& diagnosis, bool refuted) {
+  std::string text;
   int number = 0;
   for (const Prescription& each : diagnosis.prescriptions) {
+    if (is_refuted(each) != refuted) continue;
     text += fmt::format("  {}. {}\n     {}\n", ++number, each.what, each.why);
     if (each.predicted_step_seconds > 0)
-      text += fmt::format("     at best {} a step ({:.2f}×); {}\n",
-                          duration(each.predicted_step_seconds),
-                          diagnosis.step_seconds / each.predicted_step_seconds,
-                          each.changes_results ? "results change" : "results stay the same");
+      text += fmt::format(
+          "     at best {} per step ({:.2f}×); {}\n", duration(each.predicted_step_seconds),
+          diagnosis.step_seconds / each.predicted_step_seconds, results_words(each));
     if (each.tried)
-      text += fmt::format("     tried: {} → {} a step, gain {} [{}, {}]: {}{}\n",
+      text += fmt::format("     tried: {} → {} per step, gain {} [{}, {}]: {}{}\n",
                           duration(each.before_seconds), duration(each.after_seconds),
                           percent(each.gain), percent(each.gain_low), percent(each.gain_high),
                           each.kept ? "kept" : "taken back",
@@ -124,7 +127,8 @@ std::string prescription_lines(const Diagnosis& diagnosis) {
                               ? fmt::format("; {} once settled", duration(each.settled_seconds))
                               : "");
   }
-  return text;
+  if (text.empty()) return "";
+  return (refuted ? "\nTried and taken back:\n" : "\nWhat to do:\n") + text;
 }
 
 std::string fit_line(const FitShares& fit) {
@@ -162,16 +166,16 @@ std::string Diagnosis::text(bool colour) const {
   text += bars(*this, colour) + pipeline_table(pipeline);
   for (const CallbackReport& callback : callbacks)
     if (callback.seconds > 0.01 * step_seconds)
-      text += fmt::format("Callback {}: {} a step\n", callback.name, duration(callback.seconds));
+      text += fmt::format("Callback {}: {} per step\n", callback.name, duration(callback.seconds));
   text += layer_table(*this);
   if (!counterfactuals.empty()) text += "\nExperiments:\n";
   for (const Counterfactual& experiment : counterfactuals)
     text += fmt::format("  {:<24} {:>10}  {}\n", experiment.name, duration(experiment.seconds),
                         experiment.meaning);
-  text += prescription_lines(*this);
+  text += prescription_lines(*this, false) + prescription_lines(*this, true);
   for (const std::string& hint : verdict.hints) text += "  hint: " + hint + "\n";
   text += "\n" + fit_line(fit) + memory_line(*this) + "Trust: " + trust + ".\n";
   return text;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -24,7 +24,7 @@ class StateSnapshot {
   History history_;
   bool stop_;
   int64_t batch_size_;
-  std::shared_ptr<const Diagnosis> diagnosis_;
+  std::shared_ptr<const doctor::Diagnosis> diagnosis_;
 };
 
 }  // namespace stoker

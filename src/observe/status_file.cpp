@@ -10,7 +10,7 @@
 #include "formats/json.h"
 #include "observe/report_json.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 std::string write_status(const std::string& folder, const FitProgress& progress,
                          const Diagnosis& now) {
@@ -34,4 +34,4 @@ std::string write_status(const std::string& folder, const FitProgress& progress,
   return "";
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -6,11 +6,11 @@
 
 #include <stoker/doctor.h>
 
-namespace stoker {
+namespace stoker::doctor {
 
 struct FitProgress {
   int64_t epoch = 0, epochs = 0;  // from 0
-  int64_t step = 0, steps = -1;   // of this epoch; -1: nobody knows how many
+  int64_t step = 0, steps = -1;   // of this epoch; -1: not known
 };
 
 // A reader finds the old file or the new one. Not synced to the disk: it is old in a second. A
@@ -19,4 +19,4 @@ struct FitProgress {
 std::string write_status(const std::string& folder, const FitProgress& progress,
                          const Diagnosis& now);
 
-}  // namespace stoker
+}  // namespace stoker::doctor

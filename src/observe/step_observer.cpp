@@ -14,10 +14,12 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
+#include "observe/advice.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
 #include "observe/profile/session.h"
 #include "observe/status_file.h"
+#include "observe/thresholds.h"
 #include "observe/tuning.h"
 #include "observe/verdict.h"
 #include "observe/whole_fit.h"
@@ -25,7 +27,7 @@
 #include "train/callbacks/callback_support.h"
 #include "train/fit/loops.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
@@ -36,7 +38,6 @@ constexpr int64_t kFirstLook = 60;                  // steps before the first wo
 constexpr int64_t kPeaksAfterNs = 100'000'000'000;  // measuring them takes up to a second
 constexpr size_t kWordWindow = 300;                 // steps that the word is made of
 constexpr int64_t kPatience = 30;                   // steps before tuning begins
-constexpr double kWorthTuning = 0.03;               // of a step: waiting for input
 
 // STOKER_RUN_DIRECTORY: every fit of a process that asks for no folder gets one below it, fit-1,
 // fit-2, …: a program can be looked at as it is.
@@ -90,9 +91,12 @@ class Observer final : public StepObserver {
     observed->looked_seconds = whole_.looked_seconds();
     observed->evidence = recording_.evidence();
     fill_health(observed->evidence);
+    add_device(observed->evidence, step_of(observed->evidence), view_.context);
     if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
     if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
+    if (whole_.waited_seconds() >= kWorthSayingSeconds || recording_.beside())
+      advice_ = advice_for(*observed, observed->evidence);
     observed->course = recording_.course();
     observed->device = recording_.samples();
     add_machine(*observed, view_.model, view_.context);
@@ -105,16 +109,31 @@ class Observer final : public StepObserver {
     if (recording_.steps() < kFirstLook) return "";
     return std::string(name(limit_of(latest_evidence())));
   }
+  std::optional<History::Waited> waited() override {
+    EpochWaits host = whole_.take_epoch();
+    take_device_steps();
+    StepShares shares;
+    if (recording_.beside()) {
+      shares = recording_.evidence(steps_of_epoch()).total().shares();
+    } else if (host.wall > 0) {
+      shares[Owner::input] = double(host.input) / double(host.wall);
+      shares[Owner::sync] = double(host.sync) / double(host.wall);
+    }
+    double share = waiting(shares);
+    if (share <= kWorthSaying || share * double(host.wall) * 1e-9 < kWorthSayingSeconds)
+      return std::nullopt;
+    return History::Waited{last_.epoch, std::string(name(longest_wait(shares))), share};
+  }
+
+  std::string advice() const override { return advice_; }
+
   bool is_tuning() const override { return view_.args.tune == Tune::automatic && !tuned_; }
 
   std::vector<std::pair<std::string, double>> scalars() const override {
-    if (recording_.latest().empty()) return {};
     std::vector<std::pair<std::string, double>> list;
-    auto of_epoch = std::ranges::count_if(recording_.latest(), [&](const StepRecord& step) {
-      return step.times.epoch == last_.epoch;
-    });
+    size_t of_epoch = steps_of_epoch();
     if (of_epoch == 0) return list;
-    Evidence evidence = recording_.evidence(size_t(of_epoch));
+    Evidence evidence = recording_.evidence(of_epoch);
     double seconds = evidence.step_ns * 1e-9;
     list.emplace_back("step_milliseconds", seconds * 1e3);
     list.emplace_back("samples_per_second", double(evidence.batch_size) / seconds);
@@ -132,6 +151,12 @@ class Observer final : public StepObserver {
   }
 
  private:
+  size_t steps_of_epoch() const {
+    return size_t(std::ranges::count_if(recording_.latest(), [&](const StepRecord& step) {
+      return step.times.epoch == last_.epoch;
+    }));
+  }
+
   // A training that is done is not lost to a report that cannot be written.
   void write_report(Observed& observed) const {
     try {
@@ -206,6 +231,7 @@ class Observer final : public StepObserver {
   }
 
   void fill_health(Evidence& evidence) const {
+    add_gpu(evidence.device, gpu_);
     evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
     if (gpu_.at_power_limit) evidence.health.gpu_power_limit = gpu_.power_limit_watts;
     evidence.health.pcie_generation = gpu_.pcie_generation;
@@ -217,6 +243,7 @@ class Observer final : public StepObserver {
   Evidence latest_evidence() const {
     Evidence evidence = recording_.evidence(kWordWindow);
     fill_health(evidence);
+    add_device(evidence, step_of(evidence), view_.context);
     if (long_enough()) add_costs(evidence, step_of(evidence), view_.context);
     return evidence;
   }
@@ -267,7 +294,7 @@ class Observer final : public StepObserver {
     Evidence evidence = recording_.evidence(size_t(kPatience));
     const CachedProgram* step = step_of(evidence);
     std::optional<DeviceKnobs> device = step ? step->program->device_knobs() : std::nullopt;
-    bool waits = evidence.total().shares()[Owner::input] >= kWorthTuning;
+    bool waits = evidence.total().shares()[Owner::input] >= kWorthIt;
     std::vector<Remedy> remedies = remedies_for(pipeline, device, waits, evidence.batch_size);
     if (remedies.empty()) {
       tuned_ = recording_.steps() > int64_t(kWordWindow);  // it will not begin to wait
@@ -301,7 +328,7 @@ class Observer final : public StepObserver {
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;
   bool profiled_ = false;  // by somebody, in the step before
-  std::string status_;
+  std::string status_, advice_;
   // Tuning:
   bool tuned_ = false;
   std::optional<Tuning> tuning_;
@@ -310,8 +337,12 @@ class Observer final : public StepObserver {
 
 }  // namespace
 
+}  // namespace stoker::doctor
+
+namespace stoker {
+
 std::unique_ptr<StepObserver> make_step_observer(const FitView& view) {
-  return std::make_unique<Observer>(view);
+  return std::make_unique<doctor::Observer>(view);
 }
 
 }  // namespace stoker

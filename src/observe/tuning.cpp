@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "observe/thresholds.h"
 #include "observe/words.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 namespace {
 
-constexpr double kWorthIt = 0.03;
 // What is kept goes on for at least so long; its second half is the settled time.
 constexpr int64_t kSettleSteps = 120, kSettleNs = 1'500'000'000;
 
@@ -87,21 +87,27 @@ std::vector<Remedy> remedies_for(const std::optional<PipelineStatistics>& pipeli
       pipeline && pipeline->tunes_workers && pipeline->tunes_depth && !pipeline->as_written;
   if (pipeline && !tuned && waits_for_input)
     remedies.push_back({.knob = Knob::pipeline,
+                        .action = Action::parallel_map,
                         .what = "Stages fused, workers and batches ahead chosen by measuring",
                         .why = pipeline->as_written
                                    ? "the pipeline runs as it is written"
                                    : "it says itself how many workers and batches ahead"});
   if (device && !device->capture)
     remedies.push_back({.knob = Knob::capture,
+                        .action = Action::capture,
                         .what = "The step captured once, and replayed as a whole",
                         .why = "the host starts every kernel one by one"});
   if (device && (!device->pin || (pipeline && !pipeline->page_locked)))
     remedies.push_back({.knob = Knob::page_lock,
+                        .action = Action::page_lock,
                         .what = "Batches in page-locked memory, copied beside the computing",
                         .why = "the device waits for copies, or the host copies twice"});
-  if (pipeline && pipeline->cache.bytes > 0 && waits_for_input)
+  bool keeps =
+      pipeline && pipeline->cache.bytes > 0 && pipeline->cache.fits && pipeline->cache.tunable;
+  if (keeps && waits_for_input)
     remedies.push_back(
         {.knob = Knob::cache,
+         .action = Action::cache,
          .what = fmt::format("Elements kept in memory behind {}", pipeline->cache.after),
          .why =
              fmt::format("{:.0f} MB save {} an element from the second epoch on",
@@ -185,7 +191,8 @@ void Tuning::end_trial() {
   if (keep) kept_ = with(kept_, remedy().knob);
   apply_(kept_);
   GainInterval gain = trial_.gain();
-  tried_.push_back({.what = remedy().what,
+  tried_.push_back({.action = remedy().action,
+                    .what = remedy().what,
                     .why = remedy().why,
                     .changes_results = false,
                     .knob = remedy().knob,
@@ -204,4 +211,4 @@ void Tuning::end_trial() {
   begin_remedy();
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

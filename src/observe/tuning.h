@@ -14,7 +14,7 @@
 #include "base/pipeline_statistics.h"
 #include "engine/backend.h"
 
-namespace stoker {
+namespace stoker::doctor {
 
 // The mean of some numbers and its 95 % interval (Student's t).
 struct GainInterval {
@@ -58,6 +58,7 @@ class AlternatingTrial {
 // What is tried, in this order.
 struct Remedy {
   Knob knob = Knob::none;
+  Action action = Action::prefetch;
   std::string what = {}, why = {};
   int64_t fill = 0;  // steps with it before the trial: an epoch, for a cache
 };
@@ -102,4 +103,4 @@ class Tuning {
   std::vector<Prescription> tried_;
 };
 
-}  // namespace stoker
+}  // namespace stoker::doctor

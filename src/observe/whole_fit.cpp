@@ -1,11 +1,21 @@
 #include "observe/whole_fit.h"
 
-namespace stoker {
+#include <utility>
+
+namespace stoker::doctor {
 
 void WholeFit::add(const StepTimes& step) {
-  ++steps_;
   looked_ns_ += step.looked;
   steps_ns_ += step.end - step.asked + step.looked;
+  if (steps_++ == 0) return;  // it compiles, and its batch is the pipeline's first
+  epoch_.input += step.ready - step.asked;
+  epoch_.sync += step.run - step.ready + step.end - step.ran;
+  epoch_.wall += step.end - step.asked + step.looked;
+}
+
+EpochWaits WholeFit::take_epoch() {
+  waited_ns_ += epoch_.input + epoch_.sync;
+  return std::exchange(epoch_, {});
 }
 
 void WholeFit::add(const EpochTimes& epoch, const StepTimes& last) {
@@ -31,4 +41,4 @@ double WholeFit::looked_seconds() const {
   return steps_ > 0 ? double(looked_ns_) * 1e-9 / double(steps_) : 0;
 }
 
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -16,6 +16,8 @@
 
 namespace stoker::test {
 
+using namespace doctor;
+
 // A row of a measured summary: the layer is there, and has a time.
 inline void expect_time_of(const std::string& layer, const std::string& summary) {
   std::istringstream lines(summary);

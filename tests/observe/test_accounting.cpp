@@ -6,7 +6,7 @@
 #include "observe/device_timeline.h"
 #include "support/synthetic_steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 using test::kMs;
@@ -248,4 +248,4 @@ TEST(DeviceTimeline, LetsAProgramOfItsOwnBeginWhenTheStepsBeforeItHaveEnded) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@
 #include "support/temp_dir.h"
 #include "train/model/weights_hash.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 constexpr const char* kDevice = "cpu";
@@ -190,6 +191,34 @@ TEST_F(Doctor, IsOnDuringEveryFit) {
   EXPECT_GT(last_diagnosis(model)->shares[Owner::input], 0.3);
 }
 
+TEST_F(Doctor, TellsInEveryLogWhatAnEpochWaitedForAndAdvisesAtTheEnd) {
+  std::ostringstream out;  // a pipe, a notebook: no terminal
+  context_.out = &out;
+  Sequential model = compiled();
+  History history = model.fit(slow(200'000), {.epochs = 2, .steps_per_epoch = 12, .verbose = 2});
+  ASSERT_EQ(history.waited().size(), 2U) << out.str();
+  EXPECT_EQ(history.waited()[1].epoch, 1);
+  EXPECT_EQ(history.waited()[1].limit, "input");
+  EXPECT_GT(history.waited()[1].share, 0.1);
+  std::istringstream lines(out.str());
+  std::string epoch, advice, rest;
+  for (int i = 0; i < 2; ++i) {
+    std::getline(lines, epoch);
+    EXPECT_NE(epoch.find("limit: input (the device waited "), std::string::npos) << epoch;
+  }
+  ASSERT_TRUE(std::getline(lines, advice)) << out.str();
+  EXPECT_FALSE(std::getline(lines, rest)) << "one line: " << rest;
+}
+
+TEST_F(Doctor, IsSilentWhereAFitIs) {
+  std::ostringstream out;
+  context_.out = &out;
+  Sequential model = compiled();
+  History history = model.fit(slow(200'000), {.steps_per_epoch = 30, .verbose = 0});
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(history.waited().size(), 1U) << "what it carries does not depend on what is shown";
+}
+
 TEST_F(Doctor, SaysNothingAboutAFitThatIsTooShort) {
   Sequential model = compiled();
   model.fit(slow(0), {.steps_per_epoch = 5, .verbose = 0});
@@ -243,6 +272,21 @@ TEST_F(Doctor, TellsTheCostsOfWholeBatchesWhereAFitEndsWithASmallerOne) {
   EXPECT_EQ(step_for(base, 5)->specs[0].shape[0], 5);
   EXPECT_EQ(step_for(base, 16)->specs[0].shape[0], 16);
   EXPECT_EQ(step_for(base, 99)->specs[0].shape[0], 16) << "the largest, not the latest";
+}
+
+TEST_F(Doctor, KnowsWhichConvolutionsCouldBeSeparable) {
+  Sequential model({Input({8, 8, 16}), Conv2D(32, 3, {.name = "stem"}),
+                    Conv2D(8, 1, {.name = "pointwise"}), GlobalAveragePooling2D(),
+                    Dense(4, {.activation = "softmax"})});
+  model.compile({.loss = "sparse_categorical_crossentropy", .context = &context_});
+  model.fit(Tensor::zeros({16, 8, 8, 16}), Tensor::zeros({16}, DType::int64),
+            {.batch_size = 16, .verbose = 0});
+  Evidence evidence;
+  evidence.device.ops = {{.layer = "stem", .op = "conv2d"}, {.layer = "pointwise", .op = "conv2d"}};
+  add_costs(evidence, step_for(ModelAccess::base(model), 16), context_);
+  EXPECT_NEAR(evidence.device.ops[0].separable, 9.0 * 32 / (9 + 32), 1e-9);
+  EXPECT_EQ(evidence.device.ops[1].separable, 0) << "it is one already";
+  EXPECT_EQ(evidence.device.float_bytes, 16 * 8 * 8 * 16 * 4) << "labels are not images";
 }
 
 TEST_F(Doctor, WritesAFolderForEveryFitOfAProgramThatIsNotItsOwn) {
@@ -331,4 +375,4 @@ TEST_F(Doctor, KeepsMarkupInNamesOutOfThePage) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -11,7 +11,7 @@
 #include "train/model/weights_hash.h"
 #include "train/step/steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 constexpr int64_t kBatch = 256, kFeatures = 1024;
@@ -200,4 +200,4 @@ TEST_F(GpuDoctor, MeasuresWhatTheGpuAndItsLinkReach) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

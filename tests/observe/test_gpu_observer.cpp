@@ -8,6 +8,8 @@
 
 namespace stoker::test {
 
+using namespace doctor;
+
 namespace {
 
 class GpuObserver : public GpuTraining {

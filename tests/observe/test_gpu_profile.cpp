@@ -16,6 +16,8 @@
 
 namespace stoker::test {
 
+using namespace doctor;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/enum_names.h"
 #include "base/file.h"
 #include "observe/profile_checks.h"
 #include "support/peer_python.h"
@@ -15,6 +16,8 @@
 #include "train/callbacks/event_log.h"
 
 namespace stoker {
+
+using namespace doctor;
 namespace {
 
 namespace fs = std::filesystem;
@@ -346,8 +349,8 @@ TEST_F(ProfilerTest, TellsTensorBoardWhatLimitsTheTraining) {
   ASSERT_EQ(seen.code, 0) << seen.output;
   json limits = json::parse(seen.last_line())["train"]["texts"]["doctor/limit"];
   ASSERT_EQ(limits.size(), 3U) << seen.last_line();
-  const std::set<std::string> words{"none", "input",  "copy",    "launch",
-                                    "sync", "memory", "compute", "latency"};
+  std::set<std::string> words;
+  for (size_t i = 0; i < enumerators<Limit>(); ++i) words.emplace(name(Limit(i)));
   for (size_t i = 0; i < limits.size(); ++i) {
     EXPECT_EQ(limits[i][0], i + 2);  // the epoch
     EXPECT_TRUE(words.contains(limits[i][1])) << limits[i];

@@ -5,7 +5,7 @@
 #include "observe/verdict.h"
 #include "support/synthetic_steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 using test::kMs;
@@ -188,4 +188,4 @@ TEST(PipelineBetween, TakesDifferencesOfSums) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -15,6 +15,8 @@
 #include "train/model/trainer.h"
 
 namespace stoker {
+
+using namespace doctor;
 namespace {
 
 using nlohmann::json;

@@ -6,7 +6,7 @@
 
 #include "observe/tuning.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
@@ -83,6 +83,8 @@ TEST(Remedies, AreThoseThatThePipelineLacks) {
   pipeline.as_written = false, pipeline.tunes_workers = pipeline.tunes_depth = true;
   EXPECT_TRUE(remedies_for(pipeline, {}, true, 32).empty());
   pipeline.cache = {.after = "map(\"decode\")", .bytes = 1e6, .saved_ns = 1e5, .elements = 320};
+  EXPECT_TRUE(remedies_for(pipeline, {}, true, 32).empty()) << "the chain itself has to change";
+  pipeline.cache.tunable = true;
   std::vector<Remedy> remedies = remedies_for(pipeline, {}, true, 32);
   ASSERT_EQ(knobs_of(remedies), std::vector<Knob>{Knob::cache});
   EXPECT_EQ(remedies[0].fill, 11);  // an epoch, and one
@@ -145,4 +147,4 @@ TEST(Tuning, FillsACacheBeforeItIsTriedAndHoldsItMeanwhile) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -4,7 +4,7 @@
 #include "observe/verdict.h"
 #include "support/synthetic_steps.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
 
 using test::evidence_of;
@@ -99,6 +99,18 @@ TEST(Verdict, ReportsHealthFirstAndWhatLimitsBesides) {
   EXPECT_EQ(judge(evidence).finding, Finding::input);
 }
 
+TEST(Verdict, NamesWhatLimitsBesidesWhereOtherProgramsMakeTheStepsVary) {
+  Evidence evidence = input_bound();
+  evidence.variation = 0.4;
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+  evidence.health = {.available_cores = 4, .other_cores = 2, .run_delay_share = 0.3};
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::health);
+  EXPECT_EQ(verdict.limit, Limit::input) << verdict.sentence;
+  std::vector<Prescription> list = prescriptions_for(verdict, evidence);
+  EXPECT_EQ(list.size(), 2U) << "one for the machine, one for the pipeline";
+}
+
 TEST(Verdict, NeedsTwoSignsForInput) {
   Evidence evidence = input_bound();
   EXPECT_TRUE(judge(evidence).high);
@@ -150,18 +162,65 @@ TEST(Verdict, NamesThePipelinesThreadsWhereTheyTakeCoresFromTheComputing) {
   Evidence evidence = evidence_of({.run = 10 * kMs});
   evidence.pipeline = {.known = true, .workers = 2, .depth = 4, .work_ns = 4e6, .cpu_ns = 4e6};
   evidence.what_if.host_batch_ns = 7e6;
+  evidence.device.threads = 4;
   Verdict verdict = judge(evidence);
-  EXPECT_EQ(verdict.finding, Finding::input);
+  EXPECT_EQ(verdict.finding, Finding::contention);
+  EXPECT_EQ(verdict.limit, Limit::contention);
   EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
   EXPECT_NE(verdict.sentence.find("CPU contention between pipeline and compute threads"),
             std::string::npos)
       << verdict.sentence;
   EXPECT_FALSE(prescriptions_for(verdict, evidence).empty());
   evidence.pipeline.cpu_ns = 1e5;  // it did next to nothing: the difference has another reason
-  EXPECT_NE(judge(evidence).finding, Finding::input);
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
   evidence.pipeline.cpu_ns = 4e6;
   evidence.device.gpu = true;
-  EXPECT_NE(judge(evidence).finding, Finding::input);
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
+}
+
+// A fit without experiments on two cores: two threads that compute, two that make batches.
+Evidence crowded() {
+  Evidence evidence = evidence_of({.run = 10 * kMs});
+  evidence.pipeline = {.known = true, .workers = 2, .depth = 4, .work_ns = 4e6, .cpu_ns = 4e6};
+  evidence.device.threads = 2;
+  evidence.health = {.available_cores = 2, .process_cores = 1.9, .run_delay_share = 0.25};
+  evidence.health.own = {.wanted = 2.6, .pipeline = 0.4, .computing = 1.5};
+  return evidence;
+}
+
+TEST(Verdict, NamesContentionInsteadOfCallingTheStepsUnstable) {
+  Evidence evidence = crowded();
+  evidence.variation = 0.5;
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::contention) << verdict.sentence;
+  EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
+  EXPECT_NE(verdict.sentence.find("want 2.6 cores of 2"), std::string::npos) << verdict.sentence;
+  evidence.health.own.wanted = 1.9;  // there is room for all: they vary for another reason
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+}
+
+TEST(Verdict, TellsOwnThreadsFromOtherProgramsAndFromTooMuchWork) {
+  Evidence evidence = crowded();
+  evidence.health.other_cores = 1;
+  EXPECT_EQ(judge(evidence).finding, Finding::health);
+  evidence = crowded();
+  evidence.health.own.pipeline = 1.5;  // what it has to do is what limits
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
+  evidence = crowded();
+  evidence.what_if.host_batch_ns = 9.9e6;  // tried: a step without the pipeline takes as long
+  EXPECT_NE(judge(evidence).finding, Finding::contention);
+}
+
+TEST(Verdict, NamesThreadsThatSpin) {
+  Evidence evidence = crowded();
+  for (WindowFacts& window : evidence.windows) {  // half of the time nothing is computed
+    window.accounting.ns[size_t(Owner::compute)] /= 2;
+    window.accounting.ns[size_t(Owner::input)] = window.accounting.ns[size_t(Owner::compute)];
+  }
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::contention) << verdict.sentence;
+  EXPECT_EQ(verdict.cause, Cause::spinning) << verdict.sentence;
+  EXPECT_EQ(best_for(evidence).action, Action::sleep_waiting);
 }
 
 TEST(Verdict, KeepsTheCauseOfTheLimitBehindTheHealth) {
@@ -221,7 +280,7 @@ TEST(Verdict, NamesLaunchAndItsCause) {
   EXPECT_TRUE(judge(evidence).high);
   EXPECT_EQ(judge(evidence).cause, Cause::many_small_ops);
   evidence.health.run_delay_share = 0.4;
-  EXPECT_EQ(judge(evidence).cause, Cause::cpu_contention);
+  EXPECT_EQ(judge(evidence).cause, Cause::delayed_host);
 }
 
 TEST(Verdict, NamesTheCallbackOrTheHostLayer) {
@@ -257,7 +316,7 @@ TEST(Verdict, HintsAtSixteenBitsOnlyOnTensorCores) {
   Evidence evidence = busy(0.8, 0.1);
   evidence.device.gpu = evidence.device.tensor_cores = true;
   EXPECT_EQ(judge(evidence).hints.size(), 1U);
-  EXPECT_TRUE(best_for(evidence).what.starts_with("Compute in sixteen bits"));
+  EXPECT_TRUE(best_for(evidence).what.starts_with("Compute in 16 bits"));
   evidence.device.sixteen_bit = true;
   EXPECT_TRUE(judge(evidence).hints.empty());
 }
@@ -271,7 +330,7 @@ TEST(Verdict, TakesAGpuAtItsOwnPowerLimitForOneThatWorksHard) {
   ASSERT_EQ(verdict.hints.size(), 1U);
   EXPECT_NE(verdict.hints[0].find("power limit of 700 W"), std::string::npos);
   for (const Prescription& each : prescriptions_for(verdict, evidence))
-    EXPECT_FALSE(each.what.starts_with("Compute in sixteen bits"));
+    EXPECT_FALSE(each.what.starts_with("Compute in 16 bits"));
   evidence.health.gpu_throttle_reasons = {"its temperature"};
   EXPECT_EQ(judge(evidence).finding, Finding::health);
 }
@@ -354,4 +413,4 @@ TEST(Prescriptions, CountWaitingForStorageAsWorkThatNeedsNoCore) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -3,8 +3,21 @@
 
 #include "observe/whole_fit.h"
 
-namespace stoker {
+namespace stoker::doctor {
 namespace {
+
+TEST(WholeFit, SumsWhatAnEpochWaitedWithoutTheFirstStepOfAll) {
+  WholeFit whole;
+  whole.add({.asked = 0, .ready = 900, .run = 900, .ran = 1000, .end = 1000});
+  for (int64_t step = 0; step < 2; ++step)
+    whole.add({.asked = 0, .ready = 60, .run = 70, .ran = 95, .end = 100, .looked = 10});
+  EpochWaits epoch = whole.take_epoch();
+  EXPECT_EQ(epoch.input, 120);
+  EXPECT_EQ(epoch.sync, 30);
+  EXPECT_EQ(epoch.wall, 220);
+  EXPECT_EQ(whole.take_epoch().wall, 0) << "the next epoch begins at nothing";
+  EXPECT_DOUBLE_EQ(whole.waited_seconds(), 150e-9);
+}
 
 TEST(WholeFit, TellsStepsReadingValidationAndTurnsApart) {
   WholeFit whole;
@@ -42,4 +55,4 @@ TEST(WholeFit, OfNothingIsNothing) {
 }
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::doctor

@@ -8,6 +8,8 @@
 
 namespace stoker::test {
 
+using namespace doctor;
+
 constexpr int64_t kMs = 1'000'000;
 
 // What one step takes, nanoseconds.

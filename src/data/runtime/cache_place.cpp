@@ -7,7 +7,19 @@ namespace stoker::data {
 
 namespace {
 
-constexpr double kWorthKeeping = 10'000;  // nanoseconds an element
+constexpr double kWorthKeeping = 10'000;  // nanoseconds per element
+constexpr double kShareOfBudget = 0.5;    // that a cache may take
+
+bool is_shuffle(const Node& node) { return node.kind() == "shuffle"; }
+
+// Whether its elements are the same in every epoch if those of its input are. Behind a shuffle,
+// only what works on elements one by one keeps them: batches and counts depend on their order.
+bool keeps_elements(const Node& node, bool shuffled) {
+  static constexpr std::array kUnknown = {"from_generator", "interleave", "flat_map", "repeat"};
+  if (node.draws_at_random()) return false;
+  if (std::ranges::find(kUnknown, node.kind()) != kUnknown.end()) return false;
+  return !shuffled || node.transparent() || node.kind() == "map" || node.kind() == "filter";
+}
 
 // From the source to the end; empty where a chain has branches.
 std::vector<const Node*> chain_of(const Node* root) {
@@ -34,21 +46,46 @@ bool was_measured(const StageStats* stage) {
 }
 
 CacheAdvice cache_advice(const Run& run) {
+  std::vector<const Node*> chain = chain_of(run.root.get());
+  if (std::ranges::any_of(chain, [](const Node* node) { return node->kind() == "cache"; }))
+    return {};
   CacheAdvice advice;
   double saved = 0;
-  for (const Node* node : chain_of(run.root.get())) {
-    if (node->kind() == "cache") return {};
-    const StageStats* stage = stats_of(run, node);
+  std::string shuffle;
+  for (auto at = chain.begin(); at != chain.end(); ++at) {
+    const Node& node = **at;
+    if (is_shuffle(node)) {
+      shuffle = title(node);
+      continue;
+    }
+    if (!keeps_elements(node, !shuffle.empty())) break;
+    const StageStats* stage = stats_of(run, &node);
     if (!was_measured(stage)) continue;
-    if (stage->random) break;
     saved += stage->mean_ns();
-    double bytes = double(stage->bytes.value()) / double(stage->sampled.value());
-    Cardinality count = node->cardinality();
+    Cardinality count = node.cardinality();
     if (!count.known() || count.infinite()) continue;
-    if (bytes * double(*count.count) < 0.5 * double(run.budget->limit()))
-      advice = {title(*node), bytes * double(*count.count), saved, double(*count.count)};
+    double elements = double(*count.count);
+    double bytes = double(stage->bytes.value()) / double(stage->sampled.value()) * elements;
+    bool fits = bytes < kShareOfBudget * double(run.budget->limit());
+    if (!fits && advice.bytes > 0 && advice.fits) continue;  // the earlier place needs no disk
+    advice = {.after = title(node),
+              .bytes = bytes,
+              .saved_ns = saved,
+              .elements = elements,
+              .fits = fits,
+              .shuffle = shuffle,
+              .random_behind = std::any_of(at + 1, chain.end(), [](const Node* behind) {
+                return behind->draws_at_random();
+              })};
   }
+  advice.tunable = place_for_cache(run.root.get()) != nullptr;
   return advice.saved_ns > kWorthKeeping ? advice : CacheAdvice{};
+}
+
+bool draws_elements(const Node& node) {
+  if (!is_shuffle(node) && node.draws_at_random()) return true;
+  return std::ranges::any_of(node.inputs(),
+                             [](const NodeRef& input) { return draws_elements(*input); });
 }
 
 const Node* place_for_cache(const Node* root) {

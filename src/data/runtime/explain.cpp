@@ -116,11 +116,12 @@ std::string explain_text(const Run& run) {
   size_t bad = 0;
   for (const auto& quarantine : run.quarantines) bad += quarantine->list().size();
   if (bad > 0) text += fmt::format("quarantine: {} elements could not be made\n", bad);
-  if (CacheAdvice advice = cache_advice(run); advice.bytes > 0)
+  if (CacheAdvice advice = cache_advice(run); advice.bytes > 0 && advice.fits)
     text += fmt::format(
-        "advice: cache() after {} would hold {} and save {} an element from the second "
+        "advice: cache() after {}{} would hold {} and save {} an element from the second "
         "epoch on\n",
-        advice.after, bytes_text(advice.bytes), time_text(advice.saved_ns));
+        advice.after, advice.shuffle.empty() ? "" : fmt::format(" and before {}", advice.shuffle),
+        bytes_text(advice.bytes), time_text(advice.saved_ns));
   return printable_lines(text);
 }
 
@@ -154,7 +155,7 @@ std::string explain_as_json(const Run& run) {
   else if (count.known())
     cardinality = *count.count;
   json advice = nullptr;
-  if (CacheAdvice cache = cache_advice(run); cache.bytes > 0)
+  if (CacheAdvice cache = cache_advice(run); cache.bytes > 0 && cache.fits)
     advice = {{"cache_after", cache.after},
               {"bytes", cache.bytes},
               {"saves_ns_per_element", cache.saved_ns}};

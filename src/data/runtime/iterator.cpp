@@ -23,7 +23,6 @@ namespace {
 constexpr int64_t kWindowNs = 100'000'000;  // what the tuner looks at
 constexpr int64_t kLeastBatches = 4;        // in a window
 constexpr int64_t kDefaultDepth = 4, kMostDepth = 64;
-constexpr int64_t kWaitingThreads = 16;  // workers that only wait may be more than cores
 constexpr double kShareOfMemory = 0.25;  // without a budget
 constexpr int64_t kFallbackBudget = int64_t(1) << 30;
 
@@ -109,7 +108,7 @@ Settings settings_of(const Node& root) {
 int threads_for(const Settings& settings, const Context& context) {
   if (context.threads.pipeline > 0)
     return settings.budget.cores > 0 ? settings.budget.cores : context.threads.pipeline;
-  return int(std::max(core_limit(settings), kWaitingThreads));
+  return int(std::max<int64_t>(core_limit(settings), kWaitingThreads));
 }
 
 Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {

@@ -8,7 +8,7 @@ namespace {
 
 PipelineStage stage_of(const StageStats& stats) {
   return {.name = stats.name,
-          .random = stats.random,
+          .random = stats.random || draws_elements(*stats.node),
           .calls = stats.sampled.value(),
           .ns = stats.sampled_ns.value(),
           .bytes = stats.bytes.value(),

@@ -47,7 +47,7 @@ std::map<std::string, LayerSeconds> measure_layers(ModelBase& model, int64_t bat
   std::vector<Tensor> batch = made_up_batch(model, batch_size, action);
   StateSnapshot state(model);
   std::map<std::string, LayerSeconds> layers;
-  for (const LayerReport& row : time_layers(model, batch, kMeasuredSteps)) {
+  for (const doctor::LayerReport& row : doctor::time_layers(model, batch, kMeasuredSteps)) {
     LayerSeconds& sum = layers[row.layer];
     (row.phase == "forward"    ? sum.forward
      : row.phase == "backward" ? sum.backward

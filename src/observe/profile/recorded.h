@@ -14,6 +14,9 @@
 
 namespace stoker {
 
+// A profile counts time and layers as the doctor does.
+using namespace doctor;
+
 // A program that ran.
 struct RecordedProgram {
   int kind = 0;  // a StepKind

@@ -11,11 +11,13 @@
 
 namespace stoker {
 
+using namespace doctor;  // its words and tables
+
 namespace {
 
 constexpr size_t kMostRows = 20;
 
-std::string time_of(double seconds) { return seconds > 0 ? duration(seconds) : "-"; }
+std::string time_of(double seconds) { return seconds > 0 ? duration(seconds).text() : "-"; }
 
 std::string rate_text(double amount, double seconds, const char* unit) {
   return seconds > 0 ? fmt::format("{:.1f} {}", amount / seconds * 1e-9, unit) : "-";
@@ -130,7 +132,7 @@ nlohmann::json to_json(const LayerProfile& layer) {
 nlohmann::json to_json(const StepProfile& step) {
   nlohmann::json layers = nlohmann::json::array(), ops = nlohmann::json::array();
   for (const LayerProfile& layer : step.layers) layers.push_back(to_json(layer));
-  for (const LayerReport& op : step.ops) ops.push_back(stoker::to_json(op));
+  for (const LayerReport& op : step.ops) ops.push_back(doctor::to_json(op));
   return {{"kind", step.kind},
           {"batch_size", step.batch_size},
           {"steps", step.steps},
@@ -139,7 +141,7 @@ nlohmann::json to_json(const StepProfile& step) {
           {"op_seconds", step.op_seconds},
           {"layers", layers},
           {"ops", ops},
-          {"memory", stoker::to_json(step.memory)}};
+          {"memory", doctor::to_json(step.memory)}};
 }
 
 }  // namespace
@@ -173,7 +175,7 @@ std::string Profile::json() const {
                         {"seconds", seconds},
                         {"fit_steps", fit_steps},
                         {"step_seconds", step_seconds},
-                        {"shares", stoker::to_json(shares)},
+                        {"shares", doctor::to_json(shares)},
                         {"peak_flops", peak_flops},
                         {"peak_bandwidth", peak_bandwidth},
                         {"steps", kinds},

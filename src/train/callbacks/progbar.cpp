@@ -26,6 +26,14 @@ std::vector<std::string> numbers_of(const Logs& logs) {
   return numbers;
 }
 
+// Of the epoch that has just ended; empty where it did not wait.
+std::string waited(const History& history) {
+  if (history.waited().empty() || history.epochs().empty()) return "";
+  const History::Waited& last = history.waited().back();
+  if (last.epoch != history.epochs().back()) return "";
+  return fmt::format("limit: {} (the device waited {:.0f} %)", last.limit, 100 * last.share);
+}
+
 }  // namespace
 
 struct ProgbarLogger::Impl {
@@ -95,13 +103,15 @@ struct ProgbarLogger::Impl {
     open = nullptr;
   }
 
-  void finish(std::ostream* out, Walk& walk, double seconds, int64_t samples, const Logs& logs) {
+  void finish(std::ostream* out, Walk& walk, double seconds, int64_t samples, const Logs& logs,
+              const std::string& status = "") {
     walk.shown.seconds = seconds;
     walk.shown.seconds_per_step = walk.done > 0 ? seconds / double(walk.done) : 0;
     double seen =
         double(samples) * double(walk.done) / double(std::max<int64_t>(1, walk.shown.step));
     walk.shown.samples_per_second = seconds > 0 ? seen / seconds : 0;
     walk.shown.numbers = numbers_of(logs);
+    walk.shown.status = status;
     *out << (open != nullptr ? kClearLine : "") << final_line(walk.shown) << "\n" << std::flush;
     open = nullptr;
   }
@@ -118,6 +128,11 @@ void ProgbarLogger::on_train_begin() { impl_->training = true; }
 void ProgbarLogger::on_train_end(const Logs&) {
   impl_->training = false;
   impl_->close();
+  const Trainer& trainer = trainer_of(*this);
+  if (params().verbose <= 0 || trainer.context->out == nullptr || trainer.observer == nullptr)
+    return;
+  std::string advice = printable(trainer.observer->advice());
+  if (!advice.empty()) *trainer.context->out << advice << "\n" << std::flush;
 }
 
 void ProgbarLogger::on_epoch_begin(int64_t epoch) {
@@ -138,7 +153,7 @@ void ProgbarLogger::on_epoch_end(int64_t, const Logs& logs) {
   double seconds =
       impl_->epoch_seconds >= 0 ? impl_->epoch_seconds : impl_->since(impl_->epoch_walk);
   impl_->finish(trainer.context->out, impl_->epoch_walk, seconds,
-                trainer.compiled->training->samples(), logs);
+                trainer.compiled->training->samples(), logs, waited(trainer.history));
 }
 
 void ProgbarLogger::on_test_begin() {

@@ -122,6 +122,9 @@ class FitLoop {
     }
     logs = callbacks_.extended(logs);
     trainer_.history.append(epoch, logs);
+    if (observer_)
+      if (std::optional<History::Waited> waited = observer_->waited())
+        trainer_.history.append(*waited);
     callbacks_(&Callback::on_epoch_end, epoch, logs);
     if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
     times.end = steady_clock().now();

@@ -103,6 +103,7 @@ std::string final_line(const Progress& progress) {
   if (progress.samples_per_second > 0)
     line += "  " + with_thousands(progress.samples_per_second) + " samples/s";
   if (!progress.numbers.empty()) line += fmt::format("  {}", fmt::join(progress.numbers, "  "));
+  if (!progress.status.empty()) line += "  " + progress.status;
   return line;
 }
 

@@ -26,6 +26,7 @@ struct Progress {
 std::string live_line(const Progress& progress, const Terminal& terminal);
 
 // Epoch 3/20  1875 steps  7.7 s  4.1 ms/step  7,790 samples/s  loss 0.1432  accuracy 0.9561
+// With a status it stands at the end: "limit: input (the device waited 71 %)".
 std::string final_line(const Progress& progress);
 
 }  // namespace stoker

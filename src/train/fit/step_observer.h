@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <stoker/context.h>
+#include <stoker/history.h>
 
 namespace stoker {
 
@@ -57,6 +59,11 @@ class StepObserver {
   virtual std::string status() const = 0;
   // What limits the run, one word of the progress bar's; empty while nobody can know.
   virtual std::string limit() const = 0;
+  // What the device waited for in the epoch whose steps have just ended; nothing where that is too
+  // little to say. Called once per epoch.
+  virtual std::optional<History::Waited> waited() { return std::nullopt; }
+  // After fit_ended(): one line on what would make the next fit faster; empty: nothing to say.
+  virtual std::string advice() const { return ""; }
   // tune = Auto has not come to an end yet.
   virtual bool is_tuning() const { return false; }
   // Numbers of the epoch so far for logs of any kind, by name; empty while there are too few steps.

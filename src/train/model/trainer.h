@@ -22,8 +22,11 @@
 
 namespace stoker {
 
-class ModelBase;
+namespace doctor {
 struct Diagnosis;
+}
+
+class ModelBase;
 struct TrainingCall;
 class StepObserver;
 
@@ -55,11 +58,11 @@ struct Trainer {
   std::vector<Tensor> scratch;  // the inputs of a step that are put together here
   History history;
   std::atomic<bool> stop = false;
-  bool busy = false;                            // inside fit
-  int64_t batch_size = 0;                       // of the last fit
-  std::shared_ptr<const Diagnosis> diagnosis;   // of the last fit, by who observed it
-  StepObserver* observer = nullptr;             // of the running fit
-  std::shared_ptr<TrainingCall> training_call;  // model(x, {.training = true}), once used
+  bool busy = false;                                   // inside fit
+  int64_t batch_size = 0;                              // of the last fit
+  std::shared_ptr<const doctor::Diagnosis> diagnosis;  // of the last fit, by who observed it
+  StepObserver* observer = nullptr;                    // of the running fit
+  std::shared_ptr<TrainingCall> training_call;         // model(x, {.training = true}), once used
 };
 
 Trainer& trainer_of(ModelBase& model);

@@ -1,0 +1,10 @@
+// The files of this folder, as the build has put them into the library (cmake/StokerEmbed.cmake).
+#pragma once
+
+#include <string_view>
+
+namespace stoker::doctor {
+
+std::string_view page_file(std::string_view name);  // empty: there is none of this name
+
+}  // namespace stoker::doctor

@@ -1,0 +1,58 @@
+// Every number that a verdict or a prescription depends on. Shares are of a step unless said
+// otherwise.
+#pragma once
+
+#include <cstdint>
+
+namespace stoker::doctor {
+
+// --- what is enough to judge by ---
+inline constexpr int64_t kLeastSteps = 50;      // for a verdict
+inline constexpr int64_t kLeastSaid = 6;        // for a line of advice behind a short fit
+inline constexpr double kMostVariation = 0.20;  // of the device's part
+inline constexpr double kMostUnexplained = 0.03;
+
+// --- input ---
+inline constexpr double kInputHigh = 0.20, kInputModerate = 0.05;
+inline constexpr double kReady = 0.95;         // of steps: the batch was there
+inline constexpr double kLongWaitNs = 50'000;  // a batch that came sooner was ready
+inline constexpr double kReadyOfStep = 0.2;    // the same for steps that are shorter than that
+inline constexpr double kLateShare = 0.8;      // of all waiting: in steps whose batch was late
+inline constexpr double kLost = 0.10;          // computing that is gone while the pipeline pauses
+inline constexpr double kBlocked = 0.50;       // of a stage's time: off the cores
+inline constexpr double kSaturated = 0.90;     // of the cores
+inline constexpr double kWorkersBusy = 0.85;   // of the workers' time
+
+// --- contention ---
+inline constexpr double kWanted = 1.10;         // of the cores, by the program's own threads
+inline constexpr double kPipelineCores = 0.60;  // of the cores: more, and its work is the limit
+inline constexpr double kSpinning = 0.25;       // cores, held by threads that wait
+
+// --- copy, launch, sync ---
+inline constexpr double kCopy = 0.05, kCopyOfInput = 0.30;
+inline constexpr double kProof = 0.5;   // of what copies are said to take: gone in a step without
+inline constexpr double kFloats = 0.5;  // of the copied bytes: float32 that could be uint8
+inline constexpr double kLaunchHigh = 0.15, kLaunchModerate = 0.03;
+inline constexpr double kSync = 0.05;
+inline constexpr double kHeld = 0.20;  // by callbacks or host layers: they delay calls, too
+
+// --- a busy device: shares of its measured peaks, of its memory, of its time ---
+inline constexpr double kBusy = 0.70, kIdle = 0.50;
+inline constexpr double kMemoryFree = 0.50;  // in use at most, for a larger batch to be the advice
+inline constexpr double kMemoryFull = 0.90;
+inline constexpr double kLargeConv = 0.20;  // of the computing, for a convolution to be singled out
+inline constexpr double kSeparable = 2;     // times fewer FLOPs, for a separable one to be worth it
+inline constexpr double kDoubled = 0.7;     // of a step per sample in twice the batch, untried
+inline constexpr double kHalved = 0.5;      // of the computing in 16-bit products, untried
+
+// --- health ---
+inline constexpr double kThrottled = 0.03;
+// The training thread was ready to run for so much of the time while others used so many cores.
+inline constexpr double kRunDelay = 0.10, kOtherCores = 0.5;
+
+// --- what is worth doing and saying ---
+inline constexpr double kWorthIt = 0.03;              // gain of a remedy, measured or predicted
+inline constexpr double kWorthSaying = 0.10;          // waiting that a line of an epoch tells
+inline constexpr double kWorthSayingSeconds = 0.010;  // and at least so much of it in an epoch
+
+}  // namespace stoker::doctor
