@@ -51,7 +51,7 @@ History train(const std::string& policy) {
 }  // namespace
 
 int main() {
-  default_context().device = "cuda";  // the CPU where there is no GPU
+  default_context().device = "auto";  // a GPU where there is one
   History full = train("float32"), mixed = train("mixed_float16");
   double first = full["loss"].front(), wide = full["loss"].back(), narrow = mixed["loss"].back();
   std::printf("\nloss after 6 epochs: %.4f in float32, %.4f in mixed_float16\n", wide, narrow);

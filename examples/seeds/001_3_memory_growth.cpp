@@ -14,7 +14,7 @@ int main() {
 
   set_memory_growth(true);  // the default
   set_memory_limit(size_t(4) << 30);
-  default_context().device = "cuda";  // the CPU where there is no GPU
+  default_context().device = "auto";  // a GPU where there is one
 
   set_seed(1);
   Sequential model({Input({64, 64, 3}), Conv2D(32, 3, {.activation = "relu"}), MaxPooling2D(),

@@ -73,7 +73,7 @@ Run train(const std::string& policy) {
 }  // namespace
 
 int main() {
-  default_context().device = "cuda";  // the CPU where there is no GPU
+  default_context().device = "auto";  // a GPU where there is one
   Run full = train("float32"), mixed = train("mixed_float16");
   require(mixed.longest_step <= 0.01 * 1.01, "no step is longer than learning rate × clipnorm");
   require(std::isfinite(mixed.history["loss"].back()), "the loss stays finite");

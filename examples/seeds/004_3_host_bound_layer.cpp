@@ -49,7 +49,7 @@ Run train(const Layer& layer, const Tensor& images, const Tensor& labels) {
 }  // namespace
 
 int main() {
-  default_context().device = "cuda";  // the CPU where there is no GPU
+  default_context().device = "auto";  // a GPU where there is one
   Tensor images(DType::float32, {kSamples, kSide, kSide, 3}), labels(DType::int32, {kSamples});
   Rng rng(1);
   for (int64_t i = 0; i < images.elements(); ++i) images.data_mut<float>()[i] = rng.uniform();

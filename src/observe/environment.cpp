@@ -9,7 +9,7 @@
 #include "base/cores.h"
 #include "base/file.h"
 #include "base/memory_info.h"
-#include "engine/backend.h"
+#include "engine/registry.h"
 #include "observe/device_monitor.h"
 
 namespace stoker {
@@ -27,11 +27,10 @@ EnvironmentCheck check_driver(const DeviceMonitor& monitor) {
 }
 
 EnvironmentCheck check_engine() {
-  std::string why;
-  if (!has_cuda(&why))
-    return {"GPU engine", why, CheckResult::note,
+  if (!find_device(kAutomatic).traits().preferred)
+    return {"GPU engine", "none is used", CheckResult::note,
             "to train on a GPU, build where the CUDA toolkit and cuDNN are"};
-  return {"GPU engine", backend("cuda").fingerprint()};
+  return {"GPU engine", backend(kAutomatic).fingerprint()};
 }
 
 EnvironmentCheck check_vectors() {

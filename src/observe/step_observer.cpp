@@ -191,13 +191,15 @@ class Observer final : public StepObserver {
     DeviceSample sample{.time = double(now - begin_) * 1e-9};
     if (counts(now)) sample_cores(sample);
     // The driver needs milliseconds for its answer: a short fit does without.
-    if (view_.context.device.starts_with("cuda") && now - begin_ >= kReadingNs) {
-      gpu_ = device_monitor().state(monitored_gpu(view_.context.device));
+    const Backend& engine = engine_of(view_.context);
+    if (!engine.bus_id().empty() && now - begin_ >= kReadingNs) {
+      int gpu = monitored_gpu(engine);
+      gpu_ = device_monitor().state(gpu);
       sample.use = gpu_.use;
       sample.memory_bytes = double(gpu_.memory_bytes);
       sample.power_watts = gpu_.power_watts;
       sample.clock_mhz = gpu_.clock_mhz;
-      GpuActivity activity = device_monitor().activity(monitored_gpu(view_.context.device));
+      GpuActivity activity = device_monitor().activity(gpu);
       sample.occupancy = activity.occupancy;
       sample.tensor_use = activity.tensor_use;
       sample.memory_use = activity.memory_use;

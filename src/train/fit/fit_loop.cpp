@@ -1,3 +1,4 @@
+#include <ostream>
 #include <utility>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "train/fit/loops.h"
 #include "train/fit/step_observer.h"
 #include "train/model/claimed_weights.h"
+#include "train/model/settings.h"
 #include "train/optimizers/optimizer_impl.h"
 #include "train/step/steps.h"
 #include "train/step/target_values.h"
@@ -87,6 +89,7 @@ class FitLoop {
                                            .training = training_,
                                            .callbacks = callbacks_});
     trainer_.observer = observer_.get();
+    say_device();
     if (checkpoints_) checkpoints_->find();
     callbacks_(&Callback::on_train_begin);
     Logs logs;
@@ -99,6 +102,13 @@ class FitLoop {
   }
 
  private:
+  // A device that is not the CPU is named in the first line.
+  void say_device() {
+    bool said = std::exchange(trainer_.device_said, false);
+    if (said || args_.verbose <= 0 || trainer_.context->out == nullptr) return;
+    *trainer_.context->out << device_line(*trainer_.context) << std::flush;
+  }
+
   Logs run_epoch(int64_t epoch) {
     EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
     callbacks_(&Callback::on_epoch_begin, epoch);
