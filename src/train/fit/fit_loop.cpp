@@ -90,14 +90,13 @@ class FitLoop {
                                            .callbacks = callbacks_});
     trainer_.observer = observer_.get();
     say_device();
-    if (checkpoints_) checkpoints_->find();
-    callbacks_(&Callback::on_train_begin);
-    Logs logs;
-    int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
-    for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
-    if (observer_) observer_->fit_ended();
-    callbacks_(&Callback::on_train_end, logs);
-    if (checkpoints_) checkpoints_->finish();
+    try {
+      run_epochs();
+    } catch (const std::exception& error) {
+      if (observer_) observer_->fit_over(error.what());
+      throw;
+    }
+    if (observer_) observer_->fit_over("");
     return trainer_.history;
   }
 
@@ -107,6 +106,18 @@ class FitLoop {
     bool said = std::exchange(trainer_.device_said, false);
     if (said || args_.verbose <= 0 || trainer_.context->out == nullptr) return;
     *trainer_.context->out << device_line(*trainer_.context) << std::flush;
+  }
+
+  void run_epochs() {
+    if (checkpoints_) checkpoints_->find();
+    callbacks_(&Callback::on_train_begin);
+    Logs logs;
+    int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
+    if (observer_) observer_->fit_began();
+    for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
+    if (observer_) observer_->fit_ended();
+    callbacks_(&Callback::on_train_end, logs);
+    if (checkpoints_) checkpoints_->finish();
   }
 
   Logs run_epoch(int64_t epoch) {
