@@ -15,10 +15,11 @@ namespace stoker::jobs {
 
 namespace {
 
-constexpr int kBar = 28;
+constexpr int kLabel = 14, kBar = 28, kRoomForBars = 64;
 constexpr double kOld = 10;       // seconds after which a fit counts as silent
 constexpr size_t kProcesses = 6;  // per GPU
 constexpr size_t kCoreMarks = 64;
+constexpr double kShown = 0.005;  // shares of a step
 
 std::string size_text(double bytes) {
   if (bytes >= 1e9) return fmt::format("{:.1f} GB", bytes * 1e-9);
@@ -43,13 +44,13 @@ class Screen {
 
   // A label in its column, then parts; those that do not fit into the width are left out.
   void row(const std::string& label, const std::vector<std::string>& parts) {
-    std::string line = fmt::format("{:<10}", label);
-    int width = std::max(columns(line), 10);
+    std::string line = fmt::format("{:<{}}", label, kLabel);
+    int width = columns(line);
     for (const std::string& part : parts) {
       if (part.empty()) continue;
-      int more = columns(part);
-      if (width + more >= terminal_.width && width > 10) break;
-      line += part + "   ";
+      int more = columns(part), room = terminal_.width - 1 - width;
+      if (more > room && width > kLabel) break;
+      line += (more > room ? shortened(part, std::max(room, 1)) : part) + "   ";
       width += more + 3;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -57,14 +58,15 @@ class Screen {
   }
 
   void bar(const std::string& label, double share, const std::vector<std::string>& parts) {
-    std::vector<std::string> all = {progress_bar(share, bar_width(), terminal_.colour)};
-    all.insert(all.end(), parts.begin(), parts.end());
+    std::vector<std::string> all = parts;  // figures matter more than bars
+    if (terminal_.width >= kRoomForBars)
+      all.insert(all.begin(), progress_bar(share, bar_width(), terminal_.colour));
     row(label, all);
   }
 
   // Words that go on in the next line.
   void paragraph(const std::string& words) {
-    size_t room = size_t(std::max(terminal_.width - 1, 20)) - 10;
+    size_t room = size_t(std::max(terminal_.width - 1 - kLabel, 20));
     std::string rest = words;
     while (!rest.empty()) {
       size_t end = rest.size() <= room ? rest.size() : rest.rfind(' ', room);
@@ -86,6 +88,14 @@ class Screen {
  private:
   int bar_width() const { return std::clamp(terminal_.width - 60, 10, kBar); }
 
+  // The first columns of a text without colours.
+  static std::string shortened(const std::string& text, int room) {
+    size_t end = 0;
+    for (int count = 0; end < text.size(); ++end)
+      if ((uint8_t(text[end]) & 0xC0) != 0x80 && ++count >= room) break;
+    return text.find('\x1b') == std::string::npos ? text.substr(0, end) + "…" : text;
+  }
+
   // On the screen: neither the bytes that continue a character nor colours take any.
   static int columns(const std::string& text) {
     int count = 0;
@@ -102,11 +112,11 @@ class Screen {
   std::string text_;
 };
 
-std::string metrics_text(const RunStatus& run) {
+std::vector<std::string> metric_parts(const RunStatus& run) {
   std::vector<std::string> parts;
   for (const auto& [metric, value] : run.metrics)
     parts.push_back(fmt::format("{} {:.4g}", printable(metric), value));
-  return fmt::format("{}", fmt::join(parts, "   "));
+  return parts;
 }
 
 std::string step_text(const RunStatus& run) {
@@ -138,7 +148,7 @@ void show_state(const RunStatus& run, Screen& screen) {
   }
   if (run.state == RunState::training && run.age > kOld)
     screen.row("", {screen.bad(fmt::format("last heard {:.0f} s ago", run.age))});
-  if (!run.metrics.empty()) screen.row("", {metrics_text(run)});
+  if (!run.metrics.empty()) screen.row("", metric_parts(run));
 }
 
 // What the doctor said last.
@@ -149,9 +159,11 @@ void show_diagnosis(const nlohmann::json& now, Screen& screen) {
               fmt::format("{:.0f} samples/s", now.at("samples_per_second").get<double>()),
               "limit: " + now.at("verdict").at("limit").get<std::string>()});
   screen.paragraph(printable(now.at("verdict").at("sentence").get<std::string>()));
-  for (const auto& [owner, share] : now.at("shares").items())
+  for (const auto& [owner, share] : now.at("shares").items()) {
+    if (share.get<double>() < kShown) continue;
     screen.bar("  " + owner, share.get<double>(),
                {fmt::format("{:.1f} %", 100 * share.get<double>())});
+  }
   const nlohmann::json& pipeline = now.at("pipeline");
   if (!pipeline.is_object()) return;
   auto workers = pipeline.at("workers").get<double>();
@@ -255,7 +267,7 @@ std::string monitor_line(const MonitorReading& reading) {
     parts.emplace_back(name(run.state));
     if (run.state != RunState::waiting)
       parts.push_back(fmt::format("epoch {}/{}  step {}", run.epoch, run.epochs, step_text(run)));
-    if (!run.metrics.empty()) parts.push_back(metrics_text(run));
+    for (std::string& metric : metric_parts(run)) parts.push_back(std::move(metric));
     parts.push_back(left_text(run));
     if (run.diagnosis.is_object())
       parts.push_back("limit: " + run.diagnosis.at("verdict").at("limit").get<std::string>());
