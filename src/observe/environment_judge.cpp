@@ -32,7 +32,7 @@ EnvironmentCheck judge_engine(const EnvironmentFacts& facts) {
   }
   bool idle = std::ranges::any_of(facts.absent, &Absence::idle);
   if (!idle) return {"GPU engine", "trains on the CPU: " + why};
-  // A build without the engine was somebody's choice; one that has it should find the GPU.
+  // A build without the engine is a choice; one that has it should find the GPU.
   CheckResult result = facts.engine.runtime > 0 ? CheckResult::wrong : CheckResult::warning;
   return {"GPU engine", "a GPU stands idle: " + why, result, advice};
 }

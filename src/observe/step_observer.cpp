@@ -58,7 +58,7 @@ class Observer final : public StepObserver {
 
   void fit_began() override {
     began_ = true;
-    tell(nullptr);
+    write_progress(nullptr);
   }
 
   void step_ended(const StepTimes& times) override {
@@ -114,7 +114,7 @@ class Observer final : public StepObserver {
     if (!began_) return;
     state_ = error.empty() ? FitState::finished : FitState::failed;
     reason_ = error;
-    tell(concluded_ ? view_.model.trainer->diagnosis.get() : nullptr);
+    write_progress(concluded_ ? view_.model.trainer->diagnosis.get() : nullptr);
   }
 
   std::string status() const override { return status_; }
@@ -189,7 +189,7 @@ class Observer final : public StepObserver {
     if (recording_.steps() >= kFirstLook)
       look();
     else
-      tell(nullptr);
+      write_progress(nullptr);
   }
 
   // A short fit over arrays does without the operating system's counters: some of them tick every
@@ -253,12 +253,12 @@ class Observer final : public StepObserver {
     conclude(now, evidence);
     now.course = recording_.course();
     if (!recording_.samples().empty()) now.device = {recording_.samples().back()};
-    tell(&now);
+    write_progress(&now);
   }
 
   // --- status.json ---
 
-  void tell(const Diagnosis* now) {
+  void write_progress(const Diagnosis* now) {
     if (run_directory_.empty()) return;
     if (state_ != FitState::failed) read_metrics();  // a device that failed may not answer
     FitProgress progress{.state = state_,
@@ -285,7 +285,7 @@ class Observer final : public StepObserver {
         metrics_.emplace_back(name, history[name].back());
   }
 
-  // As fast as so far, all that happens between steps included; -1: nobody knows how many.
+  // At the speed so far, with everything that happens between steps; -1: unknown.
   double seconds_left() const {
     int64_t steps = view_.training.steps().value_or(steps_in_epoch_);
     if (steps <= 0 || steps_done_ < 2 || state_ != FitState::training) return -1;

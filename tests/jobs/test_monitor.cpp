@@ -185,7 +185,7 @@ TEST(RunStatus, OfAProcessThatIsGoneHasFailed) {
   EXPECT_NE(run.reason.find("without saying why"), std::string::npos) << run.reason;
   status["host"] = "elsewhere";
   folder.write("status.json", status.dump());
-  EXPECT_EQ(read_run_status(folder.path()).state, RunState::training) << "nobody can know";
+  EXPECT_EQ(read_run_status(folder.path()).state, RunState::training) << "unknown from here";
 }
 
 TEST(RunStatus, RefusesOtherFiles) {

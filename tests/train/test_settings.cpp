@@ -128,7 +128,7 @@ TEST(Settings, AGpuThatStandsIdleIsSaidOnce) {
   Context silent{.out = nullptr}, cpu{.device = "cpu"}, automatic;
   Sequential model({Input({2}), Dense(1)});
   model.compile({.optimizer = "sgd", .loss = "mse", .context = &silent});
-  EXPECT_EQ(said_by_compile(cpu), "") << "somebody who asks for the CPU knows";
+  EXPECT_EQ(said_by_compile(cpu), "") << "the CPU was asked for";
   EXPECT_EQ(said_by_compile(automatic),
             "This machine's NPU stands idle: its driver is too old. To use it, install version 2; "
             "device = \"cpu\" turns this line off.\n");

@@ -89,7 +89,7 @@ struct DeviceInfo {
 // is none, why.
 struct DeviceSearch {
   std::vector<DeviceInfo> found = {};
-  bool old_driver = false;   // or none at all: CUDA does not tell them apart
+  bool old_driver = false;   // or there is none: CUDA reports both alike
   std::string problem = {};  // empty: no GPU is visible
 };
 DeviceSearch search_devices();
