@@ -20,7 +20,7 @@ int main() {
                            Conv2D(16, 3, {.activation = "relu"}), GlobalAveragePooling2D(),
                            Dense(10, {.activation = "softmax"})}));
 
-  Diagnosis diagnosis = diagnose(model, train, {.steps = 60, .seconds = 20});
+  doctor::Diagnosis diagnosis = doctor::diagnose(model, train, {.steps = 60, .seconds = 20});
   std::printf("%s\n", diagnosis.text().c_str());
   diagnosis.write("report");
 }

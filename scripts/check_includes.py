@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that includes go one way through the house, and that vendors' headers stay in their rooms.
+"""Checks that includes go one way through the house, that vendors' headers stay in their rooms, and that only an engine
+knows its name: everything else asks for its BackendTraits.
 
     scripts/check_includes.py [ROOT]
 
@@ -53,6 +54,12 @@ VENDORS = [
 ]
 # Libraries that Stoker uses inside and that a user of its headers need not have.
 PRIVATE_LIBRARIES = re.compile(r"(fmt/|nlohmann/|zlib\.h|omp\.h|CLI/|jpeglib\.h|png\.h|mpi\.h)")
+
+# Questions for an engine's name, and where they may stand. A kind of device is one folder and one line of registry.cpp.
+ENGINE_NAME = re.compile(
+    r'(?<!\\)"cuda(:[^"]*)?"|(name\(\)|device) *[!=]= *"(cpu|cuda|reference)|has_cuda|starts_with\("cuda'
+)
+ENGINES = ("src/engine/cpu/", "src/engine/cuda/", "src/engine/stub_cuda/", "src/engine/reference/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
@@ -125,6 +132,8 @@ def check_file(root, path):
         return
     text = (root / path).read_text(encoding="utf-8", errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
+        if ENGINE_NAME.search(line.split("//")[0]) and not path.startswith(ENGINES):
+            yield f"{path}:{number}: asks for an engine's name; ask for its BackendTraits (engine/backend.h)"
         match = INCLUDE.match(line)
         if match:
             for problem in check_include(path, room, match.group(1), match.group(2)):

@@ -27,6 +27,23 @@ class CheckIncludes(unittest.TestCase):
     def accepts(self, path, *includes):
         self.assertEqual(problems_of({path: "".join(f"#include {i}\n" for i in includes)}), [])
 
+    def test_only_an_engine_knows_its_name(self):
+        questions = [
+            'bool gpu = engine.name() == "cuda";',
+            'if (context.device.starts_with("cuda")) return;',
+            'Backend& gpu = backend("cuda");',
+            'if (name() != "reference") return;',
+            'return context.device == "cpu";',
+            'use("cuda:0");',
+        ]
+        for line in questions:
+            found = problems_of({"src/train/fit.cpp": f"\n{line}\n"})
+            self.assertEqual(len(found), 1, line)
+            self.assertIn("src/train/fit.cpp:2: asks for an engine's name", found[0])
+            self.assertEqual(problems_of({"src/engine/cuda/cuda_backend.cpp": line}), [])
+        for line in ['// "cuda" is the first', 'Context host{.device = "reference"};', 'say("as \\"cuda:0\\"");']:
+            self.assertEqual(problems_of({"src/train/fit.cpp": line}), [], line)
+
     def test_rooms_may_include_earlier_rooms(self):
         self.accepts("src/graph/op.cpp", '"graph/op.h"', '"base/arena.h"', "<stoker/value.h>", "<stoker/tensor.h>", "<vector>")
         self.accepts("src/train/fit.cpp", '"nn/layer.h"', '"formats/safetensors.h"', '"engine/backend.h"', "<stoker/model.h>")

@@ -93,6 +93,7 @@ int main(int argc, char** argv) {
   using namespace stoker::bench;
   Options options = parse(argc, argv);
   default_context().out = nullptr;
+  default_context().device = "cpu";
   std::string directory =
       (std::filesystem::temp_directory_path() / fmt::format("bench-checkpoint-{}", getpid()))
           .string();

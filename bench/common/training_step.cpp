@@ -38,6 +38,7 @@ CachedProgram& training_program(const Model& model, const Batch& batch) {
 
 TrainingStep::TrainingStep(const std::vector<Layer>& layers, const Shape& x, int threads)
     : model_(layers), batch_({uniform(x, 0), class_ids(x[0])}) {
+  context_.device = "cpu";  // whatever else the machine has
   context_.seed.set(7);
   context_.threads.compute = threads;
   model_.compile({.optimizer = "adam",

@@ -10,7 +10,7 @@
 #include "common/options.h"
 #include "common/report.h"
 #include "doctor/faults.h"
-#include "engine/backend.h"
+#include "engine/registry.h"
 
 namespace stoker::bench {
 namespace {
@@ -200,7 +200,7 @@ std::vector<Fault> all_faults() {
   std::vector<Fault> list = cpu_faults();
   std::string why;
   std::vector<Fault> gpu = gpu_faults();
-  if (has_cuda(&why))
+  if (is_usable("cuda", &why))
     list.insert(list.end(), gpu.begin(), gpu.end());
   else
     std::cout << fmt::format("skipped: {} faults that need a GPU ({})\n", gpu.size(), why);

@@ -320,7 +320,7 @@ void check_all_ops(Report& report) {
 }
 
 int run(const Arguments& arguments) {
-  if (std::string why; arguments.device == "cuda" && !has_cuda(&why)) {
+  if (std::string why; arguments.device == "cuda" && !is_usable("cuda", &why)) {
     std::cout << "skipped: " << why << "\n";
     return 77;
   }

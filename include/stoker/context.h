@@ -51,9 +51,10 @@ struct Context {
   Seed seed = {};
   Threads threads = {};
   bool deterministic = true;  // bit-identical results on the same machine and RunPlan
-  // "cuda" (or "cuda:N") selects a GPU, "reference" the slow and obvious backend. Where there is no
-  // GPU, "cuda" runs on the CPU and says so. compile() refuses a device that does not exist.
-  std::string device = "cpu";
+  // "auto" takes the first usable GPU, else the CPU; a GPU that stands idle is mentioned once per
+  // process, with what to do. "cpu", "cuda" (the first GPU) and "cuda:N" select one, "reference" the
+  // slow and obvious backend. compile() and function() refuse a device that cannot be used.
+  std::string device = "auto";
   // As Keras's set_global_policy: "float32", "mixed_bfloat16", "mixed_float16". Mixed: products and
   // activations in sixteen bits, weights, statistics and losses in float32. float16 also scales the
   // loss (LossScaleOptimizer). Devices that have no such products stay with float32.

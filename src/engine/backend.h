@@ -30,7 +30,7 @@ struct CompileOptions {
   bool deterministic = true;
   std::shared_ptr<Arena> arena;  // null: the program makes its own
   bool keep_order = false;       // no fusion, nodes as they stand (debugging, diagnosis)
-  // Devices that run beside the host only (cuda):
+  // Devices that run beside the host only:
   bool capture = true;  // replay a captured step instead of issuing its kernels one by one
   bool tf32 = false;    // float32 products with ten-bit mantissas, on tensor cores
   // How many runs late run() may report a non-finite guard, so that it need not wait. All updates
@@ -137,10 +137,29 @@ class Program {
   virtual std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) = 0;
 };
 
+// What the rooms around an engine ask about it, so that none of them asks for its name. Constant:
+// all devices of a kind share it, and reading it opens no device.
+struct BackendTraits {
+  std::string_view name;           // what Context::device calls it: "cpu", "cuda"
+  std::string_view title = "CPU";  // what people call its device
+  bool numbered = false;           // there may be several: "cuda:0", "cuda:1"
+  bool preferred = false;          // "auto" takes it before the CPU
+  bool oracle = false;             // for tests: slow, not listed, and its speed says nothing
+  bool beside_host = false;        // run() launches and returns: the host is free meanwhile
+  bool own_memory = false;         // follows memory_limit, memory_fraction and memory_growth
+  bool pins = false;               // copies inputs out of page-locked memory
+  bool captures = false;           // replays captured steps
+  bool tf32 = false;               // can round float32 products to ten-bit mantissas
+  bool half_products = false;      // has products in 16 bits
+  bool tensor_cores = false;       // which make those products several times as fast
+  int lanes = 0;                   // programs of a model that run at a time; 0: one per core
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string_view name() const = 0;
+  virtual const BackendTraits& traits() const = 0;
+  std::string_view name() const { return traits().name; }
   // Whether it has a kernel for this op and dtype of the main operand.
   virtual bool supports(std::string_view op, DType dtype) const = 0;
   virtual std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) = 0;
@@ -153,18 +172,13 @@ class Backend {
   virtual size_t free_bytes(const CompileOptions& options) const;
   // Bytes of the last cache before the memory; 0: unknown.
   virtual size_t cache_bytes() const;
+  // The PCI address by which the system's driver monitors the device; empty: there is none.
+  virtual std::string bus_id() const { return {}; }
 };
 
-// "cpu", "reference", "cuda" (the first visible GPU) or "cuda:N"; ValueError lists the names, or
-// says why there is no GPU to use.
+// The engine of a device as Context::device names it: "auto", "cpu", "cuda", "cuda:1", … (see
+// registry.h). Opens the device. ValueError lists the names, or says why the device is not usable.
 Backend& backend(std::string_view device);
-
-// ValueError for a name that backend() does not know, and for the second and further GPUs where
-// there are not as many. "cuda" and "cuda:0" pass without a GPU too: training goes on on the CPU.
-void check_device(std::string_view device);
-
-// Whether backend("cuda") would work here; `why` is filled where not.
-bool has_cuda(std::string* why = nullptr);
 
 // Shared by backends: specs, count, definedness and InputLimits of a run's inputs; ShapeError /
 // ValueError with the input's name and the offending element.

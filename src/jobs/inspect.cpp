@@ -12,7 +12,7 @@
 #include "base/cores.h"
 #include "base/isa.h"
 #include "base/memory_info.h"
-#include "engine/backend.h"
+#include "engine/registry.h"
 #include "jobs/data_spec.h"
 #include "jobs/inspect_model.h"
 #include "jobs/run_folder.h"
@@ -57,25 +57,33 @@ NetworkInput input_of(const Job& job) {
   return input;
 }
 
+// Why "auto" takes the CPU, and what to do where a device stands idle.
+std::string absence_text() {
+  std::string text;
+  for (const DeviceFamily* family : preferred_families()) {
+    Absence absence = family->absence();
+    text += (text.empty() ? "" : "; ") + absence.why;
+    if (!absence.advice.empty()) text += "; " + absence.advice;
+  }
+  return text;
+}
+
 }  // namespace
 
 json inspect_machine(std::ostream* out) {
-  std::string why;
-  bool gpu = has_cuda(&why);
+  FoundDevice best = find_device(kAutomatic);
+  bool gpu = best.traits().preferred;
   json machine{{"stoker", version()},
                {"cores", available_cores()},
                {"vector_instructions", isa_name(host_isa())},
                {"memory_available_bytes", available_memory()},
                {"gpu", gpu}};
-  if (gpu)
-    machine["gpu_fingerprint"] = backend("cuda").fingerprint();
-  else
-    machine["gpu_reason"] = why;
+  std::string found = gpu ? backend(kAutomatic).fingerprint() : absence_text();
+  machine[gpu ? "gpu_fingerprint" : "gpu_reason"] = found;
   if (out != nullptr)
     fmt::print(*out, "Stoker  {}\nCPU     {} cores, {}, {} of memory available\nGPU     {}\n",
                version(), machine["cores"].get<int>(), isa_name(host_isa()),
-               human_bytes(double(available_memory())),
-               gpu ? backend("cuda").fingerprint() : "none: " + why);
+               human_bytes(double(available_memory())), gpu ? found : "none: " + found);
   return machine;
 }
 

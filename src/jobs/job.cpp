@@ -161,7 +161,8 @@ constexpr JobField kFields[] = {
 
     field<&Job::seed>("seed", "N", "the same seed gives the same weights, to the last bit",
                       kMachine),
-    field<&Job::device>("device", "NAME", "cpu, cuda, cuda:N", kMachine),
+    field<&Job::device>("device", "NAME", "auto (a GPU where there is one), cpu, cuda, cuda:N",
+                        kMachine),
     field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16, mixed_float16",
                            kMachine),
     field<&Job::threads>("threads", "N", "that compute; 0: chosen", kMachine),

@@ -53,7 +53,7 @@ struct Job {
   std::optional<int64_t> steps_per_epoch = {};
 
   std::optional<uint64_t> seed = {};  // none: drawn
-  std::string device = "cpu";
+  std::string device = "auto";
   std::string precision = "float32";
   int64_t threads = 0, pipeline_threads = 0;  // 0: chosen
   bool as_written = false;                    // the input pipeline without its repairs

@@ -5,7 +5,7 @@
 #include <stoker/applications.h>
 #include <stoker/schedules.h>
 
-#include "engine/backend.h"
+#include "engine/registry.h"
 #include "jobs/train_job.h"
 
 namespace stoker::jobs {
@@ -56,7 +56,7 @@ void configure_context(const Job& job, std::ostream* out) {
   if (job.seed) context.seed.set(*job.seed);
   set_threads({.pipeline = int(job.pipeline_threads), .compute = int(job.threads)});
   set_global_policy(job.precision);
-  check_device(job.device);
+  find_device(job.device);  // checks it
   context.device = job.device;
   context.out = out;
 }

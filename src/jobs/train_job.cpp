@@ -22,6 +22,9 @@
 #include "train/checkpoint/run_lock.h"
 #include "train/checkpoint/verify_resume.h"
 #include "train/model/memory_table.h"
+#include "train/model/model_base.h"
+#include "train/model/settings.h"
+#include "train/model/trainer.h"
 #include "train/model/weights_hash.h"
 
 namespace stoker::jobs {
@@ -64,6 +67,7 @@ class TrainingRun {
     adopt_choices();
     configure_context(job_, out_);
     job_.seed = default_context().seed.value();
+    say("{}", device_line(default_context()));
     JobData data = open_data(job_);
     say("data    {}\n", data.text);
     memory_before_ = anonymous_memory();
@@ -171,6 +175,7 @@ class TrainingRun {
       if (job_.checkpoint_steps > 0) backup.save_freq = job_.checkpoint_steps;
       args.callbacks.emplace_back(BackupAndRestore(job_.out + "/checkpoints", backup));
     }
+    trainer_of(ModelAccess::base(model)).device_said = true;
     try {
       history_ = model.fit(train, args);
     } catch (const DifferentTraining& different) {

@@ -158,12 +158,13 @@ void rate_convolutions(DeviceFacts& device, const Graph& graph) {
 void add_device(Evidence& evidence, const CachedProgram* step, const Context& context) {
   if (step == nullptr) return;
   DeviceFacts& device = evidence.device;
-  device.gpu = engine_of(context).name() == "cuda";
+  const BackendTraits& engine = traits_of(context);
+  device.gpu = engine.beside_host;
   device.sixteen_bit = compute_dtype_of(context) != DType::float32;
   device.threads = compile_options(context).threads;
   std::optional<DeviceKnobs> knobs = step->program->device_knobs();
   device.pinned = knobs && knobs->pin && evidence.pipeline.page_locked;
-  device.tensor_cores = device.gpu;  // every GPU that the engine runs on has them
+  device.tensor_cores = engine.tensor_cores;
   device.kernels = int64_t(step->program->kernels().size());
   device.copy_bytes = device.float_bytes = 0;
   for (const TensorSpec& spec : step->specs) {
@@ -208,19 +209,23 @@ void add_costs(Evidence& evidence, const CachedProgram* step, const Context& con
   }
 }
 
+std::string device_name(const Backend& engine, const Context& context) {
+  if (!engine.traits().beside_host)
+    return fmt::format("CPU, {} threads", compile_options(context).threads);
+  int monitored = monitored_gpu(engine);
+  std::string name = monitored >= 0 ? device_monitor().name(monitored) : "";
+  return name.empty() ? std::string(engine.traits().title) : name;
+}
+
 void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context) {
   Backend& engine = engine_of(context);
   diagnosis.machine = machine_name();
   diagnosis.measured_memory = peak_memory_of_process();
   auto samples = int64_t(std::lround(diagnosis.samples_per_second * diagnosis.step_seconds));
   const CachedProgram* step = step_for(model, samples);
-  if (engine.name() == "cuda") {
-    std::string name = device_monitor().name(monitored_gpu(context.device));
-    diagnosis.device_name = name.empty() ? "GPU" : name;
-    if (step != nullptr) diagnosis.measured_memory = int64_t(step->program->device_counts().bytes);
-  } else {
-    diagnosis.device_name = fmt::format("CPU, {} threads", compile_options(context).threads);
-  }
+  diagnosis.device_name = device_name(engine, context);
+  if (engine.traits().own_memory && step != nullptr)
+    diagnosis.measured_memory = int64_t(step->program->device_counts().bytes);
   if (step == nullptr) return;
   diagnosis.predicted_memory = memory_use(step->program->memory());
 }

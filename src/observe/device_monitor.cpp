@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "engine/backend.h"
 
 namespace stoker {
 
@@ -22,7 +24,12 @@ struct Utilization {
 struct Memory {
   unsigned long long total, free, used;
 };
-constexpr unsigned kTemperatureOfGpu = 0, kClockOfSm = 1;
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long bytes;  // all ones: not known
+  unsigned gpu_instance, compute_instance;
+};
+constexpr unsigned kTemperatureOfGpu = 0, kClockOfGraphics = 0, kClockOfSm = 1;
 
 struct Reason {
   unsigned long long bit;
@@ -99,9 +106,29 @@ class DeviceMonitor::Nvml {
     return function != nullptr && function(device, which, &value) == 0 ? value : 0;
   }
 
+  // Errors since the driver was loaded that ECC saw and could not correct; -1: it has no ECC.
+  int64_t uncorrected_errors(Device device) const {
+    constexpr int kUncorrected = 1, kVolatile = 0;
+    auto function = find<int(Device, int, int, unsigned long long*)>("nvmlDeviceGetTotalEccErrors");
+    unsigned long long count = 0;
+    bool known = function != nullptr && function(device, kUncorrected, kVolatile, &count) == 0;
+    return known ? int64_t(count) : -1;
+  }
+  std::vector<ProcessInfo> processes(Device device) const {
+    constexpr unsigned kMost = 256;
+    auto function =
+        find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+    std::vector<ProcessInfo> list(kMost);
+    unsigned count = kMost;
+    bool known = function != nullptr && function(device, &count, list.data()) == 0;
+    list.resize(known ? std::min(count, kMost) : 0);
+    return list;
+  }
+
   Device device(int index) const {
     auto function = find<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2");
     Device device = nullptr;
+    if (index < 0) return nullptr;
     return function != nullptr && function(unsigned(index), &device) == 0 ? device : nullptr;
   }
 
@@ -182,6 +209,12 @@ std::string DeviceMonitor::driver_version() const {
   return known ? text.data() : "";
 }
 
+int DeviceMonitor::cuda_version() const {
+  auto function = nvml_ ? nvml_->find<int(int*)>("nvmlSystemGetCudaDriverVersion_v2") : nullptr;
+  int version = 0;
+  return function != nullptr && function(&version) == 0 ? version : 0;
+}
+
 std::string DeviceMonitor::name(int index) const {
   Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
   if (device == nullptr) return {};
@@ -225,6 +258,53 @@ GpuState DeviceMonitor::state(int index) const {
   return state;
 }
 
+GpuLimits DeviceMonitor::limits(int index) const {
+  GpuLimits limits;
+  Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
+  if (device == nullptr) return limits;
+  constexpr unsigned kProhibited = 2;
+  int major = 0, minor = 0;
+  auto capability = nvml_->find<int(Device, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
+  if (capability != nullptr && capability(device, &major, &minor) == 0)
+    limits.compute_major = major, limits.compute_minor = minor;
+  if (auto power = nvml_->get<unsigned>("nvmlDeviceGetPowerManagementDefaultLimit", device, 0))
+    limits.power_default_watts = power * 1e-3;
+  if (unsigned clock = nvml_->get_of("nvmlDeviceGetApplicationsClock", device, kClockOfGraphics))
+    limits.application_clock_mhz = int(clock);
+  limits.pcie_generation_gpu =
+      int(nvml_->get<unsigned>("nvmlDeviceGetGpuMaxPcieLinkGeneration", device, 0));
+  limits.memory_errors = nvml_->uncorrected_errors(device);
+  limits.compute_prohibited =
+      nvml_->get<unsigned>("nvmlDeviceGetComputeMode", device, 0) == kProhibited;
+  return limits;
+}
+
+std::vector<GpuProcess> DeviceMonitor::processes(int index) const {
+  Device device = nvml_ != nullptr ? nvml_->device(index) : nullptr;
+  if (device == nullptr) return {};
+  std::vector<GpuProcess> list;
+  for (const ProcessInfo& each : nvml_->processes(device)) {
+    std::string name;
+    std::ifstream file(fmt::format("/proc/{}/comm", each.pid));
+    std::getline(file, name);
+    constexpr auto kUnknown = ~0ULL;
+    list.push_back({int(each.pid), name, each.bytes == kUnknown ? -1 : int64_t(each.bytes)});
+  }
+  std::ranges::sort(list, std::greater(), &GpuProcess::bytes);
+  return list;
+}
+
+int DeviceMonitor::find(const std::string& bus_id) const {
+  if (nvml_ == nullptr) return -1;
+  auto by_address = nvml_->find<int(const char*, Device*)>("nvmlDeviceGetHandleByPciBusId_v2");
+  auto get_index = nvml_->find<int(Device, unsigned*)>("nvmlDeviceGetIndex");
+  Device device = nullptr;
+  unsigned index = 0;
+  bool found = by_address != nullptr && get_index != nullptr &&
+               by_address(bus_id.c_str(), &device) == 0 && get_index(device, &index) == 0;
+  return found ? int(index) : -1;
+}
+
 void add_throttle_reasons(GpuState& state, uint64_t bits, double own_limit_watts) {
   if ((bits & kPowerLimit) != 0) {
     bool lowered = state.power_limit_watts < 0 || own_limit_watts < 0 ||
@@ -250,21 +330,9 @@ DeviceMonitor& device_monitor() {
   return monitor;
 }
 
-int monitored_gpu(const std::string& device) {
-  int index = 0;
-  if (size_t colon = device.find(':'); colon != std::string::npos)
-    std::from_chars(device.data() + colon + 1, device.data() + device.size(), index);
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return index;
-  std::string list = visible;
-  for (int skipped = 0; skipped < index; ++skipped) {
-    size_t comma = list.find(',');
-    if (comma == std::string::npos) return index;
-    list.erase(0, comma + 1);
-  }
-  int physical = index;
-  std::from_chars(list.data(), list.data() + list.size(), physical);
-  return physical;
+int monitored_gpu(const Backend& engine) {
+  std::string bus_id = engine.bus_id();
+  return bus_id.empty() ? -1 : device_monitor().find(bus_id);
 }
 
 }  // namespace stoker

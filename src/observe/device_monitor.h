@@ -11,6 +11,8 @@
 
 namespace stoker {
 
+class Backend;
+
 // -1: not known.
 struct GpuState {
   std::string name = {};
@@ -29,6 +31,22 @@ struct GpuState {
 // somebody has set it below the GPU's own (watts; -1: not known).
 void add_throttle_reasons(GpuState& state, uint64_t bits, double own_limit_watts);
 
+// What seldom changes. -1 and 0: not known.
+struct GpuLimits {
+  int compute_major = 0, compute_minor = 0;
+  double power_default_watts = -1;  // as it was built
+  int application_clock_mhz = -1;   // a ceiling that an administrator has set, or the default
+  int pcie_generation_gpu = 0;      // what the GPU could, whatever its slot
+  int64_t memory_errors = -1;       // that ECC could not correct, since the driver was loaded
+  bool compute_prohibited = false;
+};
+
+struct GpuProcess {
+  int pid = 0;
+  std::string name = {};  // empty: in another container
+  int64_t bytes = -1;     // of the GPU's memory
+};
+
 // What a GPU did between two readings: shares; -1: its driver does not count them.
 struct GpuActivity {
   double occupancy = -1, tensor_use = -1, memory_use = -1;
@@ -44,9 +62,13 @@ class DeviceMonitor {
   int count() const;
   std::string name(int index) const;  // empty: unknown
   GpuState state(int index) const;    // takes the driver milliseconds
+  GpuLimits limits(int index) const;
+  std::vector<GpuProcess> processes(int index) const;  // that compute, the largest first
+  int find(const std::string& bus_id) const;           // the index of a PCI address; -1: none
   // Since the last call for this GPU; nothing at the first.
   GpuActivity activity(int index);
   std::string driver_version() const;
+  int cuda_version() const;  // the newest that the driver supports: 12040 is 12.4; 0: unknown
   const std::string& why_not() const;  // why there is no GPU to look at
 
  private:
@@ -61,7 +83,7 @@ class DeviceMonitor {
 // The process's own: making one takes tens of milliseconds.
 DeviceMonitor& device_monitor();
 
-// The GPU of a context's "cuda:N" among those of the driver, by CUDA_VISIBLE_DEVICES.
-int monitored_gpu(const std::string& device);
+// An engine's GPU among those of the driver; -1: it has none.
+int monitored_gpu(const Backend& engine);
 
 }  // namespace stoker

@@ -1,16 +1,22 @@
 #include "observe/environment.h"
 
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/file.h"
 #include "base/memory_info.h"
-#include "engine/backend.h"
-#include "observe/device_monitor.h"
+#include "observe/cpu_counters.h"
 
 namespace stoker {
 
@@ -18,56 +24,60 @@ namespace {
 
 constexpr size_t kProbeBytes = size_t(32) << 20;
 
-EnvironmentCheck check_driver(const DeviceMonitor& monitor) {
-  if (monitor.count() == 0)
-    return {"NVIDIA driver", monitor.why_not().empty() ? "no GPU" : monitor.why_not(),
-            CheckResult::note,
-            "training runs on the CPU; where there is a GPU, install its driver"};
-  return {"NVIDIA driver", monitor.driver_version()};
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
 }
 
-EnvironmentCheck check_engine() {
-  std::string why;
-  if (!has_cuda(&why))
-    return {"GPU engine", why, CheckResult::note,
-            "to train on a GPU, build where the CUDA toolkit and cuDNN are"};
-  return {"GPU engine", backend("cuda").fingerprint()};
+void look_at_engine(EnvironmentFacts& facts) {
+  FoundDevice best = find_device(kAutomatic);
+  if (best.traits().preferred) facts.device = best.described();
+  for (const DeviceFamily* family : preferred_families()) {
+    if (facts.device.empty()) facts.absent.push_back(family->absence());
+    if (facts.engine.runtime == 0) facts.engine = family->versions();
+  }
 }
 
-EnvironmentCheck check_vectors() {
+void look_at_gpus(EnvironmentFacts& facts) {
+  DeviceMonitor& monitor = device_monitor();
+  facts.driver = monitor.driver_version();
+  if (facts.engine.driver == 0) facts.engine.driver = monitor.cuda_version();
+  for (int i = 0; i < monitor.count(); ++i) {
+    GpuFacts gpu{monitor.state(i), monitor.limits(i), monitor.processes(i)};
+    std::erase_if(gpu.processes, [](const GpuProcess& each) { return each.pid == getpid(); });
+    facts.gpus.push_back(std::move(gpu));
+  }
+}
+
+std::string vector_instructions() {
   std::ifstream file("/proc/cpuinfo");
   std::string flags;
   for (std::string line; std::getline(file, line) && flags.empty();)
     if (line.starts_with("flags")) flags = line + " ";
-  if (flags.find(" avx512f ") != std::string::npos) return {"vector instructions", "AVX-512"};
-  if (flags.find(" avx2 ") != std::string::npos) return {"vector instructions", "AVX2"};
-  return {
-      "vector instructions", "neither AVX2 nor AVX-512", CheckResult::bad,
-      "kernels run several times slower; use a newer CPU, or let the virtual machine pass them"};
+  if (flags.find(" avx512f ") != std::string::npos) return "AVX-512";
+  return flags.find(" avx2 ") != std::string::npos ? "AVX2" : "";
 }
 
-EnvironmentCheck check_cores() {
-  unsigned machine = std::thread::hardware_concurrency();
-  int usable = available_cores();
-  std::string found = fmt::format("{} of {} may be used", usable, machine);
-  if (std::optional<double> quota = cgroup_cpu_quota())
-    return {"cores", fmt::format("{}, quota {:.1f}", found, *quota), CheckResult::note,
-            "the container's quota holds threads back when they use more"};
-  if (usable < 2)
-    return {"cores", found, CheckResult::bad, "the pipeline and the model share one core"};
-  return {"cores", found};
+ThreadFacts look_at_threads() {
+  ThreadFacts facts;
+  for (const char* name :
+       {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
+    if (std::string value = environment_variable(name); !value.empty())
+      facts.openmp.push_back(fmt::format("{}={}", name, value));
+  facts.openmp_limit = std::atoi(environment_variable("OMP_THREAD_LIMIT").c_str());
+  for (const ControlGroup& group : control_groups("pids")) {
+    int64_t most = 0, now = 0;
+    if (!(std::ifstream(group.folder / "pids.max") >> most)) continue;  // "max"
+    std::ifstream(group.folder / "pids.current") >> now;
+    if (facts.most < 0 || most - now < facts.most - facts.running)
+      facts.most = most, facts.running = now;
+  }
+  return facts;
 }
 
-EnvironmentCheck check_memory() {
-  int64_t bytes = available_memory();
-  std::string found = fmt::format("{:.1f} GB free", double(bytes) * 1e-9);
-  if (bytes > 0 && bytes < int64_t(1) << 30)
-    return {"memory", found, CheckResult::bad, "caches and batches ahead need room; free some"};
-  return {"memory", found};
-}
-
-EnvironmentCheck check_disk(const std::string& folder) {
+DiskFacts look_at_disk(const std::string& folder) {
   std::string path = folder + "/stoker-probe" + std::string(kTemporarySuffix);
+  DiskFacts facts;
   try {
     std::vector<std::byte> bytes(kProbeBytes);
     FileSystem& files = local_files();
@@ -81,50 +91,60 @@ EnvironmentCheck check_disk(const std::string& folder) {
     read_file(path);
     int64_t read = steady_clock().now();
     files.remove(path);
-    auto rate = [](int64_t from, int64_t to) { return double(kProbeBytes) / double(to - from); };
-    EnvironmentCheck check{"disk",
-                           fmt::format("{:.0f} MB/s written, {:.0f} MB/s read again",
-                                       1e3 * rate(begin, written), 1e3 * rate(written, read))};
-    if (rate(begin, written) >= 0.03) return check;
-    check.result = CheckResult::note;
-    check.advice = "checkpoints will be slow here; write them to a faster disk";
-    return check;
+    facts.write_rate = 1e9 * double(kProbeBytes) / double(std::max<int64_t>(written - begin, 1));
+    facts.read_rate = 1e9 * double(kProbeBytes) / double(std::max<int64_t>(read - written, 1));
   } catch (const FileError& error) {
-    return {"disk", error.what(), CheckResult::bad, "choose a folder that can be written"};
+    facts.error = error.what();
   }
+  struct statvfs space {};
+  if (::statvfs(folder.c_str(), &space) == 0)
+    facts.free = int64_t(space.f_bavail) * int64_t(space.f_frsize);
+  return facts;
 }
 
-EnvironmentCheck check_gpu(const GpuState& gpu) {
-  EnvironmentCheck check{
-      "GPU", fmt::format("{}, {:.0f} GB, PCIe {} x{}", gpu.name, double(gpu.memory_total) * 1e-9,
-                         gpu.pcie_generation_max, gpu.pcie_width)};
-  if (gpu.pcie_width > 0 && gpu.pcie_width < gpu.pcie_width_max) {
-    check.result = CheckResult::bad;
-    check.advice = fmt::format("the slot gives x{} of x{}", gpu.pcie_width, gpu.pcie_width_max);
-  }
-  return check;
+int64_t bytes_of_shared_memory() {
+  struct statvfs space {};
+  if (::statvfs("/dev/shm", &space) != 0) return -1;
+  return int64_t(space.f_blocks) * int64_t(space.f_frsize);
 }
 
 }  // namespace
 
-std::vector<EnvironmentCheck> check_environment(const std::string& folder) {
-  DeviceMonitor monitor;
-  std::vector<EnvironmentCheck> checks = {check_driver(monitor), check_engine()};
-  for (int i = 0; i < monitor.count(); ++i) checks.push_back(check_gpu(monitor.state(i)));
-  for (EnvironmentCheck& check :
-       std::vector{check_vectors(), check_cores(), check_memory(), check_disk(folder)})
-    checks.push_back(std::move(check));
-  return checks;
+EnvironmentFacts look_at_environment(const std::string& folder) {
+  EnvironmentFacts facts;
+  CpuCounters before = read_cpu_counters();
+  look_at_engine(facts);
+  look_at_gpus(facts);
+  facts.vectors = vector_instructions();
+  facts.threads = look_at_threads();
+  facts.memory = available_memory();
+  facts.shared_memory = bytes_of_shared_memory();
+  facts.disk = look_at_disk(folder);
+  HealthFacts health;
+  add_to(health, before, read_cpu_counters());
+  facts.cores = {.machine = int(std::thread::hardware_concurrency()),
+                 .usable = available_cores(),
+                 .quota = cgroup_cpu_quota(),
+                 .throttled_share = health.throttled_share,
+                 .other_cores = health.other_cores};
+  return facts;
+}
+
+std::string_view name(CheckResult result) {
+  static constexpr std::array<std::string_view, 3> kNames = {"ok", "warning", "wrong"};
+  return kNames[size_t(result)];
 }
 
 std::string to_text(const std::vector<EnvironmentCheck>& checks) {
-  static constexpr const char* kMarks[] = {"ok  ", "note", "BAD "};
   std::string text;
+  std::array<int, 3> counts{};
   for (const EnvironmentCheck& check : checks) {
-    text += fmt::format("{}  {:<20} {}\n", kMarks[size_t(check.result)], check.what, check.found);
-    if (!check.advice.empty()) text += fmt::format("      {:<20} → {}\n", "", check.advice);
+    ++counts[size_t(check.result)];
+    text += fmt::format("{:<8} {:<20} {}\n", name(check.result), check.what, check.found);
+    if (!check.advice.empty()) text += fmt::format("{:<8} {:<20} → {}\n", "", "", check.advice);
   }
-  return text;
+  return text + fmt::format("\n{} ok, {} warning{}, {} wrong\n", counts[0], counts[1],
+                            counts[1] == 1 ? "" : "s", counts[2]);
 }
 
 }  // namespace stoker

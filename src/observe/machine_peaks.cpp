@@ -30,7 +30,7 @@ class PeakMeter {
  public:
   explicit PeakMeter(const Context& context)
       : engine_(engine_of(context)),
-        gpu_(engine_.name() == "cuda"),
+        gpu_(engine_.traits().beside_host),
         dtype_(compute_dtype_of(context)),
         options_(compile_options(context)) {
     options_.status_lag = 0;
@@ -178,12 +178,12 @@ class PeakMeter {
 };
 
 struct KnownPeaks {
-  using Key = std::tuple<std::string, int, DType, bool>;
+  using Key = std::tuple<const Backend*, int, DType, bool>;
   std::mutex mutex;
   std::map<Key, MachinePeaks> peaks;
 
   MachinePeaks& of(const Context& context) {
-    Key key(context.device, compile_options(context).threads, compute_dtype_of(context),
+    Key key(&engine_of(context), compile_options(context).threads, compute_dtype_of(context),
             context.tf32);
     auto found = peaks.find(key);
     if (found == peaks.end()) found = peaks.emplace(key, PeakMeter(context).measure()).first;

@@ -36,5 +36,7 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
 
 // The processor and its cores, in words.
 std::string machine_name();
+// "NVIDIA H200", or "CPU, 16 threads".
+std::string device_name(const Backend& engine, const Context& context);
 
 }  // namespace stoker::doctor

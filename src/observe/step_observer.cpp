@@ -57,7 +57,13 @@ class Observer final : public StepObserver {
         begin_(steady_clock().now()),
         recording_(kWarmUp) {}
 
+  void fit_began() override {
+    began_ = true;
+    write_progress(nullptr);
+  }
+
   void step_ended(const StepTimes& times) override {
+    if (steps_done_++ == 0) first_end_ = times.end;
     std::shared_ptr<ProfileSession> profile = active_session().get();
     whole_.add(times);
     if (profile) profile->add(recording_.steps(), times);
@@ -74,7 +80,10 @@ class Observer final : public StepObserver {
     if (view_.args.tune == Tune::automatic) tune(times);
   }
 
-  void epoch_ended(const EpochTimes& times) override { whole_.add(times, last_); }
+  void epoch_ended(const EpochTimes& times) override {
+    whole_.add(times, last_);
+    steps_in_epoch_ = last_.step + 1;
+  }
 
   void catch_up() override {
     for (const auto& cached : view_.model.trainer->programs.entries()) cached->program->status();
@@ -102,6 +111,14 @@ class Observer final : public StepObserver {
     add_machine(*observed, view_.model, view_.context);
     if (!run_directory_.empty()) write_report(*observed);
     view_.model.trainer->diagnosis = std::move(observed);
+    concluded_ = true;
+  }
+
+  void fit_over(const std::string& error) override {
+    if (!began_) return;
+    state_ = error.empty() ? FitState::finished : FitState::failed;
+    reason_ = error;
+    write_progress(concluded_ ? view_.model.trainer->diagnosis.get() : nullptr);
   }
 
   std::string status() const override { return status_; }
@@ -194,7 +211,10 @@ class Observer final : public StepObserver {
       callbacks.push_back({class_name(*calls.list()[i]), double(calls.nanoseconds()[i])});
     recording_.set_callbacks(std::move(callbacks));
     sample_device(now);
-    if (recording_.steps() >= kFirstLook) look();
+    if (recording_.steps() >= kFirstLook)
+      look();
+    else
+      write_progress(nullptr);
   }
 
   // A short fit over arrays does without the operating system's counters: some of them tick every
@@ -216,13 +236,15 @@ class Observer final : public StepObserver {
     DeviceSample sample{.time = double(now - begin_) * 1e-9};
     if (counts(now)) sample_cores(sample);
     // The driver needs milliseconds for its answer: a short fit does without.
-    if (view_.context.device.starts_with("cuda") && now - begin_ >= kReadingNs) {
-      gpu_ = device_monitor().state(monitored_gpu(view_.context.device));
+    const Backend& engine = engine_of(view_.context);
+    if (!engine.bus_id().empty() && now - begin_ >= kReadingNs) {
+      int gpu = monitored_gpu(engine);
+      gpu_ = device_monitor().state(gpu);
       sample.use = gpu_.use;
       sample.memory_bytes = double(gpu_.memory_bytes);
       sample.power_watts = gpu_.power_watts;
       sample.clock_mhz = gpu_.clock_mhz;
-      GpuActivity activity = device_monitor().activity(monitored_gpu(view_.context.device));
+      GpuActivity activity = device_monitor().activity(gpu);
       sample.occupancy = activity.occupancy;
       sample.tensor_use = activity.tensor_use;
       sample.memory_use = activity.memory_use;
@@ -258,11 +280,45 @@ class Observer final : public StepObserver {
     conclude(now, evidence);
     now.course = recording_.course();
     if (!recording_.samples().empty()) now.device = {recording_.samples().back()};
-    FitProgress progress{.epoch = last_.epoch,
+    write_progress(&now);
+  }
+
+  // --- status.json ---
+
+  void write_progress(const Diagnosis* now) {
+    if (run_directory_.empty()) return;
+    if (state_ != FitState::failed) read_metrics();  // a device that failed may not answer
+    FitProgress progress{.state = state_,
+                         .reason = reason_,
+                         .epoch = last_.epoch,
                          .epochs = view_.args.epochs,
-                         .step = last_.step,
-                         .steps = view_.training.steps().value_or(-1)};
+                         .step = steps_done_ > 0 ? last_.step : -1,
+                         .steps = view_.training.steps().value_or(-1),
+                         .seconds = double(steady_clock().now() - begin_) * 1e-9,
+                         .seconds_left = seconds_left(),
+                         .metrics = metrics_};
     say_trouble(write_status(run_directory_, progress, now));
+  }
+
+  // The epoch's so far, and of validation and the like the last that are known.
+  void read_metrics() {
+    if (steps_done_ == 0) return;
+    metrics_.clear();
+    Logs live = Logs(view_.model.trainer->compiled->training).snapshot();
+    for (size_t i = 0; i < live.size(); ++i) metrics_.emplace_back(live.names()[i], live.value(i));
+    const History& history = view_.model.trainer->history;
+    for (const std::string& name : history.names())
+      if (!live.has(name) && !history[name].empty())
+        metrics_.emplace_back(name, history[name].back());
+  }
+
+  // At the speed so far, with everything that happens between steps; -1: unknown.
+  double seconds_left() const {
+    int64_t steps = view_.training.steps().value_or(steps_in_epoch_);
+    if (steps <= 0 || steps_done_ < 2 || state_ != FitState::training) return -1;
+    int64_t left = (view_.args.epochs - last_.epoch) * steps - (last_.step + 1);
+    double passed = double(steady_clock().now() - first_end_) * 1e-9;
+    return std::max(0.0, passed / double(steps_done_ - 1) * double(left));
   }
 
   // Once, and again when the reason changes: it is tried every second.
@@ -327,7 +383,14 @@ class Observer final : public StepObserver {
   StepTimes last_;
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;
-  bool profiled_ = false;  // by somebody, in the step before
+  // status.json:
+  bool began_ = false, concluded_ = false;
+  FitState state_ = FitState::training;
+  std::string reason_;
+  std::vector<std::pair<std::string, double>> metrics_;
+  int64_t steps_done_ = 0, first_end_ = 0;
+  int64_t steps_in_epoch_ = -1;  // of the last whole one
+  bool profiled_ = false;        // by somebody, in the step before
   std::string status_, advice_;
   // Tuning:
   bool tuned_ = false;

@@ -18,7 +18,7 @@ using test::TempDir;
 TEST(Context, HasTheRepairsOnUnlessAskedOtherwise) {
   Context context;
   EXPECT_TRUE(context.capture && context.pin && context.deterministic);
-  EXPECT_EQ(context.device, "cpu");
+  EXPECT_EQ(context.device, "auto");
   EXPECT_EQ(context.out, &std::cout);
   EXPECT_EQ(context.threads, Threads{});
   Context as_written{.capture = false, .pin = false};

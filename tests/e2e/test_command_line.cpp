@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "engine/registry.h"
 #include "support/program.h"
 #include "support/tiny_data.h"
 
@@ -25,8 +26,7 @@ TEST(CommandLine, HelpNamesEveryCommandAndExitsWithZero) {
     Ended own = run_stoker(std::string(command) + " --help");
     EXPECT_EQ(own.status, 0) << command;
     EXPECT_TRUE(contains(own.out, "Examples:")) << own.out;
-    EXPECT_TRUE(contains(own.out, command == std::string("monitor") ? "--once" : "--json"))
-        << own.out;
+    EXPECT_TRUE(contains(own.out, "--json")) << own.out;
     for (size_t begin = 0; begin < own.out.size();) {
       size_t end = own.out.find('\n', begin);
       EXPECT_LE(end - begin, 110) << own.out.substr(begin, end - begin);
@@ -60,13 +60,40 @@ TEST(CommandLine, AFailureIsOneAndOneClearLine) {
            {"inspect resnet", "unknown model \"resnet\"; there are mlp"},
            {"doctor", "no data"},
            {"monitor /nowhere", "/nowhere"},
-           {"bench cnn --device tpu", "tpu"}}) {
+           {"bench cnn --device tpu", "tpu"},
+           {"bench cnn --device cuda:999", "\"cuda:999\""}}) {
     Ended ended = run_stoker(arguments);
     EXPECT_EQ(ended.status, 1) << arguments;
     EXPECT_TRUE(ended.err.starts_with("stoker: ")) << ended.err;
     EXPECT_TRUE(contains(ended.err, part)) << arguments << ": " << ended.err;
     EXPECT_EQ(lines_of(ended.err), 1) << ended.err;
   }
+}
+
+TEST(CommandLine, AGpuThatIsAskedForAndCannotBeUsedIsAnError) {
+  std::string why;
+  if (is_usable("cuda", &why)) GTEST_SKIP() << "there is one";
+  TempDir folder;
+  test::write_idx_folder(folder, "digits");
+  std::string data = "data = \"idx:" + folder / "digits" + "\"\n";
+  std::string job = folder.write("job.toml", data + "device = \"cuda\"\n");
+  for (const std::string& arguments :
+       {"train --device cuda --data idx:" + folder / "digits", "train --job " + job,
+        "doctor --job " + job, std::string("bench mlp --device cuda"),
+        std::string("inspect mlp --device cuda")}) {
+    Ended ended = run_stoker(arguments);
+    EXPECT_EQ(ended.status, 1) << arguments;
+    EXPECT_EQ(ended.err, "stoker: " + why + "\n") << arguments;
+  }
+  std::string run = folder / "run";
+  Ended trained =
+      run_stoker("train --epochs 1 --model mlp --device auto --job " + job + " --out " + run);
+  EXPECT_EQ(trained.status, 0) << trained.err;
+  // What was trained on a GPU can be used without one.
+  json kept = json::parse(read_text(run + "/job.json"));
+  kept["device"] = "cuda";
+  folder.write("run/job.json", kept.dump());
+  EXPECT_EQ(run_stoker("evaluate " + run).status, 0);
 }
 
 TEST(CommandLine, TrainsEvaluatesAndPredicts) {

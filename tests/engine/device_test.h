@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend.h"
+#include "engine/registry.h"
 #include "support/tsan.h"
 
 namespace stoker::test {
@@ -14,7 +14,7 @@ namespace stoker::test {
 // The backends of this build that can run here.
 inline std::vector<std::string> device_names() {
   std::vector<std::string> names = {"reference", "cpu"};
-  if (has_cuda()) names.emplace_back("cuda");
+  if (is_usable("cuda")) names.emplace_back("cuda");
   return names;
 }
 

@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Classifiers, ::testing::ValuesIn(kinds()),
 // Sums in another order change last bits, and with them, here and there, which of two equal pixels
 // wins a pooling; a wrong term or place is far larger.
 TEST_P(Classifiers, AreTheSameOnTheGpu) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   uint64_t seed = fresh_seed();
   for (DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
     Net net(GetParam(), dtype, seed), fused(GetParam(), dtype, seed);
@@ -149,7 +149,7 @@ TEST_P(Classifiers, CountTheWorkOfEveryOpOnce) {
       Net net(GetParam(), DType::float32, 5, ends);
       expect_all_work(net.graph(), backend(device), device);
     }
-  if (!has_cuda()) return;
+  if (!is_usable("cuda")) return;
   Net net(GetParam(), DType::bfloat16, 5, Ends::step);
   expect_all_work(net.graph(), backend("cuda"), "bfloat16");
 }
@@ -157,7 +157,7 @@ TEST_P(Classifiers, CountTheWorkOfEveryOpOnce) {
 // Where nobody else reads a stem's gradient, its kernel takes the optimiser's step too, and others'
 // gradients are read in cuDNN's order: bit for bit the steps that are taken with gradients apart.
 TEST_P(Classifiers, TakeTheSameStepsWithAndWithoutTheirGradients) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   for (DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
     Net net(GetParam(), dtype, 3, Ends::step),
         apart(GetParam(), dtype, 3, Ends::gradients_and_step);
@@ -172,7 +172,7 @@ TEST_P(Classifiers, TakeTheSameStepsWithAndWithoutTheirGradients) {
 }
 
 TEST(Stems, TakeTheOptimisersStepOnTheGpu) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   auto takes_step = [](Ends ends) {
     Net net({32, 28, 1, {64, 128}, 10}, DType::bfloat16, 1, ends);
     auto program = backend("cuda").compile(net.graph(), {});
@@ -185,7 +185,7 @@ TEST(Stems, TakeTheOptimisersStepOnTheGpu) {
 }
 
 TEST(Heads, RunAsOneKernelOnTheGpu) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   auto has_head = [](const Classifier& kind) {
     Net net(kind, DType::bfloat16, 1);
     auto program = backend("cuda").compile(net.graph(), {});

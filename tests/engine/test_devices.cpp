@@ -4,8 +4,8 @@
 #include <stoker/context.h>
 #include <stoker/error.h>
 
-#include "engine/backend.h"
 #include "engine/cuda/region.h"
+#include "engine/registry.h"
 
 namespace stoker {
 
@@ -16,7 +16,7 @@ TEST(Devices, ListsTheCpuFirstAndEveryGpuByTheNameAContextTakes) {
   ASSERT_FALSE(devices.empty());
   EXPECT_EQ(devices[0].name, "cpu");
   EXPECT_GT(devices[0].memory, 0U);
-  EXPECT_EQ(devices.size() > 1, has_cuda());
+  EXPECT_EQ(devices.size() > 1, is_usable("cuda"));
   for (size_t i = 1; i < devices.size(); ++i)
     EXPECT_EQ(devices[i].name, "cuda:" + std::to_string(i - 1));
 }
@@ -33,7 +33,7 @@ TEST(Devices, NamesAGpuThatDoesNotExist) {
 }
 
 TEST(Devices, MemorySettingsAreTheDefaultContextsUntilAGpuIsInUse) {
-  if (has_cuda()) GTEST_SKIP() << "a GPU may be in use";
+  if (is_usable("cuda")) GTEST_SKIP() << "a GPU may be in use";
   set_memory_growth(false);
   set_memory_limit(1 << 20);
   EXPECT_FALSE(default_context().memory_growth);

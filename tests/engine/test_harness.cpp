@@ -41,10 +41,12 @@ class SpoiltProgram final : public Program {
   Spoil spoil_;
 };
 
+constexpr BackendTraits kTraits{.name = "spoilt"};
+
 class SpoiltBackend final : public Backend {
  public:
   explicit SpoiltBackend(Spoil spoil) : spoil_(std::move(spoil)) {}
-  std::string_view name() const override { return "spoilt"; }
+  const BackendTraits& traits() const override { return kTraits; }
   bool supports(std::string_view, DType) const override { return true; }
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
     return std::make_unique<SpoiltProgram>(reference_backend().compile(graph, options), spoil_);

@@ -108,7 +108,7 @@ TEST_P(NonFiniteNumbers, PassesOnTheCpuAsOnTheReference) {
 }
 
 TEST_P(NonFiniteNumbers, PassesOnTheGpuAsOnTheReference) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   expect_as_reference("cuda");
 }
 

@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, CpuKernel, ::testing::ValuesIn(cpu_cases()), case_
 class CudaKernel : public ::testing::TestWithParam<Op> {};
 
 TEST_P(CudaKernel, MatchesTheReference) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   const OpDef& op = *GetParam().def;
   for (const OpCase& op_case : cases_of(op).good)
     for (DType dtype : dtypes_of(op, op_case)) {

@@ -76,7 +76,7 @@ TEST(RandomNetworks, AreTheSameOnTheCpu) {
 }
 
 TEST(RandomNetworks, AreTheSameOnTheGpu) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   for (uint64_t i = 0; i < kNetworks; ++i) {
     RandomNetwork network(first_seed() + i);
     SCOPED_TRACE(std::to_string(first_seed() + i) + ": " + network.story);

@@ -112,7 +112,7 @@ TEST(ResidualTower, IsTheSameOnTheCpu) {
 }
 
 TEST(ResidualTower, IsTheSameOnTheGpu) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   uint64_t first = fresh_seed();
   for (TowerOptions options : sizes())
     for (DType dtype : {DType::float32, DType::float16, DType::bfloat16})

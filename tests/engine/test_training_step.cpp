@@ -102,7 +102,7 @@ TEST_P(TrainingStep, IsTheSameOnTheCpuWithoutFusion) {
 }
 
 TEST_P(TrainingStep, IsTheSameOnTheGpu) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   for (bool keep_order : {false, true})
     for (bool capture : {false, true}) {
       SCOPED_TRACE(testing::Message() << "keep_order " << keep_order << ", capture " << capture);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend.h"
+#include "engine/registry.h"
 
 namespace stoker::test {
 
@@ -14,7 +14,7 @@ inline std::vector<std::string> devices() {
   return {"reference"};
 #else
   std::vector<std::string> names = {"reference", "cpu"};
-  if (has_cuda()) names.emplace_back("cuda");
+  if (is_usable("cuda")) names.emplace_back("cuda");
   return names;
 #endif
 }

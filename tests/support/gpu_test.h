@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/backend.h"
+#include "engine/registry.h"
 
 namespace stoker::test {
 
@@ -13,7 +13,7 @@ template <class Test = testing::Test>
 class GpuTest : public Test {
  protected:
   void SetUp() override {
-    if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+    if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
     Test::SetUp();
   }
 };

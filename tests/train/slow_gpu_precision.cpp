@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, GpuPrecision, testing::Values("mixed_bfloat16
                          [](const auto& policy) { return policy.param; });
 
 TEST_P(GpuPrecision, EndsWhereFloat32Does) {
-  if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+  if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   OnDevice device("cuda");
   Data training = waves(4096, 1), test = waves(1024, 2);
   double sum = 0, squares = 0;

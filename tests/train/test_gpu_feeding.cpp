@@ -13,7 +13,7 @@ constexpr int64_t kPictures = 150, kBatch = 32;  // the last batch is smaller
 class GpuFeeding : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+    if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   }
   Context context(bool plain = false) {
     return {.seed = 4,

@@ -28,7 +28,7 @@ bool is_child() { return std::getenv("STOKER_TEST_ALONE") != nullptr; }
 class GpuMemory : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string why; !is_child() && !has_cuda(&why)) GTEST_SKIP() << why;
+    if (std::string why; !is_child() && !is_usable("cuda", &why)) GTEST_SKIP() << why;
   }
 
   // True in a process that runs this test alone. Elsewhere it starts one, with these settings in
@@ -207,21 +207,36 @@ TEST_F(GpuMemory, AGpuThatIsNotVisibleIsNotUsed) {
   set_visible_devices({"cpu"});
   EXPECT_EQ(list_devices().size(), 1U);
   std::ostringstream said;
-  Context context{.device = "cuda", .out = &said};
+  Context context{.out = &said}, explicitly{.device = "cuda"};
   EXPECT_EQ(engine_of(context).name(), "cpu");
   say_settings_without_effect(context);
-  EXPECT_TRUE(says(said.str(), {"set_visible_devices left no GPU"}));
+  EXPECT_TRUE(says(said.str(), {"stands idle: set_visible_devices left no GPU"}));
+  EXPECT_TRUE(says(error_of<ValueError>([&] { engine_of(explicitly); }), {"set_visible_devices"}));
 }
 
 TEST_F(GpuMemory, AnEnvironmentThatHidesAllGpusIsRespected) {
   if (!alone("CUDA_VISIBLE_DEVICES=")) return;
-  EXPECT_FALSE(has_cuda());
+  EXPECT_FALSE(is_usable("cuda"));
   EXPECT_EQ(list_devices().size(), 1U);
   std::ostringstream said;
-  Context context{.device = "cuda", .out = &said};
+  Context context{.out = &said};
   EXPECT_EQ(engine_of(context).name(), "cpu");
-  say_settings_without_effect(context);
+  for (int again = 0; again < 2; ++again) say_settings_without_effect(context);
+  EXPECT_TRUE(says(said.str(), {"CUDA_VISIBLE_DEVICES=\"\" hides every GPU"}));
   EXPECT_EQ(std::ranges::count(said.str(), '\n'), 1) << said.str();
+}
+
+TEST_F(GpuMemory, AutoTakesTheGpuAndNamesItInTheFirstLineOfAFit) {
+  if (!alone()) return;
+  std::ostringstream said;
+  Context context{.out = &said};
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "sgd", .loss = "mse", .context = &context});
+  Data data = line(16, 1);
+  model.fit(data.x, data.y, {.verbose = 2});
+  EXPECT_EQ(engine_of(context).name(), "cuda");
+  EXPECT_EQ(said.str().find("device  cuda:0: " + list_devices().at(1).description), 0U)
+      << said.str();
 }
 
 TEST_F(GpuMemory, AnEnvironmentThatNamesAGpuIsRespected) {

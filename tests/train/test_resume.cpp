@@ -32,7 +32,7 @@ TEST_F(Resume, ArraysGoOnAtAnyStep) {
 class ResumeOnGpu : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string why; !has_cuda(&why)) GTEST_SKIP() << why;
+    if (std::string why; !is_usable("cuda", &why)) GTEST_SKIP() << why;
   }
   test::OnDevice device_{"cuda"};
   test::Data data_ = test::blobs(50, 4, 3, 7);

@@ -5,6 +5,9 @@
 #include <functional>
 #include <sstream>
 
+#include "engine/cuda/cuda_backend.h"
+#include "support/fake_devices.h"
+#include "support/temp_dir.h"
 #include "train/helpers.h"
 #include "train/step/program_cache.h"
 
@@ -28,7 +31,7 @@ TEST(Settings, RefuseADeviceThatDoesNotExist) {
     Sequential model({Input({2}), Dense(1)});
     std::string text = error_of<ValueError>(
         [&] { model.compile({.optimizer = "sgd", .loss = "mse", .context = &context}); });
-    EXPECT_TRUE(says(text, {"unknown device", device, "cpu, cuda, cuda:N, reference"}));
+    EXPECT_TRUE(says(text, {"unknown device", device, "auto, cpu, cuda, cuda:N, reference"}));
     EXPECT_FALSE(model.compiled());
     auto step = function([](Value x) { return x * 2; }, {.context = &context});
     EXPECT_TRUE(says(error_of<ValueError>([&] { step(Tensor::zeros({2})); }), {device}));
@@ -95,14 +98,75 @@ TEST(Settings, OfAGpuAreWithoutEffectOnACpu) {
                     "memory_limit: for GPUs"}));
 }
 
-TEST(Settings, WithoutAGpuCudaRunsOnTheCpuAndEveryCompileSaysSo) {
-  if (has_cuda()) GTEST_SKIP() << "there is one";
+TEST(Settings, RefuseAGpuThatIsNotThere) {
+  if (is_usable("cuda")) GTEST_SKIP() << "there is one";
   for (const char* device : {"cuda", "cuda:0"}) {
-    Context context{.device = device};
-    EXPECT_EQ(engine_of(context).name(), "cpu");
-    for (int again = 0; again < 2; ++again)
-      EXPECT_TRUE(says(said_by_compile(context), {device, "training on the CPU"}));
+    Context context{.device = device, .out = nullptr};
+    for (const std::function<void()>& use : std::vector<std::function<void()>>{
+             [&] { said_by_compile(context); }, [&] { engine_of(context); },
+             [&] {
+               function([](Value x) { return x * 2; }, {.context = &context})(Tensor::zeros({2}));
+             }})
+      EXPECT_TRUE(says(error_of<ValueError>(use), {device, "cannot be used: ", "\"auto\""}));
   }
+}
+
+TEST(Settings, AutoIsTheCpuWithoutAWordWhereThereIsNoGpu) {
+  Context context;
+  EXPECT_EQ(context.device, "auto");
+  if (is_usable("cuda") || cuda_family().absence().idle) GTEST_SKIP() << "there is one";
+  EXPECT_EQ(engine_of(context).name(), "cpu");
+  EXPECT_EQ(said_by_compile(context), "");
+}
+
+TEST(Settings, AGpuThatStandsIdleIsSaidOnce) {
+  if (is_usable("cuda")) GTEST_SKIP() << "one is in use";
+  Context first;
+  said_by_compile(first);  // what this machine has to say
+  FakeFamily fake({.name = "fake", .title = "NPU", .preferred = true}, 0,
+                  {.idle = true, .why = "its driver is too old", .advice = "install version 2"});
+  Context silent{.out = nullptr}, cpu{.device = "cpu"}, automatic;
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "sgd", .loss = "mse", .context = &silent});
+  EXPECT_EQ(said_by_compile(cpu), "") << "the CPU was asked for";
+  EXPECT_EQ(said_by_compile(automatic),
+            "This machine's NPU stands idle: its driver is too old. To use it, install version 2; "
+            "device = \"cpu\" turns this line off.\n");
+  EXPECT_EQ(said_by_compile(automatic), "");
+  EXPECT_EQ(fake.looks, 1) << "the machine is looked at once";
+}
+
+TEST(Settings, AFitNamesTheDeviceThatAutoTook) {
+  if (is_usable("cuda")) GTEST_SKIP() << "it takes the GPU";
+  FakeFamily fake({.name = "fake", .numbered = true, .preferred = true, .beside_host = true}, 1);
+  std::ostringstream said;
+  Context context{.out = &said};
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "sgd", .loss = "mse", .context = &context});
+  Data data = line(8, 1);
+  model.fit(data.x, data.y, {.verbose = 2});
+  EXPECT_EQ(said.str().find("device  fake:0: Fake device, 8.0 GiB\nEpoch 1/1"), 0U) << said.str();
+  EXPECT_GT(fake.backends[0]->compiled, 0);
+  said.str("");
+  model.fit(data.x, data.y, {.verbose = 0});
+  EXPECT_EQ(said.str(), "");
+}
+
+TEST(Settings, ARunGoesOnUnderAutoOnTheSameEngine) {
+  if (is_usable("cuda")) GTEST_SKIP() << "auto is the GPU";
+  TempDir folder;
+  Data data = line(32, 1);
+  auto epochs = [&](const char* device, int64_t count) {
+    OnDevice on(device, 3);
+    Sequential model = line_model();
+    BackupAndRestore backup(folder / "checkpoints");
+    model.fit(data.x, data.y, {.epochs = count, .verbose = 0, .callbacks = {backup}});
+    return backup.resumed_from();
+  };
+  EXPECT_EQ(epochs("cpu", 1), "");
+  EXPECT_NE(epochs("auto", 2), "");
+  EXPECT_NE(epochs("cpu", 3), "");
+  EXPECT_TRUE(says(error_of<Error>([&] { epochs("reference", 4); }), {"reference", "cpu"}));
 }
 
 TEST(Settings, AreSaidOnceByAFunctionAndByAModelThatOnlyPredicts) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <ostream>
 
@@ -11,20 +12,19 @@ namespace stoker::app {
 
 namespace {
 
-int check_installation(const Report& report) {
-  std::vector<EnvironmentCheck> checks = check_environment();
+int check_environment(const Report& report) {
+  std::vector<EnvironmentCheck> checks = judge_environment(look_at_environment());
   report.people() << to_text(checks);
   nlohmann::json list = nlohmann::json::array();
-  bool good = true;
-  for (const EnvironmentCheck& check : checks) {
+  for (const EnvironmentCheck& check : checks)
     list.push_back({{"what", check.what},
                     {"found", check.found},
-                    {"good", check.result != CheckResult::bad},
+                    {"result", name(check.result)},
                     {"advice", check.advice}});
-    good = good && check.result != CheckResult::bad;
-  }
   report.write(list);
-  return good ? kOk : kFailed;
+  bool wrong = std::ranges::any_of(
+      checks, [](const auto& check) { return check.result == CheckResult::wrong; });
+  return wrong ? kFailed : kOk;
 }
 
 }  // namespace
@@ -37,24 +37,26 @@ Command doctor_command() {
     Report report;
   };
   auto state = std::make_shared<State>();
-  return {.name = "doctor",
-          .meaning = "Why is this training not faster, and what to change",
-          .examples =
-              "  stoker doctor --env                          check the installation\n"
-              "  stoker doctor --data photos --model resnet18 --out report\n"
-              "  stoker doctor --job digits.toml --fix        try what cannot change results",
-          .options = {{"--env", "", "Check driver, engine, cores, memory and disk",
-                       &state->environment},
-                      {"--fix", "", "Try settings that cannot change results", &state->fix},
-                      {"--steps", "N", "Steps to look at (150)", &state->steps}},
-          .job = &state->job,
-          .report = &state->report,
-          .run = [state] {
-            if (state->environment) return check_installation(state->report);
-            state->report.write(jobs::diagnose_job(state->job.job(), state->steps, state->fix,
-                                                   &state->report.people()));
-            return kOk;
-          }};
+  return {
+      .name = "doctor",
+      .meaning = "Why is this training not faster, and what to change",
+      .examples =
+          "  stoker doctor --env                          judge driver, GPUs, cores, memory, disk\n"
+          "  stoker doctor --data photos --model resnet18 --out report\n"
+          "  stoker doctor --job digits.toml --fix        try what cannot change results",
+      .options = {{"--env", "",
+                   "Judge driver, GPUs, cores, memory and disk; exit status 1: something is wrong",
+                   &state->environment},
+                  {"--fix", "", "Try settings that cannot change results", &state->fix},
+                  {"--steps", "N", "Steps to look at (150)", &state->steps}},
+      .job = &state->job,
+      .report = &state->report,
+      .run = [state] {
+        if (state->environment) return check_environment(state->report);
+        state->report.write(jobs::diagnose_job(state->job.job(), state->steps, state->fix,
+                                               &state->report.people()));
+        return kOk;
+      }};
 }
 
 }  // namespace stoker::app

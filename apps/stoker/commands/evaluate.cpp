@@ -29,7 +29,9 @@ Command evaluate_command() {
       .report = &state->report,
       .run = [state] {
         std::ostream& people = state->report.people();
-        jobs::Job job = state->job.job(jobs::job_beside(state->model));
+        jobs::Job trained_by = jobs::job_beside(state->model);
+        trained_by.device = jobs::Job().device;  // what it was trained on need not be here
+        jobs::Job job = state->job.job(trained_by);
         jobs::configure_context(job, &people);
         state->report.write(jobs::evaluate(jobs::open_trained(state->model), job, &people));
         return kOk;

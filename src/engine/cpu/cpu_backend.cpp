@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/cores.h"
+#include "base/memory_info.h"
 #include "engine/cpu/builder.h"
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/op_builders.h"
@@ -22,9 +23,11 @@ int threads_for(const CompileOptions& options) {
   return compute > 0 ? compute : available_cores();
 }
 
+constexpr BackendTraits kTraits{.name = "cpu"};
+
 class CpuBackend final : public Backend {
  public:
-  std::string_view name() const override { return "cpu"; }
+  const BackendTraits& traits() const override { return kTraits; }
 
   bool supports(std::string_view op, DType dtype) const override {
     const OpBuilder* builder = find_op_builder(op);
@@ -60,6 +63,16 @@ class CpuBackend final : public Backend {
   VariableHomes homes_;
 };
 
+class CpuFamily final : public DeviceFamily {
+ public:
+  const BackendTraits& traits() const override { return kTraits; }
+  std::vector<DeviceDescription> devices(Visible) const override {
+    return {{std::string(kTraits.name), fmt::format("CPU, {} cores", available_cores()),
+             size_t(available_memory())}};
+  }
+  Backend& open(int) override { return cpu_backend(); }
+};
+
 }  // namespace
 
 }  // namespace cpu
@@ -67,6 +80,11 @@ class CpuBackend final : public Backend {
 Backend& cpu_backend() {
   static cpu::CpuBackend backend;
   return backend;
+}
+
+DeviceFamily& cpu_family() {
+  static cpu::CpuFamily family;
+  return family;
 }
 
 }  // namespace stoker

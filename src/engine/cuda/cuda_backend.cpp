@@ -1,6 +1,7 @@
 #include "engine/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/program.h"
 #include "engine/graph_memory.h"
+#include "engine/nvidia_gpus.h"
 #include "graph/passes/passes.h"
 
 namespace stoker {
@@ -38,7 +40,7 @@ class CudaBackend final : public Backend {
     register_pinned_memory(&page_locked_memory());
   }
 
-  std::string_view name() const override { return "cuda"; }
+  const BackendTraits& traits() const override { return kCudaTraits; }
 
   bool supports(std::string_view op, DType dtype) const override {
     if (find_op_builder(op) == nullptr || dtype == DType::bytes) return false;
@@ -77,6 +79,7 @@ class CudaBackend final : public Backend {
   }
 
   size_t cache_bytes() const override { return shared_.device->info().cache; }
+  std::string bus_id() const override { return shared_.device->info().bus_id; }
 
  private:
   // Building places the variables. Where they alone do not fit, there is no memory plan yet that
@@ -100,72 +103,85 @@ class CudaBackend final : public Backend {
 
 namespace {
 
-// The engines made so far, and which GPUs of the machine programs see. Thread-safe.
-struct Engines {
-  std::mutex mutex;
-  std::optional<std::vector<int>> chosen;
-  std::map<int, std::unique_ptr<cuda::CudaBackend>> made;  // by number among all
+// The GPUs of the machine, those that programs may use, and their engines. CUDA is asked once:
+// what it finds does not change within a process.
+class CudaFamily final : public DeviceFamily {
+ public:
+  const BackendTraits& traits() const override { return kCudaTraits; }
+
+  std::vector<DeviceDescription> devices(Visible which) const override {
+    std::lock_guard lock(mutex_);
+    std::vector<DeviceDescription> list;
+    for (const cuda::DeviceInfo& device : which == Visible::all ? search().found : visible())
+      list.push_back(
+          {"", fmt::format("{}, compute capability {}.{}", device.name, device.major, device.minor),
+           device.memory});
+    return list;
+  }
+
+  int count() const override {
+    std::lock_guard lock(mutex_);
+    return int(chosen_ ? chosen_->size() : search().found.size());
+  }
+
+  Backend& open(int index) override {
+    std::lock_guard lock(mutex_);
+    const cuda::DeviceInfo device = visible().at(size_t(index));
+    auto found = made_.find(device.index);
+    if (found == made_.end())
+      found = made_.emplace(device.index, std::make_unique<cuda::CudaBackend>(device)).first;
+    return *found->second;
+  }
+
+  Absence absence() const override {
+    std::lock_guard lock(mutex_);
+    const char* listed = std::getenv("CUDA_VISIBLE_DEVICES");  // NOLINT(concurrency-mt-unsafe)
+    GpuSearch how{.built = true,
+                  .traces = find_gpus(),
+                  .hidden = chosen_ && chosen_->empty() && !search().found.empty(),
+                  .old_driver = search().old_driver,
+                  .runtime = cuda::engine_versions().runtime,
+                  .problem = search().problem};
+    if (listed != nullptr) how.visible = listed;
+    return explain_absence(how);
+  }
+
+  bool in_use() const override {
+    std::lock_guard lock(mutex_);
+    return !made_.empty();
+  }
+
+  void choose(const std::vector<int>& indices) override {
+    std::lock_guard lock(mutex_);
+    chosen_ = indices;
+  }
+
+  EngineVersions versions() const override { return cuda::engine_versions(); }
+
+ private:
+  // mutex_ is held in these.
+  const cuda::DeviceSearch& search() const {
+    if (!search_) search_ = cuda::search_devices();
+    return *search_;
+  }
+  std::vector<cuda::DeviceInfo> visible() const {
+    if (!chosen_) return search().found;
+    std::vector<cuda::DeviceInfo> chosen;
+    for (int index : *chosen_) chosen.push_back(search().found.at(size_t(index)));
+    return chosen;
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::optional<cuda::DeviceSearch> search_;
+  std::optional<std::vector<int>> chosen_;                  // numbers among all
+  std::map<int, std::unique_ptr<cuda::CudaBackend>> made_;  // by CUDA's number
 };
-
-Engines& engines() {
-  static Engines all;
-  return all;
-}
-
-std::vector<cuda::DeviceInfo> visible(const Engines& all, std::string* why) {
-  std::vector<cuda::DeviceInfo> found = cuda::devices(why);
-  if (!all.chosen) return found;
-  std::vector<cuda::DeviceInfo> chosen;
-  for (int index : *all.chosen)
-    if (size_t(index) < found.size()) chosen.push_back(found[size_t(index)]);
-  if (chosen.empty() && !found.empty() && why != nullptr) *why = "set_visible_devices left no GPU";
-  return chosen;
-}
 
 }  // namespace
 
-Backend& cuda_backend(int index) {
-  Engines& all = engines();
-  std::lock_guard lock(all.mutex);
-  std::string why;
-  std::vector<cuda::DeviceInfo> found = visible(all, &why);
-  if (found.empty()) throw ValueError("cuda: " + why);
-  if (index < 0 || size_t(index) >= found.size())
-    throw ValueError(
-        fmt::format("cuda:{} does not exist; there are {} devices", index, found.size()));
-  std::unique_ptr<cuda::CudaBackend>& engine = all.made[found[size_t(index)].index];
-  if (engine == nullptr) engine = std::make_unique<cuda::CudaBackend>(found[size_t(index)]);
-  return *engine;
-}
-
-bool cuda_is_usable(std::string* why) {
-  Engines& all = engines();
-  std::lock_guard lock(all.mutex);
-  return !visible(all, why).empty();
-}
-
-bool cuda_is_in_use() {
-  Engines& all = engines();
-  std::lock_guard lock(all.mutex);
-  return !all.made.empty();
-}
-
-std::vector<GpuDescription> cuda_devices(Visible which) {
-  Engines& all = engines();
-  std::lock_guard lock(all.mutex);
-  std::vector<GpuDescription> list;
-  for (const cuda::DeviceInfo& device :
-       which == Visible::all ? cuda::devices() : visible(all, nullptr))
-    list.push_back(
-        {fmt::format("{}, compute capability {}.{}", device.name, device.major, device.minor),
-         device.memory});
-  return list;
-}
-
-void choose_cuda_devices(const std::vector<int>& indices) {
-  Engines& all = engines();
-  std::lock_guard lock(all.mutex);
-  all.chosen = indices;
+DeviceFamily& cuda_family() {
+  static CudaFamily family;
+  return family;
 }
 
 }  // namespace stoker

@@ -1,8 +1,11 @@
 #include "engine/cuda/device.h"
 
+#include <array>
 #include <chrono>
 
 #include <fmt/format.h>
+
+#include "engine/nvidia_gpus.h"
 
 namespace stoker::cuda {
 
@@ -37,30 +40,57 @@ CapturedGraph::CapturedGraph(cudaGraph_t graph) {
 
 CapturedGraph::~CapturedGraph() { cudaGraphExecDestroy(exec_); }
 
-std::vector<DeviceInfo> devices(std::string* why) {
+namespace {
+
+DeviceInfo info_of(int index) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "device properties");
+  std::array<char, 32> bus_id{};
+  check(cudaDeviceGetPCIBusId(bus_id.data(), int(bus_id.size()), index), "a device's PCI address");
+  return {.index = index,
+          .name = properties.name,
+          .major = properties.major,
+          .minor = properties.minor,
+          .multiprocessors = properties.multiProcessorCount,
+          .memory = properties.totalGlobalMem,
+          .cache = size_t(properties.l2CacheSize),
+          .bus_id = bus_id.data()};
+}
+
+}  // namespace
+
+DeviceSearch search_devices() {
+  DeviceSearch search;
   int count = 0;
   cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
+  if (status != cudaSuccess) {
     cudaGetLastError();  // it would otherwise show up at the next launch
-    if (why != nullptr)
-      *why = status == cudaErrorInsufficientDriver ? "there is no NVIDIA driver, or one too old"
-             : count == 0 && (status == cudaSuccess || status == cudaErrorNoDevice)
-                 ? "no GPU is visible"
-                 : cudaGetErrorString(status);
-    return {};
+    search.old_driver = status == cudaErrorInsufficientDriver;
+    if (status != cudaErrorNoDevice) search.problem = cudaGetErrorString(status);
+    return search;
   }
-  std::vector<DeviceInfo> found;
   for (int index = 0; index < count; ++index) {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, index), "device properties");
-    found.push_back({.index = index,
-                     .name = properties.name,
-                     .major = properties.major,
-                     .minor = properties.minor,
-                     .multiprocessors = properties.multiProcessorCount,
-                     .memory = properties.totalGlobalMem,
-                     .cache = size_t(properties.l2CacheSize)});
+    DeviceInfo info = info_of(index);
+    if (kernels_for(architectures(), info.major, info.minor) == KernelFit::none)
+      search.problem = fmt::format(
+          "{} has compute capability {}.{}, and this build has kernels for {} "
+          "(configure with -DCMAKE_CUDA_ARCHITECTURES={}{})",
+          info.name, info.major, info.minor, architectures(), info.major, info.minor);
+    else
+      search.found.push_back(std::move(info));
   }
+  return search;
+}
+
+std::string architectures() { return STOKER_CUDA_ARCHITECTURES; }
+
+EngineVersions engine_versions() {
+  EngineVersions found{.dnn = int(cudnnGetVersion()),
+                       .dnn_built = CUDNN_VERSION,
+                       .dnn_runtime = int(cudnnGetCudartVersion()),
+                       .architectures = architectures()};
+  cudaDriverGetVersion(&found.driver);
+  cudaRuntimeGetVersion(&found.runtime);
   return found;
 }
 
@@ -80,12 +110,10 @@ Device::~Device() {
 }
 
 std::string Device::fingerprint() const {
-  int driver = 0, runtime = 0;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
+  EngineVersions versions = engine_versions();
   return fmt::format("cuda {} sm_{}{}, driver API {}, runtime {}, cuDNN {}, cuBLASLt {}",
-                     info_.name, info_.major, info_.minor, driver, runtime, cudnnGetVersion(),
-                     cublasLtGetVersion());
+                     info_.name, info_.major, info_.minor, versions.driver, versions.runtime,
+                     versions.dnn, cublasLtGetVersion());
 }
 
 }  // namespace stoker::cuda

@@ -10,6 +10,10 @@
 #include "base/forks.h"
 #include "engine/cuda/check.h"
 
+namespace stoker {
+struct EngineVersions;  // registry.h
+}
+
 namespace stoker::cuda {
 
 class Stream {
@@ -76,13 +80,23 @@ struct DeviceInfo {
   std::string name;
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
-  size_t memory = 0;  // bytes
-  size_t cache = 0;   // bytes of the cache that all multiprocessors share
+  size_t memory = 0;        // bytes
+  size_t cache = 0;         // bytes of the cache that all multiprocessors share
+  std::string bus_id = {};  // PCI address
 };
 
-// The devices that CUDA_VISIBLE_DEVICES leaves visible; empty without a driver or a GPU, and then
-// `why` says which of the two.
-std::vector<DeviceInfo> devices(std::string* why = nullptr);
+// The devices that CUDA_VISIBLE_DEVICES leaves visible and this build has kernels for; where there
+// is none, why.
+struct DeviceSearch {
+  std::vector<DeviceInfo> found = {};
+  bool old_driver = false;   // or there is none: CUDA reports both alike
+  std::string problem = {};  // empty: no GPU is visible
+};
+DeviceSearch search_devices();
+
+// The compute capabilities this build has kernels for: "80-real,90".
+std::string architectures();
+EngineVersions engine_versions();
 
 // One device with its stream and library handles, made once. Threads take turns: whoever issues
 // work or waits for it holds a Turn, so that nothing comes between the calls of a capture.

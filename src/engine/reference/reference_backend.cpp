@@ -6,11 +6,14 @@ namespace stoker {
 
 namespace {
 
+constexpr BackendTraits kReferenceTraits{
+    .name = "reference", .oracle = true, .half_products = true};
+
 class ReferenceBackend final : public Backend {
  public:
   explicit ReferenceBackend(reference::Rounding rounding) : rounding_(rounding) {}
 
-  std::string_view name() const override { return "reference"; }
+  const BackendTraits& traits() const override { return kReferenceTraits; }
 
   bool supports(std::string_view op, DType dtype) const override {
     return dtype != DType::bytes && reference::kernel_table().contains(op);
@@ -31,6 +34,15 @@ class ReferenceBackend final : public Backend {
   reference::Rounding rounding_;
 };
 
+class ReferenceFamily final : public DeviceFamily {
+ public:
+  const BackendTraits& traits() const override { return kReferenceTraits; }
+  std::vector<DeviceDescription> devices(Visible) const override {
+    return {{std::string(kReferenceTraits.name), "CPU, one thread, every op computed plainly"}};
+  }
+  Backend& open(int) override { return reference_backend(); }
+};
+
 }  // namespace
 
 std::unique_ptr<Backend> make_reference_backend(const ReferenceOptions& options) {
@@ -41,6 +53,11 @@ std::unique_ptr<Backend> make_reference_backend(const ReferenceOptions& options)
 Backend& reference_backend() {
   static ReferenceBackend backend(reference::Rounding::as_dtype);
   return backend;
+}
+
+DeviceFamily& reference_family() {
+  static ReferenceFamily family;
+  return family;
 }
 
 }  // namespace stoker

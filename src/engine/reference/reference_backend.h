@@ -1,7 +1,7 @@
 // The oracle of every test: every op, computed plainly, one node after another. Slow; one thread.
 #pragma once
 
-#include "engine/backend.h"
+#include "engine/registry.h"
 
 namespace stoker {
 
@@ -16,5 +16,6 @@ std::unique_ptr<Backend> make_reference_backend(const ReferenceOptions& options)
 
 // The one that `backend("reference")` finds; it rounds every result to its dtype.
 Backend& reference_backend();
+DeviceFamily& reference_family();
 
 }  // namespace stoker

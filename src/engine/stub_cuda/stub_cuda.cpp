@@ -2,23 +2,26 @@
 #include <stoker/error.h>
 
 #include "engine/cuda/cuda_backend.h"
+#include "engine/nvidia_gpus.h"
 
 namespace stoker {
 
 namespace {
-constexpr const char* kWhy =
-    "this build of Stoker has no GPU engine (configure with STOKER_CUDA=ON)";
+
+class NoCuda final : public DeviceFamily {
+ public:
+  const BackendTraits& traits() const override { return kCudaTraits; }
+  std::vector<DeviceDescription> devices(Visible) const override { return {}; }
+  int count() const override { return 0; }
+  Backend& open(int) override { throw ValueError(absence().why); }
+  Absence absence() const override { return explain_absence({.traces = find_gpus()}); }
+};
+
+}  // namespace
+
+DeviceFamily& cuda_family() {
+  static NoCuda family;
+  return family;
 }
-
-Backend& cuda_backend(int) { throw ValueError(std::string("cuda: ") + kWhy); }
-
-bool cuda_is_usable(std::string* why) {
-  if (why != nullptr) *why = kWhy;
-  return false;
-}
-
-bool cuda_is_in_use() { return false; }
-std::vector<GpuDescription> cuda_devices(Visible) { return {}; }
-void choose_cuda_devices(const std::vector<int>&) {}
 
 }  // namespace stoker

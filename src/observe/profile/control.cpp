@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/tracing.h"
-#include "observe/device_monitor.h"
 #include "observe/observed.h"
 #include "observe/profile/report.h"
 #include "observe/profile/trace_files.h"
@@ -53,7 +52,7 @@ std::string new_run_folder(const std::string& log_dir, double since_1970) {
   return folder;
 }
 
-bool has_peaks(const Context& context) { return engine_of(context).name() != "reference"; }
+bool has_peaks(const Context& context) { return !traits_of(context).oracle; }
 
 // Where no memory is left to measure with, shares are not known.
 MachinePeaks peaks_of(const Context* context) {
@@ -66,11 +65,7 @@ MachinePeaks peaks_of(const Context* context) {
 }
 
 std::string device_name_of(const Context* context) {
-  if (context == nullptr) return "";
-  if (engine_of(*context).name() != "cuda")
-    return fmt::format("CPU, {} threads", compile_options(*context).threads);
-  std::string name = device_monitor().state(monitored_gpu(context->device)).name;
-  return name.empty() ? "GPU" : name;
+  return context == nullptr ? "" : device_name(engine_of(*context), *context);
 }
 
 void unhook(const std::shared_ptr<ProfileSession>& session) {

@@ -55,7 +55,7 @@ size_t ProfileSession::program_of(const StepCall& call) {
 }
 
 RunStatus ProfileSession::run(const StepCall& call) {
-  bool gpu = engine_of(call.context).name() == "cuda";
+  bool gpu = traits_of(call.context).beside_host;
   // A GPU's first run of a program loads kernels and makes plans: it tells nothing about later
   // ones.
   bool first = gpu && call.cached.program->device_counts().launches == 0;

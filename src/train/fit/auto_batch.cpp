@@ -51,7 +51,7 @@ int64_t auto_batch_size(const Model& model, const AutoBatchArgs& args) {
                     args.samples, args.largest, args.memory));
   const Context& context = *trainer_of(ModelAccess::base(model)).context;
   Backend& engine = engine_of(context);
-  bool gpu = engine.name() == "cuda";
+  bool gpu = engine.traits().own_memory;
   // Asked before any plan takes its part.
   double free = double(engine.free_bytes(compile_options(context)));
   double allowed = args.memory > 0 ? double(args.memory) : free * (gpu ? kShareOfGpu : kShareOfCpu);

@@ -1,3 +1,4 @@
+#include <ostream>
 #include <utility>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "train/fit/loops.h"
 #include "train/fit/step_observer.h"
 #include "train/model/claimed_weights.h"
+#include "train/model/settings.h"
 #include "train/optimizers/optimizer_impl.h"
 #include "train/step/steps.h"
 #include "train/step/target_values.h"
@@ -87,18 +89,37 @@ class FitLoop {
                                            .training = training_,
                                            .callbacks = callbacks_});
     trainer_.observer = observer_.get();
-    if (checkpoints_) checkpoints_->find();
-    callbacks_(&Callback::on_train_begin);
-    Logs logs;
-    int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
-    for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
-    if (observer_) observer_->fit_ended();
-    callbacks_(&Callback::on_train_end, logs);
-    if (checkpoints_) checkpoints_->finish();
+    say_device();
+    try {
+      run_epochs();
+    } catch (const std::exception& error) {
+      if (observer_) observer_->fit_over(error.what());
+      throw;
+    }
+    if (observer_) observer_->fit_over("");
     return trainer_.history;
   }
 
  private:
+  // A device that is not the CPU is named in the first line.
+  void say_device() {
+    bool said = std::exchange(trainer_.device_said, false);
+    if (said || args_.verbose <= 0 || trainer_.context->out == nullptr) return;
+    *trainer_.context->out << device_line(*trainer_.context) << std::flush;
+  }
+
+  void run_epochs() {
+    if (checkpoints_) checkpoints_->find();
+    callbacks_(&Callback::on_train_begin);
+    Logs logs;
+    int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
+    if (observer_) observer_->fit_began();
+    for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
+    if (observer_) observer_->fit_ended();
+    callbacks_(&Callback::on_train_end, logs);
+    if (checkpoints_) checkpoints_->finish();
+  }
+
   Logs run_epoch(int64_t epoch) {
     EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
     callbacks_(&Callback::on_epoch_begin, epoch);

@@ -18,13 +18,6 @@ std::string with_thousands(double number) {
   return digits;
 }
 
-std::string clock_time(double seconds) {
-  auto whole = int64_t(std::ceil(seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 std::string step_time(double seconds) {
   if (seconds >= 1) return fmt::format("{:.2f} s/step", seconds);
   if (seconds >= 0.1) return fmt::format("{:.0f} ms/step", seconds * 1e3);
@@ -35,16 +28,6 @@ std::string step_time(double seconds) {
 // Columns on the screen: bytes that do not continue a character.
 int columns(const std::string& text) {
   return int(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
-}
-
-std::string bar(double share, int width, bool colour) {
-  int halves = int(std::clamp(share, 0.0, 1.0) * 2 * width);
-  std::string done, rest;
-  for (int i = 0; i < halves / 2; ++i) done += "━";
-  if (halves % 2 == 1) done += "╸";
-  for (int i = (halves + 1) / 2; i < width; ++i) rest += "─";
-  if (!colour) return done + rest;
-  return "\x1b[32m" + done + "\x1b[0m\x1b[2m" + rest + "\x1b[0m";
 }
 
 // One part of a line; those of a high `rank` leave first when it is too long.
@@ -77,6 +60,23 @@ int width_of(const std::vector<Part>& parts) {
 
 }  // namespace
 
+std::string clock_time(double seconds) {
+  auto whole = int64_t(std::ceil(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string progress_bar(double share, int width, bool colour) {
+  int halves = int(std::clamp(share, 0.0, 1.0) * 2 * width);
+  std::string done, rest;
+  for (int i = 0; i < halves / 2; ++i) done += "━";
+  if (halves % 2 == 1) done += "╸";
+  for (int i = (halves + 1) / 2; i < width; ++i) rest += "─";
+  if (!colour) return done + rest;
+  return "\x1b[32m" + done + "\x1b[0m\x1b[2m" + rest + "\x1b[0m";
+}
+
 std::string live_line(const Progress& progress, const Terminal& terminal) {
   std::vector<Part> parts = parts_of(progress);
   int bar_room = progress.total ? 2 + kShortestBar : 0;
@@ -90,8 +90,9 @@ std::string live_line(const Progress& progress, const Terminal& terminal) {
   }
   std::string line = progress.title;
   if (progress.total && room() >= bar_room)
-    line += "  " + bar(*progress.total > 0 ? double(progress.step) / double(*progress.total) : 1,
-                       std::min(room() - 2, kLongestBar), terminal.colour);
+    line += "  " +
+            progress_bar(*progress.total > 0 ? double(progress.step) / double(*progress.total) : 1,
+                         std::min(room() - 2, kLongestBar), terminal.colour);
   for (const Part& part : parts) line += "  " + part.text;
   return line;
 }

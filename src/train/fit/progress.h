@@ -21,6 +21,9 @@ struct Progress {
   std::string status = {};                // "limit: input"
 };
 
+std::string clock_time(double seconds);                          // "6 s", "1:02", "3:04:05"
+std::string progress_bar(double share, int width, bool colour);  // ━━━━━━━━━╸────────
+
 // Epoch 3/20  ━━━━━━━━━╸────────  412/1875  ETA 6 s  4.1 ms/step  7,790 samples/s  loss 0.1432
 // As wide as the terminal at most: what matters least is left out.
 std::string live_line(const Progress& progress, const Terminal& terminal);

@@ -49,12 +49,16 @@ struct FitView {
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
+  // Before the first epoch, once nothing refuses the fit any more.
+  virtual void fit_began() {}
   virtual void step_ended(const StepTimes& times) = 0;
   virtual void epoch_ended(const EpochTimes& times) = 0;
   // Waits for the device and hears what it tells of the steps so far.
   virtual void catch_up() {}
   // After the last epoch, before callbacks hear of the end.
   virtual void fit_ended() = 0;
+  // The last call. `error` is what ended the fit early; empty: it is finished.
+  virtual void fit_over(const std::string& /*error*/) {}
   // A few words for the progress bar: "limit: input"; empty while there is nothing to say.
   virtual std::string status() const = 0;
   // What limits the run, one word of the progress bar's; empty while nobody can know.

@@ -84,7 +84,7 @@ void wake_engine(ModelBase& model) { engine_of(*trainer_of(model).context); }
 int threads_ahead(ModelBase& model) {
   constexpr int kMost = 4;
   const Context& context = *trainer_of(model).context;
-  if (!context.pin || engine_of(context).name() != "cuda") return 0;
+  if (!context.pin || !traits_of(context).pins) return 0;
   return context.threads.pipeline > 0 ? std::min(context.threads.pipeline, kMost) : kMost;
 }
 
@@ -290,7 +290,7 @@ namespace {
 // What products are computed in: part of a RunPlan, because it changes results.
 std::string precision_of(const Context& context) {
   if (compute_dtype_of(context) != DType::float32) return context.policy;
-  return context.tf32 && engine_of(context).name() == "cuda" ? "tf32" : "float32";
+  return context.tf32 && traits_of(context).tf32 ? "tf32" : "float32";
 }
 
 }  // namespace

@@ -6,27 +6,27 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/backend.h"
+#include "engine/registry.h"
 #include "train/step/program_cache.h"
 
 namespace stoker {
 
 namespace {
 
-// GPU settings that differ from their defaults.
-std::vector<std::string> gpu_settings(const Context& context) {
+// Settings that differ from their defaults and that this engine does not have.
+std::vector<std::string> without_effect(const Context& context, const BackendTraits& engine) {
   std::vector<std::string> changed;
-  if (context.tf32) changed.emplace_back("tf32");
-  if (context.memory_fraction > 0) changed.emplace_back("memory_fraction");
-  if (!context.memory_growth) changed.emplace_back("memory_growth");
-  if (!context.capture) changed.emplace_back("capture");
-  if (!context.pin) changed.emplace_back("pin");
+  if (context.tf32 && !engine.tf32) changed.emplace_back("tf32");
+  if (context.memory_fraction > 0 && !engine.own_memory) changed.emplace_back("memory_fraction");
+  if (!context.memory_growth && !engine.own_memory) changed.emplace_back("memory_growth");
+  if (!context.capture && !engine.captures) changed.emplace_back("capture");
+  if (!context.pin && !engine.pins) changed.emplace_back("pin");
   return changed;
 }
 
-std::set<std::string> policies_without_effect(const Context& context,
+std::set<std::string> policies_without_effect(const Context& context, const BackendTraits& engine,
                                               const std::vector<std::string>& layer_policies) {
-  if (engine_name(context) == "cuda") return {};  // has them all
+  if (engine.half_products) return {};
   std::set<std::string> policies(layer_policies.begin(), layer_policies.end());
   policies.insert(context.policy);
   policies.erase("");
@@ -36,11 +36,24 @@ std::set<std::string> policies_without_effect(const Context& context,
   return policies;
 }
 
+// A GPU that "auto" could not take is mentioned once per process.
+void say_idle_devices(const Context& context, const BackendTraits& engine, std::ostream& out) {
+  if (context.device != kAutomatic || engine.preferred) return;
+  for (DeviceFamily* family : preferred_families()) {
+    if (!family->first_look()) continue;
+    Absence absence = family->absence();
+    if (absence.idle)
+      out << fmt::format(
+          "This machine's {} stands idle: {}. To use it, {}; {} turns this line off.\n",
+          family->traits().title, absence.why, absence.advice, "device = \"cpu\"");
+  }
+}
+
 }  // namespace
 
 void check_settings(const Context& context) {
-  check_device(context.device);
-  compute_dtype(context.policy);  // checks it
+  find_device(context.device);    // checks it
+  compute_dtype(context.policy);  // likewise
   if (context.threads.pipeline < 0 || context.threads.compute < 0)
     throw ValueError(fmt::format(
         "Context::threads: expected 0 (automatic) or more, got {{pipeline = {}, compute = {}}}",
@@ -54,22 +67,26 @@ void say_settings_without_effect(const Context& context,
                                  const std::vector<std::string>& layer_policies) {
   if (context.out == nullptr) return;
   std::ostream& out = *context.out;
-  std::string why, engine(engine_name(context));
-  if (context.device.starts_with("cuda") && !has_cuda(&why))
-    out << fmt::format("{}: {}; training on the CPU\n", context.device, why);
-  for (const std::string& policy : policies_without_effect(context, layer_policies))
+  const BackendTraits& engine = traits_of(context);
+  say_idle_devices(context, engine, out);
+  for (const std::string& policy : policies_without_effect(context, engine, layer_policies))
     out << fmt::format(
         "{}: the engine \"{}\" has no products of sixteen bits; training in float32\n", policy,
-        engine);
-  if (engine == "cuda") return;
-  if (auto changed = gpu_settings(context); !changed.empty())
+        engine.name);
+  if (auto changed = without_effect(context, engine); !changed.empty())
     out << fmt::format("{}: for GPUs alone; without effect on the engine \"{}\"\n",
-                       fmt::join(changed, ", "), engine);
-  if (context.memory_limit > 0)
+                       fmt::join(changed, ", "), engine.name);
+  if (context.memory_limit > 0 && !engine.own_memory)
     out << fmt::format(
         "memory_limit: for GPUs; on the engine \"{}\" only automatic batch sizes respect it\n",
-        engine);
+        engine.name);
   out << std::flush;
+}
+
+std::string device_line(const Context& context) {
+  FoundDevice device = find_device(context.device);
+  if (!device.traits().beside_host) return "";
+  return fmt::format("device  {}\n", device.described());
 }
 
 }  // namespace stoker

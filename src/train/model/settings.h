@@ -9,14 +9,17 @@
 
 namespace stoker {
 
-// ValueError for a device that does not exist, an unknown policy, a negative number of threads and
-// a memory_fraction outside [0, 1].
+// ValueError for a device that does not exist or cannot be used, an unknown policy, a negative
+// number of threads and a memory_fraction outside [0, 1].
 void check_settings(const Context& context);
 
-// One line to Context::out for every setting that the context's engine cannot follow: a GPU that is
-// not there, a mixed policy (the context's, or one of `layer_policies`) without sixteen-bit
-// products, GPU settings on a CPU.
+// One line to Context::out for every setting that the context's engine cannot follow: a mixed policy
+// (the context's, or one of `layer_policies`) without 16-bit products, GPU settings on a CPU. Where
+// "auto" leaves a GPU idle, one line says why and what to do, once per process.
 void say_settings_without_effect(const Context& context,
                                  const std::vector<std::string>& layer_policies = {});
+
+// One line with the device's name and description, where it is not the CPU: the first of a fit.
+std::string device_line(const Context& context);
 
 }  // namespace stoker

@@ -59,6 +59,7 @@ struct Trainer {
   History history;
   std::atomic<bool> stop = false;
   bool busy = false;                                   // inside fit
+  bool device_said = false;                            // the next fit need not name its device
   int64_t batch_size = 0;                              // of the last fit
   std::shared_ptr<const doctor::Diagnosis> diagnosis;  // of the last fit, by who observed it
   StepObserver* observer = nullptr;                    // of the running fit

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cores.h"
+#include "engine/registry.h"
 #include "graph/passes/passes.h"
 
 namespace stoker {
@@ -26,16 +27,10 @@ std::recursive_mutex& building() {
   return mutex;
 }
 
-Backend& engine_of(const Context& context) {
-  check_device(context.device);
-  if (context.device.starts_with("cuda") && !has_cuda()) return backend("cpu");
-  return backend(context.device);
-}
+Backend& engine_of(const Context& context) { return backend(context.device); }
 
-std::string_view engine_name(const Context& context) {
-  check_device(context.device);
-  if (context.device.starts_with("cuda")) return has_cuda() ? "cuda" : "cpu";
-  return context.device;
+const BackendTraits& traits_of(const Context& context) {
+  return find_device(context.device).traits();
 }
 
 DType compute_dtype_of(const std::string& policy, const Context& context) {

@@ -49,11 +49,10 @@ class ProgramCache {
 };
 
 std::vector<TensorSpec> specs_of(std::span<const Tensor> tensors);
-// The context's engine; the CPU's where the context asks for a GPU and there is none (settings.h
-// says so). ValueError for a device that does not exist.
+// The context's engine. ValueError for a device that does not exist or cannot be used.
 Backend& engine_of(const Context& context);
-// Its name, without waking a GPU.
-std::string_view engine_name(const Context& context);
+// The same without opening the device.
+const BackendTraits& traits_of(const Context& context);
 // What products compute in under the context's policy on its engine.
 DType compute_dtype_of(const Context& context);
 // The same for a policy of a layer's own.

@@ -8,9 +8,10 @@ namespace stoker {
 
 namespace {
 
-// A device beside the host runs one program at a time: more lanes would only take its memory.
+// More than a device runs at a time would only take its memory.
 size_t most_lanes(const Context& context) {
-  return engine_of(context).name() == "cuda" ? 1 : size_t(std::max(2, available_cores()));
+  int lanes = traits_of(context).lanes;
+  return size_t(lanes > 0 ? lanes : std::max(2, available_cores()));
 }
 
 }  // namespace
