@@ -1,4 +1,4 @@
-// When the CPU engine's waiting threads give their cores away.
+// How the CPU engine's waiting threads give their cores away.
 #include <omp.h>
 #include <sys/resource.h>
 
@@ -8,70 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/cpu/crowding.h"
+#include "engine/cpu/idle_team.h"
 #include "support/tsan.h"
 
 namespace stoker::test {
 
 namespace {
-
-using cpu::Crowding;
-
-constexpr int64_t kMs = 1'000'000;
-
-// A thread that is delayed by a share of its time, looked at every 200 ms.
-struct Delayed {
-  bool run(double share, int windows = 1) {
-    bool crowded = false;
-    for (int i = 0; i < windows; ++i) {
-      now += 200 * kMs;
-      delay += int64_t(share * 200 * kMs);
-      crowded = crowding.update(now, delay);
-    }
-    return crowded;
-  }
-  Crowding crowding;
-  int64_t now = 0, delay = 0;
-};
-
-TEST(Crowding, IsSeenInAThreadThatWaitsForItsCore) {
-  Delayed thread;
-  EXPECT_FALSE(thread.run(0.4)) << "the first window only sets the marks";
-  EXPECT_TRUE(thread.run(0.4));
-}
-
-TEST(Crowding, IsNotSeenInWhatAPipelineOfCopiesCosts) {
-  Delayed thread;
-  EXPECT_FALSE(thread.run(0.09, 50));
-}
-
-TEST(Crowding, LastsWhileTheThreadIsDelayedHalfAsMuch) {
-  Delayed thread;
-  thread.run(0.4, 3);
-  EXPECT_TRUE(thread.run(0.15, 50));
-}
-
-TEST(Crowding, EndsAFewWindowsAfterTheCoresAreFree) {
-  Delayed thread;
-  thread.run(0.4, 3);
-  EXPECT_TRUE(thread.run(0.0, 4));
-  EXPECT_FALSE(thread.run(0.0, 2));
-}
-
-TEST(Crowding, BeginsAnewWhenAnotherThreadTakesOver) {
-  Delayed thread;
-  thread.run(0.1, 10);
-  thread.delay = 0;
-  EXPECT_FALSE(thread.run(0.1));
-}
-
-TEST(Crowding, IsDueAfterAWindow) {
-  Crowding crowding;
-  EXPECT_TRUE(crowding.is_due(5 * kMs));
-  crowding.update(5 * kMs, 0);
-  EXPECT_FALSE(crowding.is_due(100 * kMs));
-  EXPECT_TRUE(crowding.is_due(205 * kMs));
-}
 
 int64_t processor_time() {
   rusage usage{};

@@ -1,0 +1,76 @@
+// Whether a program's steps run on the whole team or alone, and how threads of the team wait: found
+// by measuring. All uses give the same bits, so that it may change from one step to the next.
+//
+// - spinning: the team; threads that wait turn in a loop for milliseconds, which is the fastest way
+//   on cores that nobody else wants.
+// - sleeping: the team; threads that wait sleep soon, so that their cores are free for the threads
+//   that make the next batch.
+// - alone: the caller's thread only. Small steps gain little from more, and the other cores are the
+//   pipeline's.
+// docs/design/015-threads-of-a-step.md has what was measured.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/cpu/team.h"
+
+namespace stoker::cpu {
+
+enum class TeamUse : uint8_t { spinning, sleeping, alone };
+inline constexpr int kTeamUses = 3;
+
+// The decision. Compares the time from one step's beginning to the next one's, and so counts what
+// the step takes and what it keeps from the pipeline. Another use is tried for a short window, in
+// turns with the one at work; it is taken when it was faster twice. Then nothing changes for a
+// second, and up to sixteen while trials are in vain. Knows no threads and no clock.
+class TeamChooser {
+ public:
+  explicit TeamChooser(TeamUse first = TeamUse::spinning) : use_(first), best_(first) {}
+  TeamUse use() const { return use_; }
+  // A step took `ns`, from its beginning to the beginning of the next.
+  void observe(int64_t ns);
+
+ private:
+  enum class Phase : uint8_t { warming, holding, measuring_best, measuring_other };
+  struct Window {
+    int64_t steps = 0, sum = 0, longest = 0;
+    void add(int64_t ns);
+    bool is_full() const;
+    double mean() const { return double(sum - longest) / double(steps - 1); }
+  };
+
+  void begin(Phase phase, TeamUse use);
+  void begin_trial();
+  void end_trial(bool better);
+  bool next_candidate();
+  bool is_hopeless() const;
+  void compare();
+
+  Phase phase_ = Phase::warming;
+  TeamUse use_, best_, other_ = TeamUse::sleeping;
+  Window window_, window_of_best_;
+  Window trial_;        // of the other use, with the steps that settle
+  int skip_ = 0;        // steps that still feel the use before
+  int rounds_ = 0;      // that the candidate has won
+  int candidates_ = 0;  // that were tried since the last pause
+  int64_t held_ns_ = 0, hold_ns_ = 0;
+};
+
+// What a program begins with: alone where its operations and bytes take one core some milliseconds,
+// since a team that others disturb may take a hundred times as long.
+TeamUse first_use(double flops, double bytes);
+
+// One step of a program whose team has so many threads: counts the step before and applies the
+// chooser's use while it lives. Where OMP_WAIT_POLICY or GOMP_SPINCOUNT are set, the waiting is
+// the user's choice and stays.
+class StepScope {
+ public:
+  // `began`: when the step before began, 0 at first; is set.
+  StepScope(TeamChooser& chooser, int64_t& began, int threads);
+
+ private:
+  static bool runs_alone(TeamChooser& chooser, int64_t& began, int threads);
+  AloneScope alone_;
+};
+
+}  // namespace stoker::cpu
