@@ -244,6 +244,10 @@ class Prescriber {
         add("Stop what else runs on this machine, or give this program cores of its own",
             verdict_.health.front(), step() * (1 - evidence_.health.run_delay_share), false);
         break;
+      case Cause::pipeline_threads:
+        add("Leave the pipeline fewer cores: with_budget({.cores = 1}) behind the chain",
+            verdict_.health.front(), step() * (1 - evidence_.health.run_delay_share), false);
+        break;
       case Cause::quota:
         add("Raise the container's CPU quota, or use fewer threads", verdict_.health.front(),
             step() * (1 - evidence_.health.throttled_share), false);

@@ -25,6 +25,7 @@ constexpr double kBlocked = 0.50, kSaturated = 0.90, kWorkersBusy = 0.85;
 constexpr double kThrottled = 0.03;
 // The training thread was ready to run for so much of the step while others used so many cores.
 constexpr double kRunDelay = 0.10, kOtherCores = 0.5;
+constexpr double kOwnCores = 0.8;  // of the cores, used by this process alone
 
 bool ready_below(const WindowFacts& window) { return window.ready_share < kReady; }
 
@@ -167,6 +168,18 @@ void look_at_health(const Evidence& evidence, Verdict& verdict) {
           fmt::format("other programs use {:.1f} of {:.0f} cores; the training thread had to wait "
                       "for a core {} of the time",
                       health.other_cores, health.available_cores, percent(health.run_delay_share)));
+}
+
+// Where steps vary too much to say more: threads of this process that keep each other from a core.
+void look_at_own_threads(const HealthFacts& health, Verdict& verdict) {
+  double delay = std::max(health.run_delay_share, health.pipeline_delay_share);
+  if (delay < kRunDelay || health.process_cores < kOwnCores * health.available_cores) return;
+  verdict.cause = Cause::pipeline_threads;
+  verdict.health.push_back(fmt::format(
+      "the threads of the step and of the pipeline want more than the {:.0f} cores: those of the "
+      "step waited for one {} of the time, those of the pipeline {}",
+      health.available_cores, percent(health.run_delay_share),
+      percent(health.pipeline_delay_share)));
 }
 
 // --- causes ---
@@ -325,8 +338,10 @@ Verdict judge(const Evidence& evidence) {
   look_at_health(evidence, verdict);
   std::optional<Finding> finding = agreed(evidence);
   if (!is_stable(evidence) || !finding) {
-    bool explained = verdict.cause == Cause::cpu_contention || verdict.cause == Cause::throttled ||
-                     verdict.cause == Cause::quota;
+    if (verdict.health.empty()) look_at_own_threads(evidence.health, verdict);
+    bool explained = verdict.cause == Cause::cpu_contention ||
+                     verdict.cause == Cause::pipeline_threads ||
+                     verdict.cause == Cause::throttled || verdict.cause == Cause::quota;
     verdict.finding =
         explained && evidence.steady_steps >= kLeastSteps ? Finding::health : Finding::unstable;
   } else {
