@@ -18,10 +18,11 @@ namespace {
 constexpr int kWarmUp = 8;        // steps of a new program, which find cold caches and cold memory
 constexpr int kSettle = 3;        // steps after a change that still use up batches made before
 constexpr int kRounds = 2;        // a candidate has to win in a row
-constexpr double kBetter = 0.97;  // of the time of the best: less gain is not worth a change
-constexpr double kHopeless = 3;   // times the best, and then some for an interruption
-constexpr int64_t kMs = 1'000'000, kShortestHold = 1000 * kMs, kLongestHold = 16'000 * kMs;
-constexpr int64_t kInterruption = 10 * kMs;
+constexpr double kBetter = 0.99;  // of the time of the best: less gain is not worth a change
+constexpr double kHopeless = 2;   // times the best, and then some for an interruption
+constexpr double kSlower = 2;     // times what it was when it was chosen: something has changed
+constexpr int64_t kMs = 1'000'000, kShortestHold = 2000 * kMs, kLongestHold = 32'000 * kMs;
+constexpr int64_t kInterruption = 5 * kMs;
 constexpr double kFlops = 3e10, kBandwidth = 1e10, kSmallStep = 0.01;  // of one core; seconds
 constexpr int64_t kLeastBetween = 5 * kMs;
 constexpr int64_t kLongStep = 100 * kMs;  // a trial of longer steps would cost more than it finds
@@ -118,7 +119,12 @@ void TeamChooser::observe(int64_t ns) {
   }
   if (phase_ == Phase::holding) {
     held_ns_ += ns;
-    if (held_ns_ >= hold_ns_) begin_trial();
+    window_.add(ns);
+    bool changed = held_ns_ >= kShortestHold / 2 && window_.is_full() &&
+                   window_.mean() > kSlower * window_of_best_.mean();
+    if (window_.is_full()) window_ = {};
+    if (changed) hold_ns_ = 0;
+    if (changed || held_ns_ >= hold_ns_) begin_trial();
     return;
   }
   if (phase_ == Phase::measuring_other) {

@@ -21,8 +21,8 @@ inline constexpr int kTeamUses = 3;
 
 // The decision. Compares the time from one step's beginning to the next one's, and so counts what
 // the step takes and what it keeps from the pipeline. Another use is tried for a short window, in
-// turns with the one at work; it is taken when it was faster twice. Then nothing changes for a
-// second, and up to sixteen while trials are in vain. Knows no threads and no clock.
+// turns with the one at work; it is taken when it was faster twice. Then nothing changes for two
+// seconds, and up to 32 while trials are in vain, unless steps take twice as long as they did. Knows no threads and no clock.
 class TeamChooser {
  public:
   explicit TeamChooser(TeamUse first = TeamUse::spinning) : use_(first), best_(first) {}
