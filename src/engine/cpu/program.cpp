@@ -75,13 +75,13 @@ void CpuProgram::prepare(std::span<const Tensor> inputs) {
 
 // --- running ---
 
-TeamUse CpuProgram::first_use() const {
+TeamChooser CpuProgram::chooser() const {
   double flops = 0, bytes = 0;
   for (const Instruction& instruction : parts_.instructions) {
     flops += instruction.info.cost.flops;
     bytes += instruction.info.cost.bytes;
   }
-  return cpu::first_use(flops, bytes);
+  return chooser_for(flops, bytes);
 }
 
 bool CpuProgram::is_finite(int buffer) const {

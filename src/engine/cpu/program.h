@@ -26,7 +26,7 @@ class CpuProgram final : public Program {
   void plan();
   void attribute_memory(std::span<const std::pair<int, int>> life);
   void report(const MemoryPlan& plan);
-  TeamUse first_use() const;
+  TeamChooser chooser() const;
   void prepare(std::span<const Tensor> inputs);
   void bind_all();
   void bind(int buffer, void* data);
@@ -44,7 +44,7 @@ class CpuProgram final : public Program {
   std::shared_ptr<SharedArena> arena_;
   int64_t generation_ = -1;  // of the arena when addresses were bound
   int threads_;
-  TeamChooser team_use_{first_use()};
+  TeamChooser team_use_ = chooser();
   int64_t step_began_ = 0;
   std::vector<size_t> offsets_;  // by buffer, in the arena
   size_t arena_bytes_ = 0;

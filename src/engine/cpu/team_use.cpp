@@ -23,7 +23,8 @@ constexpr double kHopeless = 2;   // times the best, and then some for an interr
 constexpr double kSlower = 2;     // times what it was when it was chosen: something has changed
 constexpr int64_t kMs = 1'000'000, kShortestHold = 2000 * kMs, kLongestHold = 32'000 * kMs;
 constexpr int64_t kInterruption = 5 * kMs;
-constexpr double kFlops = 3e10, kBandwidth = 1e10, kSmallStep = 0.01;  // of one core; seconds
+constexpr double kFlops = 3e10, kBandwidth = 1e10, kSmallStep = 0.01,
+                 kSmallestStep = 0.002;  // of one core; s
 constexpr int64_t kLeastBetween = 5 * kMs;
 constexpr int64_t kLongStep = 100 * kMs;  // a trial of longer steps would cost more than it finds
 
@@ -62,7 +63,7 @@ void TeamChooser::Window::add(int64_t ns) {
 // steps are few.
 bool TeamChooser::Window::is_full() const {
   int64_t rest = sum - longest;
-  return (steps >= 9 && rest >= 20 * kMs) || (steps >= 4 && rest >= 100 * kMs);
+  return (steps >= 9 && rest >= 10 * kMs) || (steps >= 4 && rest >= 100 * kMs);
 }
 
 void TeamChooser::begin(Phase phase, TeamUse use) {
@@ -121,7 +122,7 @@ void TeamChooser::observe(int64_t ns) {
     held_ns_ += ns;
     window_.add(ns);
     bool changed = held_ns_ >= kShortestHold / 2 && window_.is_full() &&
-                   window_.mean() > kSlower * window_of_best_.mean();
+                   window_of_best_.steps > 1 && window_.mean() > kSlower * window_of_best_.mean();
     if (window_.is_full()) window_ = {};
     if (changed) hold_ns_ = 0;
     if (changed || held_ns_ >= hold_ns_) begin_trial();
@@ -143,9 +144,10 @@ void TeamChooser::observe(int64_t ns) {
   begin(Phase::measuring_other, other_);
 }
 
-TeamUse first_use(double flops, double bytes) {
-  bool small = flops / kFlops + bytes / kBandwidth < kSmallStep;
-  return small ? TeamUse::alone : TeamUse::spinning;
+TeamChooser chooser_for(double flops, double bytes) {
+  double seconds = flops / kFlops + bytes / kBandwidth;
+  if (seconds < kSmallestStep) return TeamChooser(TeamUse::alone, kShortestHold);
+  return TeamChooser(seconds < kSmallStep ? TeamUse::alone : TeamUse::spinning);
 }
 
 bool StepScope::runs_alone(TeamChooser& chooser, int64_t& began, int threads) {

@@ -25,7 +25,12 @@ inline constexpr int kTeamUses = 3;
 // seconds, and up to 32 while trials are in vain, unless steps take twice as long as they did. Knows no threads and no clock.
 class TeamChooser {
  public:
-  explicit TeamChooser(TeamUse first = TeamUse::spinning) : use_(first), best_(first) {}
+  // `hold_ns`: for how long nothing else is tried.
+  explicit TeamChooser(TeamUse first = TeamUse::spinning, int64_t hold_ns = 0)
+      : phase_(hold_ns > 0 ? Phase::holding : Phase::warming),
+        use_(first),
+        best_(first),
+        hold_ns_(hold_ns) {}
   TeamUse use() const { return use_; }
   // A step took `ns`, from its beginning to the beginning of the next.
   void observe(int64_t ns);
@@ -46,19 +51,20 @@ class TeamChooser {
   bool is_hopeless() const;
   void compare();
 
-  Phase phase_ = Phase::warming;
+  Phase phase_;
   TeamUse use_, best_, other_ = TeamUse::sleeping;
   Window window_, window_of_best_;
   Window trial_;        // of the other use, with the steps that settle
   int skip_ = 0;        // steps that still feel the use before
   int rounds_ = 0;      // that the candidate has won
   int candidates_ = 0;  // that were tried since the last pause
-  int64_t held_ns_ = 0, hold_ns_ = 0;
+  int64_t held_ns_ = 0, hold_ns_;
 };
 
 // What a program begins with: alone where its operations and bytes take one core some milliseconds,
-// since a team that others disturb may take a hundred times as long.
-TeamUse first_use(double flops, double bytes);
+// since a team that others disturb may take a hundred times as long. The smallest steps stay so for
+// two seconds, because a trial would cost a short training more than it could find.
+TeamChooser chooser_for(double flops, double bytes);
 
 // One step of a program whose team has so many threads: counts the step before and applies the
 // chooser's use while it lives. Where OMP_WAIT_POLICY or GOMP_SPINCOUNT are set, the waiting is

@@ -63,11 +63,12 @@ TEST(TeamChooser, TakesTheFastestUse) {
 }
 
 TEST(TeamChooser, BeginsAsItIsToldAndGoesOnMeasuring) {
-  EXPECT_EQ(cpu::first_use(1e6, 1e6), TeamUse::alone);
-  EXPECT_EQ(cpu::first_use(1e11, 1e6), TeamUse::spinning);
+  EXPECT_EQ(cpu::chooser_for(1e6, 1e6).use(), TeamUse::alone);
+  EXPECT_EQ(cpu::chooser_for(1e11, 1e6).use(), TeamUse::spinning);
   Steps steps = steps_of(300 * kUs, 500 * kUs, 600 * kUs);
-  steps.chooser = TeamChooser(TeamUse::alone);
-  EXPECT_EQ(steps.chooser.use(), TeamUse::alone);
+  steps.chooser = cpu::chooser_for(1e6, 1e6);
+  steps.run(kSecond);
+  EXPECT_EQ(steps.share(TeamUse::alone), 1) << "a short training of small steps tries nothing";
   steps.run(2 * kSecond);
   EXPECT_EQ(steps.chooser.use(), TeamUse::spinning);
 }
