@@ -43,6 +43,9 @@ PUBLIC = {
 }
 ROOM_OF_HEADER = {name: room for room, names in PUBLIC.items() for name in names.split()}
 
+# Inside data, the runtime runs what ops and sources plan: it knows neither of them.
+INSIDE = [("src/data/runtime/", ("data/ops/", "data/sources/", "data/image/"))]
+
 # Vendors' headers: what they look like, and the only places (path prefixes) that may include them.
 VENDORS = [
     (
@@ -98,6 +101,9 @@ def check_include(path, room, quote, header):
         yield f"public header includes <{header}>, which users of the library need not have"
 
     if quote == '"':
+        for place, later in INSIDE:
+            if path.startswith(place) and header.startswith(later):
+                yield f'"{header}" comes after {place}, which may not know it'
         target = header.split("/")[0]
         if public:
             yield f'public header includes "{header}", which is not installed; public headers are <stoker/x.h>'

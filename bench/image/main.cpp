@@ -16,7 +16,7 @@
 #include "common/photos.h"
 #include "common/report.h"
 #include "common/timing.h"
-#include "data/image/run.h"
+#include "data/image/run_op.h"
 #include "image/worker.h"
 
 namespace stoker::bench {

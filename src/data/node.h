@@ -11,6 +11,13 @@ struct Planned;
 class PlanContext;
 class SourceFiles;  // data/identity.h
 
+// How a chain runs, as one of its nodes states it; never what comes out.
+struct ChainSettings {
+  std::optional<int64_t> prefetch = {};
+  std::optional<Budget> budget = {};
+  std::optional<DatasetOptions> options = {};
+};
+
 class Node {
  public:
   Node(std::string kind, std::vector<NodeRef> inputs, ElementSpec spec, Cardinality cardinality,
@@ -35,6 +42,8 @@ class Node {
   virtual std::string details() const { return {}; }
   // Does not count in the keys of random numbers: prefetch, options, budget, error policies.
   virtual bool transparent() const { return false; }
+  // What it states for the whole chain; null: it is no node of settings.
+  virtual const ChainSettings* settings() const { return nullptr; }
   // Whether its function is given random numbers, or its order drawn, by the dataset's seed.
   virtual bool draws_at_random() const { return false; }
   // Of the options, those that change what comes out: a state fits only where they are the same.

@@ -5,7 +5,7 @@
 #include <stoker/image.h>
 
 #include "data/image/function.h"
-#include "data/image/run.h"
+#include "data/image/run_op.h"
 #include "image/pictures.h"
 
 namespace stoker::test {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "data/image/run.h"
+#include "data/image/run_op.h"
 #include "data/image/scratch.h"
 
 namespace stoker::data {

@@ -1,9 +1,8 @@
 // Image operations as functions of a dataset's elements.
 #pragma once
 
+#include <stoker/element.h>
 #include <stoker/image.h>
-
-#include "data/function.h"
 
 namespace stoker::data {
 

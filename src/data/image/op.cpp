@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <stoker/image.h>
 
-#include "data/image/run.h"
+#include "data/image/run_op.h"
 
 namespace stoker::image {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "data/image/kernels.h"
-#include "data/image/plan.h"
+#include "data/image/passes.h"
 
 namespace stoker::image {
 

@@ -5,7 +5,7 @@
 
 #include <stoker/image.h>
 
-#include "data/image/plan.h"
+#include "data/image/passes.h"
 
 namespace stoker::image {
 

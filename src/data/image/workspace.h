@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image/plan.h"
+#include "data/image/passes.h"
 #include "data/image/scratch.h"
 #include "data/image/taps.h"
 

@@ -6,7 +6,7 @@
 #include "data/node.h"
 #include "data/ops/rows_into.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 
 namespace stoker::data {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "data/node.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 
 namespace stoker::data {
 

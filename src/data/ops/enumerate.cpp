@@ -1,6 +1,6 @@
 // enumerate: a number in front.
 #include "data/node.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 
 namespace stoker::data {
 

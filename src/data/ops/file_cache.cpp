@@ -7,7 +7,7 @@
 
 #include "data/node.h"
 #include "data/ops/cache_file.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/worker.h"
 #include "data/sources/shards.h"
 

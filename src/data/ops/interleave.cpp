@@ -4,7 +4,7 @@
 
 #include "data/node.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/quarantine.h"
 #include "data/runtime/runner.h"
 

@@ -7,7 +7,7 @@
 #include "data/image/function.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/worker.h"
 #include "data/runtime/writers.h"
 

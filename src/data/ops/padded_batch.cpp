@@ -5,7 +5,7 @@
 #include "base/visit_dtype.h"
 #include "data/node.h"
 #include "data/ops/rows_into.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/worker.h"
 
 namespace stoker::data {

@@ -1,5 +1,6 @@
 // repeat: epoch after epoch of the input, as one.
-#include "data/ops/positions.h"
+#include "data/ops/check_count.h"
+#include "data/runtime/positions.h"
 
 namespace stoker::data {
 

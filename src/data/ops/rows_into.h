@@ -9,9 +9,6 @@
 
 namespace stoker::data {
 
-// How many rows ahead of the one being made the caches are asked for.
-inline constexpr int64_t kRowsAhead = 2;
-
 ElementSpec batch_spec(const ElementSpec& rows, int64_t count);
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
 // A batch as one element of `out`.

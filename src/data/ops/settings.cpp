@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 
 namespace stoker::data {
 
 std::string SettingsNode::details() const {
+  const auto& [prefetch, budget, options] = stated;
   if (prefetch) return *prefetch == AUTOTUNE ? "AUTOTUNE" : std::to_string(*prefetch);
   if (budget) return fmt::format("cores = {}, bytes = {}", budget->cores, budget->bytes);
   std::vector<std::string> parts;
@@ -19,13 +20,13 @@ std::string SettingsNode::details() const {
 
 Planned SettingsNode::plan(PlanContext& context) const {
   Planned planned = context.plan_input(*this);
-  if (!prefetch) return planned;
+  if (!stated.prefetch) return planned;
   if (!context.unfused()) {
     context.note(fmt::format("{} inside the chain is not needed: workers run ahead of every stage",
                              title(*this)));
     return planned;
   }
-  planned.limits.depth = *prefetch == AUTOTUNE ? 2 : *prefetch;
+  planned.limits.depth = *stated.prefetch == AUTOTUNE ? 2 : *stated.prefetch;
   return context.materialised(std::move(planned), *this);
 }
 
@@ -33,7 +34,7 @@ Dataset Dataset::prefetch(int64_t depth) const {
   if (depth != AUTOTUNE && depth < 0)
     throw ValueError(fmt::format("prefetch({}): expected 0 or more, or AUTOTUNE", depth));
   auto node = std::make_shared<SettingsNode>("prefetch", node_);
-  node->prefetch = depth;
+  node->stated.prefetch = depth;
   return Dataset(std::move(node));
 }
 
@@ -42,13 +43,13 @@ Dataset Dataset::with_budget(const Budget& budget) const {
     throw ValueError(fmt::format("with_budget: cores is {} and bytes {}, expected 0 or more",
                                  budget.cores, budget.bytes));
   auto node = std::make_shared<SettingsNode>("with_budget", node_);
-  node->budget = budget;
+  node->stated.budget = budget;
   return Dataset(std::move(node));
 }
 
 Dataset Dataset::with_options(const DatasetOptions& options) const {
   auto node = std::make_shared<SettingsNode>("with_options", node_);
-  node->options = options;
+  node->stated.options = options;
   return Dataset(std::move(node));
 }
 

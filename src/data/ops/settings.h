@@ -1,5 +1,5 @@
 // Nodes that change how a chain runs, not what comes out: prefetch, with_budget, with_options.
-// Found by the iteration before it plans; in the chain itself they pass everything through.
+// Read by the iteration before it plans; in the chain itself they pass everything through.
 #pragma once
 
 #include "data/node.h"
@@ -13,9 +13,9 @@ class SettingsNode : public Node {
   bool transparent() const override { return true; }
   std::string identity() const override { return {}; }
 
-  std::optional<int64_t> prefetch;
-  std::optional<Budget> budget;
-  std::optional<DatasetOptions> options;
+  const ChainSettings* settings() const override { return &stated; }
+
+  ChainSettings stated;
 
   std::string details() const override;
   Planned plan(PlanContext& context) const override;

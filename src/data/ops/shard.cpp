@@ -1,7 +1,8 @@
 // shard: every n-th element.
 #include <fmt/format.h>
 
-#include "data/ops/positions.h"
+#include "data/ops/check_count.h"
+#include "data/runtime/positions.h"
 
 namespace stoker::data {
 

@@ -1,8 +1,9 @@
 // shuffle, exact on random access and from a window on streams.
 #include <fmt/format.h>
 
-#include "data/ops/positions.h"
+#include "data/ops/check_count.h"
 #include "data/runtime/permutation.h"
+#include "data/runtime/positions.h"
 
 namespace stoker::data {
 

@@ -1,7 +1,8 @@
 // take: the first elements.
 #include <algorithm>
 
-#include "data/ops/positions.h"
+#include "data/ops/check_count.h"
+#include "data/runtime/positions.h"
 
 namespace stoker::data {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "data/node.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 
 namespace stoker::data {
 

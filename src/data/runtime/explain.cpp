@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
-#include "data/ops/settings.h"
 #include "data/runtime/cache_place.h"
 #include "data/runtime/run.h"
 #include "formats/json.h"

@@ -1,33 +1,10 @@
+// One walk over a dataset: the plan of its chain, the threads that run it, and its tuner.
 #pragma once
 
 #include "base/one_thread.h"
-#include "base/pipeline_statistics.h"
-#include "data/runtime/run.h"
-#include "data/runtime/runner.h"
+#include "data/runtime/plan.h"
 
 namespace stoker::data {
-
-// Plans a chain for running; `pool` null: only to be described.
-struct Plan {
-  std::shared_ptr<Run> run;
-  std::unique_ptr<Runner> runner;
-  TunerSettings start;
-  Tuner::Limits limits;
-};
-struct PlanOptions {
-  uint64_t seed = 0;
-  bool seed_drawn = false;  // it was never set
-  ThreadPool* pool = nullptr;
-  int threads = 1;
-  bool pin = false;
-  bool feeds_gpu = false;           // whoever takes the batches launches a GPU's work
-  std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
-  PipelineKnobs knobs = {};
-  std::shared_ptr<void> kept = {};  // Run::kept of a walk of the same chain
-};
-Plan make_plan(const NodeRef& root, const PlanOptions& options);
-// Most threads that workers of this chain could use.
-int threads_for(const Settings& settings, const Context& context);
 
 class Iterator::Impl {
  public:

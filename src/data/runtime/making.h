@@ -45,6 +45,9 @@ struct Made {
   bool kept = true;  // false: a filter dropped it, nothing has to be written
 };
 
+// How many rows ahead of the one being made the caches are asked for.
+inline constexpr int64_t kRowsAhead = 2;
+
 // Thread-safe and stateless but for caches.
 class Maker {
  public:

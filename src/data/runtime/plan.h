@@ -1,111 +1,38 @@
-// From the description of a dataset to what runs: every node turns the plan of its inputs into its
-// own. What a node repairs or refuses on the way is noted for explain().
+// The plan of one iteration: how many workers make batches, how many batches ahead, in which memory,
+// and the runner that does it. Each node plans its own part (data/runtime/planning.h); what holds for
+// the whole chain is decided here.
 #pragma once
 
-#include <map>
-
-#include "base/thread_pool.h"
-#include "data/node.h"
-#include "data/runtime/budget.h"
-#include "data/runtime/making.h"
-#include "data/runtime/notices.h"
-#include "data/runtime/statistics.h"
+#include "base/pipeline_statistics.h"
+#include "data/runtime/run.h"
+#include "data/runtime/runner.h"
 
 namespace stoker::data {
 
-// How the makers of a fused chain may be run.
-struct WorkLimits {
-  bool some_auto = false;    // a map said AUTOTUNE
-  bool some_stated = false;  // a map said a number
-  int64_t workers = 1;       // the largest number that a map said
-  bool ordered = true;
-  std::optional<int64_t> depth = {};  // elements ahead of the consumer; none: nobody said
+inline constexpr int64_t kMostDepth = 64;  // batches ahead that tuning may choose
 
-  bool tuned() const { return some_auto || !some_stated; }
-  void join(const WorkLimits& other) {
-    some_auto |= other.some_auto;
-    some_stated |= other.some_stated;
-    workers = std::max(workers, other.workers);
-    ordered &= other.ordered;
-  }
+struct Plan {
+  std::shared_ptr<Run> run;
+  std::unique_ptr<Runner> runner;
+  TunerSettings start;
+  Tuner::Limits limits;
 };
-
-struct Planned {
-  MakerRef maker;
-  std::optional<int64_t> length = {};    // random access; the tickets are (epoch, 0 … length - 1)
-  std::unique_ptr<Tickets> stream = {};  // otherwise
-  bool may_drop = false;                 // some tickets make nothing
-  WorkLimits limits = {};
-  std::string replay = {};  // why a restore has to make elements again; empty: it need not
-
-  // The stream, or a count for random access; moves out.
-  std::unique_ptr<Tickets> tickets() {
-    return length ? std::make_unique<CountedTickets>(*length) : std::move(stream);
-  }
+struct PlanOptions {
+  uint64_t seed = 0;
+  bool seed_drawn = false;  // it was never set
+  ThreadPool* pool = nullptr;
+  int threads = 1;
+  bool pin = false;
+  bool feeds_gpu = false;           // whoever takes the batches launches a GPU's work
+  std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
+  PipelineKnobs knobs = {};
+  std::shared_ptr<void> kept = {};  // Run::kept of a walk of the same chain
 };
-
-// An error policy's counters and list, shared by all who meet bad elements.
-class Quarantine;
-
-class PlanContext {
- public:
-  PlanContext(uint64_t run_seed, bool run_as_written, ThreadPool* run_pool,
-              std::shared_ptr<MemoryBudget> run_budget, Statistics& run_statistics)
-      : seed(run_seed),
-        as_written(run_as_written),
-        pool(run_pool),
-        budget(std::move(run_budget)),
-        statistics(run_statistics) {}
-
-  // The plan of input `i`; branches of zip and concatenate get random numbers of their own.
-  Planned plan_input(const Node& node, size_t i = 0);
-  // Key of the random numbers of this node.
-  uint64_t key(const Node& node) const;
-  size_t new_scratch() { return scratch_++; }
-  void note(std::string text) { notes.push_back(std::move(text)); }
-
-  // Makes the elements of a plan, in parallel, and hands them on as held ones: what a filter, a
-  // generator's consumer or as-written mode needs.
-  Planned materialised(Planned planned, const Node& node);
-
-  // While it lives, inputs stay random access also as written: a shuffle needs positions.
-  class KeepPositions {
-   public:
-    explicit KeepPositions(PlanContext& context) : context_(context) { ++context_.keep_positions_; }
-    ~KeepPositions() { --context_.keep_positions_; }
-    KeepPositions(const KeepPositions&) = delete;
-    KeepPositions& operator=(const KeepPositions&) = delete;
-
-   private:
-    PlanContext& context_;
-  };
-  // Every stage on its own, with its elements in memory.
-  bool unfused() const { return as_written && keep_positions_ == 0; }
-
-  const uint64_t seed;
-  const bool as_written;
-  ThreadPool* const pool;
-  const std::shared_ptr<MemoryBudget> budget;
-  Statistics& statistics;
-  bool retuned = false;               // stated numbers of workers are not obeyed
-  const Node* cache_after = nullptr;  // what comes out of it is kept in memory
-  std::shared_ptr<void> kept;         // what is kept there, from an earlier walk or of this one
-  bool seed_drawn = false;            // nobody has set it
-  std::vector<std::string> notes;
-  std::shared_ptr<Notices> notices = std::make_shared<Notices>();
-  std::vector<std::shared_ptr<Quarantine>> quarantines;
-
- private:
-  uint64_t branch_ = 0;
-  size_t scratch_ = 0;
-  int keep_positions_ = 0;
-};
-
-// A maker for held elements.
-MakerRef held_maker();
-
-// Elements with random access as they were made in epoch 0, kept while the budget has room. Those
-// of context.kept need not be made again.
-Planned kept_in_memory(Planned planned, PlanContext& context);
+// `pool` null: only to be described.
+Plan make_plan(const NodeRef& root, const PlanOptions& options);
+// Of each setting the outermost that states it.
+Settings settings_of(const Node& root);
+// Most threads that workers of this chain could use.
+int threads_for(const Settings& settings, const Context& context);
 
 }  // namespace stoker::data

@@ -18,7 +18,6 @@ struct Settings {
   Budget budget;
   DatasetOptions options;
 };
-Settings settings_of(const Node& root);
 
 struct Run {
   NodeRef root;

@@ -17,7 +17,7 @@
 
 #include "base/host_memory.h"
 #include "data/runtime/blocks.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/worker.h"
 
 namespace stoker::data {

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/thread_time.h"
 #include "base/tracing.h"
-#include "data/ops/rows_into.h"
 #include "data/runtime/runner_state.h"
 
 namespace stoker::data {

@@ -3,7 +3,7 @@
 
 #include "data/node.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/writers.h"
 
 namespace stoker::data {

@@ -4,7 +4,7 @@
 #include "base/counters.h"
 #include "data/identity.h"
 #include "data/node.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "formats/tensor_checksum.h"
 
 namespace stoker::data {

@@ -4,7 +4,7 @@
 #include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/sources/files.h"
 #include "formats/idx.h"
 #include "formats/tensor_checksum.h"

@@ -5,7 +5,7 @@
 #include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 #include "data/runtime/worker.h"
 #include "formats/shard_manifest.h"
 

@@ -156,15 +156,16 @@ dnnl_memory_t Builder::memory_on(int buffer, const Desc& desc) {
 }
 
 void Builder::append(dnnl::primitive primitive, const char* name,
-                     const std::vector<Argument>& arguments, std::string op) {
+                     const std::vector<Argument>& arguments, std::string op, MakeAlone make_alone) {
   Call call{name, {}, {}, std::move(op)};
-  std::vector<dnnl_exec_arg_t> prepared;
+  PrimitiveCall prepared{std::move(primitive), {}, {}};
   for (const Argument& argument : arguments) {
     (argument.write ? call.writes : call.reads).push_back(argument.buffer);
-    prepared.push_back({argument.id, memory_on(argument.buffer, argument.desc)});
+    prepared.arguments.push_back({argument.id, memory_on(argument.buffer, argument.desc)});
+    prepared.descs.push_back(argument.desc);
   }
   append(
-      std::make_unique<PrimitiveKernel>(std::move(primitive), parts_.stream, std::move(prepared)),
+      std::make_unique<PrimitiveKernel>(std::move(prepared), std::move(make_alone), parts_.stream),
       std::move(call));
 }
 

@@ -85,11 +85,22 @@ class Builder final : public PlanBuilder {
   }
   template <class Primitive>
   void emit_primitive(const typename Primitive::primitive_desc& desc,
-                      std::vector<Argument> arguments, std::string op = {}) {
+                      std::vector<Argument> arguments, std::string op = {},
+                      MakeAlone make_alone = {}) {
+    Primitive primitive(desc);
+    if (kSpreads<Primitive>)
+      make_alone = [primitive, scratchpad = desc.scratchpad_desc()] {
+        return AloneForm{primitive, scratchpad};
+      };
     if (size_t bytes = desc.scratchpad_desc().get_size(); bytes > 0)
-      arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch(bytes), desc.scratchpad_desc(), true});
-    append(Primitive(desc), desc.impl_info_str(), arguments, std::move(op));
+      arguments.push_back(
+          {DNNL_ARG_SCRATCHPAD, scratch(bytes + kBeyondScratchpad), desc.scratchpad_desc(), true});
+    append(primitive, desc.impl_info_str(), arguments, std::move(op), std::move(make_alone));
   }
+  void emit_kernel(std::unique_ptr<const Kernel> kernel, Call call) {
+    append(std::move(kernel), std::move(call));
+  }
+  const dnnl::stream& stream() const { return parts_.stream; }
   void emit_copy(int from, int to, size_t bytes) override;
   void emit_reorder(int from, const Desc& from_desc, int to, const Desc& to_desc);
 
@@ -111,7 +122,12 @@ class Builder final : public PlanBuilder {
 
   void append(std::unique_ptr<const Kernel> kernel, Call call);
   void append(dnnl::primitive primitive, const char* name, const std::vector<Argument>& arguments,
-              std::string op);
+              std::string op, MakeAlone make_alone);
+  // Primitives whose threads never wait for each other: any number of threads runs them.
+  template <class Primitive>
+  static constexpr bool kSpreads = std::is_same_v<Primitive, dnnl::convolution_forward> ||
+                                   std::is_same_v<Primitive, dnnl::convolution_backward_data> ||
+                                   std::is_same_v<Primitive, dnnl::reorder>;
   dnnl_memory_t memory_on(int buffer, const Desc& desc);
   void attach(int value, const Layout& layout, int buffer);
   int place_variable(int value, const Layout& layout);

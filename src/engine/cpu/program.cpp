@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/cpu/crowding.h"
 #include "engine/cpu/team.h"
 
 namespace stoker::cpu {
@@ -70,6 +69,15 @@ void CpuProgram::prepare(std::span<const Tensor> inputs) {
 
 // --- running ---
 
+TeamChooser CpuProgram::chooser() const {
+  double flops = 0, bytes = 0;
+  for (const Instruction& instruction : parts_.instructions) {
+    flops += instruction.info.cost.flops;
+    bytes += instruction.info.cost.bytes;
+  }
+  return chooser_for(flops, bytes);
+}
+
 bool CpuProgram::is_finite(int buffer) const {
   return buffer < 0 || std::isfinite(*static_cast<const float*>(addresses_[size_t(buffer)]));
 }
@@ -83,7 +91,7 @@ int CpuProgram::watched_variable() const {
 RunStatus CpuProgram::run(std::span<const Tensor> inputs) {
   prepare(inputs);
   TeamScope team(threads_);
-  make_room(threads_);
+  StepScope step(team_use_, step_began_, threads_);
   has_run_ = true;
   for (size_t i = 0; i < parts_.first_update; ++i) run_instruction(i);
   if (!guard_is_finite()) return RunStatus::skipped_non_finite;
@@ -97,6 +105,7 @@ RunStatus CpuProgram::run_timed(std::span<const Tensor> inputs, std::vector<int6
   using Clock = std::chrono::steady_clock;
   prepare(inputs);
   TeamScope team(threads_);
+  AloneScope alone(team_use_.use() == TeamUse::alone);
   has_run_ = true;
   nanoseconds.assign(parts_.instructions.size(), 0);
   bool open = true;

@@ -6,6 +6,7 @@
 
 #include "engine/cpu/builder.h"
 #include "engine/cpu/memory.h"
+#include "engine/cpu/team_use.h"
 #include "engine/planned_program.h"
 
 namespace stoker::cpu {
@@ -22,6 +23,7 @@ class CpuProgram final : public PlannedProgram {
   void read_output(size_t index, void* to, size_t bytes) const override;
   bool has_run() const override { return has_run_; }
   void fill_own();
+  TeamChooser chooser() const;
   void prepare(std::span<const Tensor> inputs);
   void bind_all();
   void bind(int buffer, void* data);
@@ -38,6 +40,8 @@ class CpuProgram final : public PlannedProgram {
   std::shared_ptr<SharedArena> arena_;
   int64_t generation_ = -1;  // of the arena when addresses were bound
   int threads_;
+  TeamChooser team_use_ = chooser();
+  int64_t step_began_ = 0;
   std::vector<AlignedBlock> own_;                 // outputs and constants, by buffer
   std::vector<void*> addresses_;                  // by buffer
   std::vector<void*> pointers_;                   // operands of all instructions, one after another

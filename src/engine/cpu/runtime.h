@@ -1,6 +1,8 @@
 // What every oneDNN primitive of ours needs.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "engine/cpu/instruction.h"
@@ -11,24 +13,47 @@ namespace stoker::cpu {
 // Scratchpads are ours: they are planned into the arena, so that nothing is allocated while
 // running.
 dnnl::primitive_attr attr_with_scratchpad();
+// oneDNN 2.6's products write up to 448 bytes behind a scratchpad that was made for one thread.
+inline constexpr size_t kBeyondScratchpad = 512;
 
 // Moves a tensor from one layout to another at once, outside of any program.
 void reorder_now(const dnnl::memory::desc& from, void* source, const dnnl::memory::desc& to,
                  void* target);
 
-// A oneDNN primitive with its arguments. The memory objects belong to the program, which binds
+// A primitive and what it is called with. The memory objects belong to the program, which binds
 // their addresses.
+struct PrimitiveCall {
+  dnnl::primitive primitive;
+  std::vector<dnnl_exec_arg_t> arguments;
+  std::vector<dnnl::memory::desc> descs;  // of the arguments
+};
+
+// A primitive for a caller that is alone (AloneScope), and the scratchpad that it wants.
+struct AloneForm {
+  dnnl::primitive primitive;
+  dnnl::memory::desc scratchpad;
+};
+// Called with a team of one, before the first step that runs alone.
+using MakeAlone = std::function<AloneForm()>;
+
+// A oneDNN primitive as an instruction. A primitive divides its work among the team when it is
+// made. Alone, another form runs: the same primitive where its threads never wait for each other,
+// or one made for one thread. A form whose results differ in any bit from the team's on random
+// numbers is not used; the team runs then.
 class PrimitiveKernel final : public Kernel {
  public:
-  PrimitiveKernel(dnnl::primitive primitive, const dnnl::stream& stream,
-                  std::vector<dnnl_exec_arg_t> arguments)
-      : primitive_(std::move(primitive)), stream_(stream.get()), arguments_(std::move(arguments)) {}
+  PrimitiveKernel(PrimitiveCall call, MakeAlone make_alone, const dnnl::stream& stream);
+  ~PrimitiveKernel() override;
   void run(Pointers pointers) const override;
 
  private:
-  dnnl::primitive primitive_;
-  dnnl_stream_t stream_;
-  std::vector<dnnl_exec_arg_t> arguments_;
+  struct Alone;  // the form, with a scratchpad of its own
+
+  const PrimitiveCall call_;
+  const MakeAlone make_alone_;  // empty: the team only
+  const dnnl_stream_t stream_;
+  mutable std::unique_ptr<Alone> alone_;
+  mutable bool tried_ = false;
 };
 
 }  // namespace stoker::cpu

@@ -1,6 +1,7 @@
 // The CPU device is an OpenMP team, the same one that oneDNN's primitives run on. Its size is fixed
 // for a program, because the order in which partial sums are added, and so the last bits of weight
-// gradients, depends on it.
+// gradients, depends on it. How many threads really work does not change a bit: a program may run
+// alone, which is all parts of the work, one after the other, on the caller's thread.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,20 @@ class TeamScope {
 
 inline int team_size() { return omp_get_max_threads(); }
 
+// While it lives, the calling thread runs the parts of all its teams itself. Nests.
+class AloneScope {
+ public:
+  explicit AloneScope(bool alone) : before_(alone_) { alone_ |= alone; }
+  ~AloneScope() { alone_ = before_; }
+  AloneScope(const AloneScope&) = delete;
+  AloneScope& operator=(const AloneScope&) = delete;
+  static bool is_alone() { return alone_; }
+
+ private:
+  static inline constinit thread_local bool alone_ = false;
+  bool before_;
+};
+
 // Bytes or operations below which waking the team costs more than it gains: a fork and join takes
 // 1–2 µs, in which one core moves about this many floats.
 inline constexpr int64_t kGrain = 8192;
@@ -56,6 +71,18 @@ inline Part part_of(int64_t count, int worker, int workers, int64_t align = 1) {
   return {begin, end < count ? end : count};
 }
 
+// Calls body(worker, workers) for every worker of the team: each on its thread, or one after the
+// other where the caller is alone.
+template <class Body>
+void on_team(const Body& body) {
+  if (AloneScope::is_alone()) {
+    for (int worker = 0, workers = team_size(); worker < workers; ++worker) body(worker, workers);
+    return;
+  }
+#pragma omp parallel
+  body(omp_get_thread_num(), omp_get_num_threads());
+}
+
 // Calls body(begin, end) on disjoint ranges that cover [0, count); on the caller's thread alone
 // when there are fewer than two grains. Always the whole team or one thread: libgomp ends the
 // threads that a smaller region leaves over.
@@ -65,11 +92,10 @@ void parallel_for(int64_t count, int64_t grain, const Body& body, int64_t align 
     if (count > 0) body(int64_t(0), count);
     return;
   }
-#pragma omp parallel
-  {
-    Part part = part_of(count, omp_get_thread_num(), omp_get_num_threads(), align);
+  on_team([&](int worker, int workers) {
+    Part part = part_of(count, worker, workers, align);
     if (part.begin < part.end) body(part.begin, part.end);
-  }
+  });
 }
 
 // Calls body(worker, workers) once on each thread of the team; alone when `work` is below two
@@ -80,8 +106,7 @@ void parallel_team(int64_t work, int64_t grain, const Body& body) {
     body(0, 1);
     return;
   }
-#pragma omp parallel
-  body(omp_get_thread_num(), omp_get_num_threads());
+  on_team(body);
 }
 
 }  // namespace stoker::cpu

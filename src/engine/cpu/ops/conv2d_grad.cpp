@@ -3,30 +3,18 @@
 
 #include "engine/cpu/ops/conv2d.h"
 #include "engine/cpu/ops/op_builders.h"
+#include "engine/cpu/ops/team_weight_grad.h"
 #include "engine/cpu/ops/weight_grad.h"
 #include "engine/cpu/team.h"
 
 namespace stoker::cpu {
 
 using dnnl::convolution_backward_data;
-using dnnl::convolution_backward_weights;
 using dnnl::convolution_forward;
 
 namespace {
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-
-convolution_backward_weights::primitive_desc weight_grad_desc(const Convolution& c,
-                                                              bool with_bias) {
-  convolution_forward::primitive_desc hint = c.forward(with_bias, {});
-  if (with_bias)
-    return describe_gradient<convolution_backward_weights>(
-        attr_with_scratchpad(), hint, kDirect, c.image(c.x), any_desc(c.w), c.bias(), c.image(c.y),
-        c.strides, c.dilation, c.before, c.after);
-  return describe_gradient<convolution_backward_weights>(attr_with_scratchpad(), hint, kDirect,
-                                                         c.image(c.x), any_desc(c.w), c.image(c.y),
-                                                         c.strides, c.dilation, c.before, c.after);
-}
 
 // The input gradient of a convolution with stride 1 is itself a convolution: of dy, with the kernel
 // turned by 180° and its channels exchanged. oneDNN's forward kernel for AVX-512 and NHWC is the
@@ -112,16 +100,14 @@ void build_conv2d_weight_grad(Builder& b, const Node& node) {
   int x = node.inputs[0], dy = node.inputs[1], dw = node.outputs[0];
   bool with_bias = node.outputs.size() > 1;
   Convolution c(node.attrs, b.shape(x), b.shape(dw), b.shape(dy));
-  convolution_backward_weights::primitive_desc desc = weight_grad_desc(c, with_bias);
-  std::vector<Argument> arguments = {
-      {DNNL_ARG_SRC, b.input(x, {c.x, desc.src_desc()}), desc.src_desc()},
-      {DNNL_ARG_DIFF_DST, b.input(dy, {c.y, desc.diff_dst_desc()}), desc.diff_dst_desc()},
-      {DNNL_ARG_DIFF_WEIGHTS, b.define(dw, {c.w, desc.diff_weights_desc()}),
-       desc.diff_weights_desc(), true}};
-  if (with_bias)
-    arguments.push_back(
-        {DNNL_ARG_DIFF_BIAS, b.define(node.outputs[1]), desc.diff_bias_desc(), true});
-  b.emit_primitive<convolution_backward_weights>(desc, arguments);
+  WeightGradDesc desc = weight_grad_desc(c, with_bias);
+  Call call{desc.impl_info_str(),
+            {b.input(x, {c.x, desc.src_desc()}), b.input(dy, {c.y, desc.diff_dst_desc()})},
+            {b.define(dw, {c.w, desc.diff_weights_desc()})}};
+  if (with_bias) call.writes.push_back(b.define(node.outputs[1]));
+  if (size_t bytes = desc.scratchpad_desc().get_size(); bytes > 0)
+    call.writes.push_back(b.scratch(bytes));
+  b.emit_kernel(std::make_unique<TeamWeightGrad>(c, with_bias, desc, b.stream()), std::move(call));
 }
 
 }  // namespace

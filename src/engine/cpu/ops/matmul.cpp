@@ -67,14 +67,22 @@ void build_matmul(Builder& b, const Node& node) {
   Activation activation(node.attrs);
   dnnl::primitive_attr attr = attr_with_scratchpad();
   activation.fuse_into(attr, b, node);
-  auto desc = with_bias ? describe<dnnl::matmul>(attr, a_desc, b_desc, bias, y_desc)
-                        : describe<dnnl::matmul>(attr, a_desc, b_desc, y_desc);
+  auto describe_product = [=] {
+    return with_bias ? describe<dnnl::matmul>(attr, a_desc, b_desc, bias, y_desc)
+                     : describe<dnnl::matmul>(attr, a_desc, b_desc, y_desc);
+  };
+  auto desc = describe_product();
+  // Its parts belong to numbered threads: on one thread all of them are another primitive's.
+  auto make_alone = [describe_product] {
+    auto alone = describe_product();
+    return AloneForm{dnnl::matmul(alone), alone.scratchpad_desc()};
+  };
   std::vector<Argument> arguments = {{DNNL_ARG_SRC, b.plain(left), a_desc},
                                      {DNNL_ARG_WEIGHTS, b.plain(right), b_desc}};
   if (with_bias) arguments.push_back({DNNL_ARG_BIAS, b.plain(node.inputs[2]), bias});
   int buffer = b.define(result);
   arguments.push_back({DNNL_ARG_DST, buffer, y_desc, true});
-  b.emit_primitive<dnnl::matmul>(desc, arguments);
+  b.emit_primitive<dnnl::matmul>(desc, arguments, {}, make_alone);
   activation.emit(b, buffer, b.spec(result), {});
 }
 

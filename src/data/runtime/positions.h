@@ -1,10 +1,11 @@
-// What the ops share that only say which element comes when: shuffle, repeat, take, skip, shard. On
-// random access they are functions of (epoch, index); on streams they pass tickets on or over.
+// Elements in another order: what ops share that only say which element comes when (shuffle, repeat,
+// take, skip, shard), and what replaying an order needs. On random access they are functions of
+// (epoch, index); on streams they pass tickets on or over.
 #pragma once
 
 #include <functional>
 
-#include "data/runtime/plan.h"
+#include "data/runtime/planning.h"
 
 namespace stoker::data {
 
@@ -43,8 +44,5 @@ inline Planned placed(Planned planned, int64_t length, PlacedMaker::Place place)
   planned.maker = std::make_shared<PlacedMaker>(std::move(planned.maker), std::move(place));
   return planned;
 }
-
-// ValueError, naming the op, for a count below the least that it takes.
-void check_count(const char* what, int64_t count, int64_t least);
 
 }  // namespace stoker::data

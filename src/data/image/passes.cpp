@@ -1,4 +1,4 @@
-#include "data/image/plan.h"
+#include "data/image/passes.h"
 
 namespace stoker::image {
 namespace {

@@ -1,6 +1,7 @@
-#include "data/ops/positions.h"
+#include "data/ops/check_count.h"
 
 #include <fmt/format.h>
+#include <stoker/error.h>
 
 namespace stoker::data {
 

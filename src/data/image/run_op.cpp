@@ -1,4 +1,4 @@
-#include "data/image/run.h"
+#include "data/image/run_op.h"
 
 #include "data/image/picture_pass.h"
 #include "data/image/workspace.h"

@@ -1,0 +1,64 @@
+#include "engine/cpu/trial.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace stoker::cpu {
+
+namespace {
+
+constexpr size_t kMostTrialBytes = size_t(64) << 20;
+
+}  // namespace
+
+void execute(const dnnl::primitive& primitive, const std::vector<dnnl_exec_arg_t>& arguments,
+             dnnl_stream_t stream) {
+  dnnl_status_t status =
+      dnnl_primitive_execute(primitive.get(), stream, int(arguments.size()), arguments.data());
+  if (status != dnnl_success)
+    throw Error(fmt::format("oneDNN could not run a primitive (status {})", int(status)));
+}
+
+AlignedBlock random_block(size_t bytes) {
+  AlignedBlock block(bytes);
+  auto* values = static_cast<float*>(block.data());
+  uint64_t random = 1;
+  for (size_t i = 0; i < bytes / sizeof(float); ++i) {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    values[i] = float(int32_t(random >> 32)) * 0x1p-31F;
+  }
+  return block;
+}
+
+TrialMemory::TrialMemory(const std::vector<dnnl_exec_arg_t>& arguments,
+                         const std::vector<dnnl::memory::desc>& descs) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    blocks_.push_back(random_block(descs[i].get_size() + kBeyondScratchpad));
+    memories_.emplace_back(descs[i], cpu_engine(), blocks_.back().data());
+    arguments_.push_back({arguments[i].arg, memories_.back().get()});
+  }
+}
+
+bool TrialMemory::equals(const TrialMemory& other) const {
+  size_t at = 0;  // scratchpads stand at the end, and one of the two may have none
+  for (; at < std::min(blocks_.size(), other.blocks_.size()); ++at) {
+    if (arguments_[at].arg == DNNL_ARG_SCRATCHPAD) break;
+    if (std::memcmp(blocks_[at].data(), other.blocks_[at].data(), blocks_[at].bytes()) != 0)
+      return false;
+  }
+  return true;
+}
+
+bool TrialMemory::takes(const PrimitiveCall& call) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    bytes += call.descs[i].get_size();
+    if (call.arguments[i].arg != DNNL_ARG_SCRATCHPAD &&
+        call.descs[i].data_type() != dnnl::memory::data_type::f32)
+      return false;
+  }
+  return bytes <= kMostTrialBytes;
+}
+
+}  // namespace stoker::cpu
