@@ -17,7 +17,7 @@ class Loss {
 
   Loss() = default;  // none
   Loss(const char* name) : Loss(std::string(name)) {}
-  Loss(const std::string& name);  // ValueError lists the names
+  Loss(const std::string& name);                // ValueError lists the names
   Loss(const std::string& kind, Attrs config);  // ValueError for an unknown kind, option or value
   // An own loss from ops. Targets come aligned with the predictions as in Keras: [B] beside [B, 1]
   // becomes [B, 1], and targets of the predictions' shape are float32. It returns one loss per

@@ -18,7 +18,7 @@ using LayerFactories = std::map<std::string, LayerFactory, std::less<>>;
 // One kind of layers.h.
 struct LayerKind {
   LayerFactory make = {};
-  std::function<bool(const LayerBase&)> is = {};        // whether the layer's class is the library's
+  std::function<bool(const LayerBase&)> is = {};  // whether the layer's class is the library's
   std::function<std::vector<FieldText>()> fields = {};  // its options, for the reference
 };
 using LayerKinds = std::map<std::string, LayerKind, std::less<>>;

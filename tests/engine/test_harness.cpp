@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/reference/reference_backend.h"
 #include "base/host_function.h"
+#include "engine/reference/reference_backend.h"
 #include "support/op_checks.h"
 
 namespace stoker::test {

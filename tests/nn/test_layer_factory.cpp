@@ -1,4 +1,5 @@
 // Every kind of layer is the same after its configuration was read back.
+#include <map>
 #include <set>
 
 #include "nn/layer_factory.h"
@@ -129,6 +130,26 @@ TEST(LayerFactory, MakesEveryKindAgain) {
     EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "CudaLayer" ||
                 kind == "Lambda")
         << kind;
+}
+
+// The order of files that are out there.
+TEST(LayerFactory, WritesOptionsInTheOrderOfTheFileFormat) {
+  std::map<std::string, std::string> written;
+  for (const Sample& sample : samples())
+    written.emplace(sample.layer.base().kind(), to_string(sample.layer.base().config()));
+  EXPECT_EQ(written["Conv2D"],
+            "{filters: 4, groups: 2, kernel_size: [3, 2], strides: [2, 1], padding: same, "
+            "dilation_rate: [1, 1], kernel_initializer: HeNormal, kernel_initializer.seed: 1, "
+            "activation: tanh, use_bias: true, bias_initializer: Constant, "
+            "bias_initializer.value: 0.5, bias_regularizer: [0.5, 0]}");
+  EXPECT_EQ(written["BatchNormalization"],
+            "{axis: 1, momentum: 0.9, epsilon: 0.1, center: false, scale: true, "
+            "beta_initializer: Zeros, gamma_initializer: Constant, gamma_initializer.value: 2, "
+            "gamma_regularizer: [0, 0.01], moving_mean_initializer: Constant, "
+            "moving_mean_initializer.value: 1, moving_variance_initializer: Constant, "
+            "moving_variance_initializer.value: 4}");
+  EXPECT_EQ(written["ReLU"], "{negative_slope: 0.1, threshold: 0.1, max_value: 0.5}");
+  EXPECT_EQ(written["Normalization"], "{invert: true, axis: 1, mean: [1, 2], variance: [3, 4]}");
 }
 
 TEST(LayerFactory, KeepsAFrozenLayerFrozen) {

@@ -1,8 +1,8 @@
 // A user's own function, on tensors of the dtypes it was written for.
 #include <vector>
 
-#include "engine/reference/kernel.h"
 #include "base/host_function.h"
+#include "engine/reference/kernel.h"
 
 namespace stoker::reference {
 

@@ -1,9 +1,9 @@
 // host_call.
 #include <fmt/format.h>
 
+#include "base/host_function.h"
 #include "graph/emit.h"
 #include "graph/graph.h"
-#include "base/host_function.h"
 #include "graph/ops/shape_rules.h"
 
 namespace stoker {
