@@ -13,6 +13,7 @@
 #include <stoker/context.h>
 #include <stoker/error.h>
 
+#include "base/host_memory.h"
 #include "graph/graph.h"
 #include "graph/passes/memory_plan.h"
 
@@ -57,12 +58,6 @@ struct KernelInfo {
 struct NonFinite {
   std::string op, scope;
   TensorSpec spec;
-};
-
-// A device cannot hold a program. The text says what holds how much and which batch would fit.
-class OutOfMemoryError : public Error {
- public:
-  using Error::Error;
 };
 
 // What a program has asked of a device beside the host since it was made, and what its backend
@@ -154,6 +149,9 @@ class Backend {
   virtual size_t free_bytes(const CompileOptions& options) const;
   // Bytes of the last cache before the memory; 0: unknown.
   virtual size_t cache_bytes() const;
+  // Where batches for this device are best put together: pinned memory, if it copies from there
+  // during the previous step; else ordinary memory. Lives until the process ends.
+  virtual HostMemory& host_memory() const { return ordinary_memory(); }
 };
 
 // "cpu", "reference", "cuda" (the first visible GPU) or "cuda:N"; ValueError lists the names, or

@@ -44,7 +44,7 @@ class CpuBackend final : public Backend {
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>();
     return std::make_unique<CpuProgram>(Builder(std::move(copy), homes_).build(), std::move(arena),
-                                        threads);
+                                        threads, options.memory_limit);
   }
 
   std::shared_ptr<Arena> make_arena() override { return std::make_shared<SharedArena>(); }

@@ -1,5 +1,6 @@
 #include "engine/cpu/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -8,10 +9,12 @@
 
 #include "engine/cpu/crowding.h"
 #include "engine/cpu/team.h"
+#include "engine/out_of_memory.h"
 
 namespace stoker::cpu {
 
-CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads)
+CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads,
+                       size_t memory_limit)
     : parts_(std::move(parts)), arena_(std::move(arena)), threads_(threads) {
   size_t buffers = parts_.buffers.size();
   own_.resize(buffers);
@@ -29,7 +32,7 @@ CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, i
   }
   for (size_t i = 0; i < parts_.memories.size(); ++i)
     memories_of_[size_t(parts_.memories[i].buffer)].push_back(i);
-  plan();
+  plan(memory_limit);
   for (const GraphVariable& variable : parts_.graph->variables())
     variables_.push_back(variable.variable);
   for (size_t i = 0; i < variables_.size(); ++i) take(variables_[i], parts_.homes[i]);
@@ -207,7 +210,7 @@ double CpuProgram::scalar(size_t index) const {
 
 // --- memory ---
 
-void CpuProgram::plan() {
+void CpuProgram::plan(size_t memory_limit) {
   std::vector<Buffer> planned;
   std::vector<size_t> which;
   std::vector<std::pair<int, int>> life(parts_.buffers.size(), {-1, -1});
@@ -235,8 +238,10 @@ void CpuProgram::plan() {
   offsets_.assign(parts_.buffers.size(), 0);
   for (size_t i = 0; i < which.size(); ++i) offsets_[which[i]] = plan.offsets[i];
   arena_bytes_ = plan.peak;
-  arena_->reserve(arena_bytes_);
   report(plan);
+  check_host_memory(memory_, *parts_.graph, memory_limit,
+                    arena_bytes_ - std::min(arena_bytes_, arena_->bytes()), "cpu");
+  arena_->reserve(arena_bytes_);
 }
 
 // Outputs stay until the next run.

@@ -11,7 +11,9 @@ namespace stoker::cpu {
 
 class CpuProgram final : public Program {
  public:
-  CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads);
+  // memory_limit: of the whole plan, in bytes; 0: none. OutOfMemoryError.
+  CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads,
+             size_t memory_limit);
 
   RunStatus run(std::span<const Tensor> inputs) override;
   Tensor output(size_t index) const override;
@@ -22,7 +24,7 @@ class CpuProgram final : public Program {
   std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) override;
 
  private:
-  void plan();
+  void plan(size_t memory_limit);
   void attribute_memory(std::span<const std::pair<int, int>> life);
   void report(const MemoryPlan& plan);
   void prepare(std::span<const Tensor> inputs);

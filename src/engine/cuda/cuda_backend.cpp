@@ -10,6 +10,7 @@
 #include "engine/cuda/builder.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/program.h"
+#include "engine/out_of_memory.h"
 #include "graph/passes/memory_plan.h"
 #include "graph/passes/passes.h"
 
@@ -35,7 +36,6 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const DeviceInfo& info) {
     shared_.device = std::make_shared<Device>(info);
     shared_.pool = std::make_shared<DevicePool>(shared_.device);
-    register_pinned_memory(&page_locked_memory());
   }
 
   std::string_view name() const override { return "cuda"; }
@@ -76,6 +76,8 @@ class CudaBackend final : public Backend {
   }
 
   size_t cache_bytes() const override { return shared_.device->info().cache; }
+
+  HostMemory& host_memory() const override { return page_locked_memory(); }
 
  private:
   // Building places the variables. Where they alone do not fit, there is no memory plan yet that

@@ -65,10 +65,6 @@ void say_settings_without_effect(const Context& context,
   if (auto changed = gpu_settings(context); !changed.empty())
     out << fmt::format("{}: for GPUs alone; without effect on the engine \"{}\"\n",
                        fmt::join(changed, ", "), engine);
-  if (context.memory_limit > 0)
-    out << fmt::format(
-        "memory_limit: for GPUs; on the engine \"{}\" only automatic batch sizes respect it\n",
-        engine);
   out << std::flush;
 }
 
