@@ -69,6 +69,7 @@ void configure_context(const Job& job, std::ostream* out) {
   set_global_policy(job.precision);
   check_device(job.device);
   context.device = job.device;
+  context.memory_limit = size_t(job.memory_limit);
   context.out = out;
 }
 

@@ -1,6 +1,6 @@
 // Tier 0: what is measured during every fit. A step costs a copy into a ring; everything else is
 // read about once a second.
-#include "train/fit/step_observer.h"
+#include "observe/step_observer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "base/printable.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
+#include "observe/profile/callback.h"
 #include "observe/profile/session.h"
 #include "observe/status_file.h"
 #include "observe/tuning.h"
@@ -98,6 +99,11 @@ class Observer final : public StepObserver {
     add_machine(*observed, view_.model, view_.context);
     if (!run_directory_.empty()) write_report(*observed);
     view_.model.trainer->diagnosis = std::move(observed);
+  }
+
+  std::unique_ptr<Callback> make_profiler(const std::string& log_dir, StepRange steps,
+                                          const char* who) const override {
+    return stoker::make_profiler(log_dir, steps, who);
   }
 
   std::string status() const override { return status_; }

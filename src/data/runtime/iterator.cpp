@@ -166,7 +166,8 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
 
   run.kept = context.kept;
   bool pin = (plan_options.pin && !as_written) || knobs.page_locked;
-  HostMemory& memory = pin ? pinned_memory() : ordinary_memory();
+  HostMemory& memory =
+      pin && plan_options.memory != nullptr ? *plan_options.memory : ordinary_memory();
   run.page_locked = memory.page_locked();
   std::string name = run.settings.options.name;
   Runner::Options options{.title = name.empty() ? "dataset" : fmt::format("dataset \"{}\"", name),
@@ -215,7 +216,9 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
                        .pool = pool_.get(),
                        .threads = threads,
                        .pin = context.pin,
-                       .feeds_gpu = context.threads.pipeline == 0 && pinned_memory().page_locked(),
+                       .memory = options.memory,
+                       .feeds_gpu = context.threads.pipeline == 0 && options.memory != nullptr &&
+                                    options.memory->page_locked(),
                        .order = options.order,
                        .knobs = knobs,
                        .kept = std::move(kept)});
