@@ -58,8 +58,8 @@ struct Recorded {
   int64_t dropped = 0;                      // events of runs and steps that found no room
 };
 
-// The steps as the doctor accounts for them, own loops included: on a device beside the host those that it told of, on
-// the host's clock.
+// The steps as the doctor accounts for them, own loops included: on a device beside the host those
+// that it told of, on the host's clock.
 std::vector<StepRecord> step_records(const Recorded& recorded);
 
 }  // namespace stoker

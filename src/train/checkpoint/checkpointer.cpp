@@ -25,16 +25,6 @@ namespace {
 
 FileSystem& files_of(FileSystem* files) { return files != nullptr ? *files : local_files(); }
 
-BackupAndRestore* backup_of(const FitArgs& args) {
-  BackupAndRestore* found = nullptr;
-  for (const CallbackRef& callback : args.callbacks)
-    if (auto* backup = dynamic_cast<BackupAndRestore*>(&*callback)) {
-      if (found != nullptr) throw ValueError("fit: two BackupAndRestore callbacks; give one");
-      found = backup;
-    }
-  return found;
-}
-
 double seconds_since(int64_t begin) { return double(steady_clock().now() - begin) * 1e-9; }
 
 // The callbacks that a checkpoint keeps: all but the one that makes it.
@@ -51,13 +41,6 @@ std::string place_of(int64_t epoch, int64_t step) {
 }
 
 }  // namespace
-
-int64_t Checkpointer::saved_batch_size(const FitArgs& args) {
-  const BackupAndRestore* backup = backup_of(args);
-  if (backup == nullptr) return 0;
-  return find_newest_checkpoint(backup->directory(), files_of(backup->files_))
-      .checkpoint.plan.batch_size;
-}
 
 std::unique_ptr<Checkpointer> Checkpointer::of(const Model& model, Feed& training,
                                                const Feed* validation, const FitArgs& args,

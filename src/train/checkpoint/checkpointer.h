@@ -15,10 +15,12 @@
 
 namespace stoker {
 
+// The one among the callbacks, or null; ValueError with two.
+BackupAndRestore* backup_of(const FitArgs& args);
+
 class Checkpointer {
  public:
-  // Null without a BackupAndRestore among the callbacks; ValueError with two.
-  // Locks its directory. `validation` may be null.
+  // Null without a BackupAndRestore among the callbacks. Locks its directory. `validation` may be null.
   static std::unique_ptr<Checkpointer> of(const Model& model, Feed& training,
                                           const Feed* validation, const FitArgs& args,
                                           RunLocks& locks);
