@@ -11,7 +11,8 @@ import re
 import sys
 from pathlib import Path
 
-# Which rooms a room may include besides itself. A room reaches a later one by declaring a seam that the later one fills.
+# Which rooms a room may include besides itself. What a room needs of a later one is handed to it
+# (docs/design/015); tests/links links each room with these alone.
 CORE = {"base", "graph", "engine", "nn", "formats", "data"}
 ALLOWED = {
     "base": set(),

@@ -35,6 +35,7 @@ class Batch {
   std::vector<Tensor> tensors_;
 };
 
+class HostMemory;
 struct Context;
 struct PipelineStatistics;
 struct PipelineKnobs;
@@ -63,8 +64,10 @@ struct WalkOptions {
   int64_t epoch = 0;
   bool more_follow = false;  // the next epoch will be asked for: its batches may be made ahead
   std::string state = {};    // go on where BatchStream::state() was taken; sources that give one
-  // Its seed, threads and page-locked memory are what a pipeline takes; null: the default one's.
-  const Context* context = nullptr;
+  const Context* context = nullptr;  // its seed and threads; null: the default one's
+  // Where the batches are put together, unless Context::pin is off; null: ordinary memory. fit,
+  // evaluate and predict name the pinned memory of their device here.
+  HostMemory* memory = nullptr;
 };
 
 class Batches;

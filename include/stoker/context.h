@@ -60,8 +60,10 @@ struct Context {
   // loss (LossScaleOptimizer). Devices that have no such products stay with float32.
   // compile() and function() say so, and name the GPU settings below that a CPU has no use for.
   std::string policy = "float32";
-  bool tf32 = false;           // GPUs: float32 products with ten-bit mantissas
-  size_t memory_limit = 0;     // GPUs: bytes that may be held; 0: all there are
+  bool tf32 = false;  // GPUs: float32 products with ten-bit mantissas
+  // Bytes that may be held: on a GPU by all programs together, on a CPU by each program. More is an
+  // OutOfMemoryError. 0: all there are.
+  size_t memory_limit = 0;
   double memory_fraction = 0;  // GPUs: the same as a part of the GPU's memory; 0: all of it
   bool memory_growth = true;   // GPUs: false takes all that may be held at the first use
   bool capture = true;         // replay a captured step instead of issuing its kernels one by one

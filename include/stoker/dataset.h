@@ -30,6 +30,7 @@ namespace stoker {
 // "Measure and choose for me", for parallel and prefetch.
 inline constexpr int64_t AUTOTUNE = -1;
 
+class HostMemory;
 struct Context;
 
 namespace data {
@@ -120,6 +121,9 @@ struct IterateOptions {
   // Replays what Iterator::order() gave: one epoch, random access only.
   std::vector<int64_t> order = {};
   const Context* context = nullptr;  // nullptr: the default one
+  // Where elements are put together, unless Context::pin is off: pinned_memory() of function.h for
+  // an own loop that feeds a GPU; nullptr: ordinary memory.
+  HostMemory* memory = nullptr;
 };
 
 class Dataset {

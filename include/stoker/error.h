@@ -37,6 +37,20 @@ class NonFiniteError : public Error {
   using Error::Error;
 };
 
+// A device, or its Context::memory_limit, cannot hold a program. The text lists what needs and what
+// holds how much, and names the batch size that fits.
+class OutOfMemoryError : public Error {
+ public:
+  explicit OutOfMemoryError(const std::string& needs) : OutOfMemoryError(needs, "") {}
+  // `advice`: which batch would fit; empty: not known.
+  OutOfMemoryError(const std::string& needs, const std::string& advice)
+      : Error(advice.empty() ? needs : needs + " " + advice), needs_(needs) {}
+  const std::string& needs() const { return needs_; }  // the text without the advice
+
+ private:
+  std::string needs_;
+};
+
 // A fit with a BackupAndRestore was asked to end, by SIGINT, SIGTERM or SIGHUP, and has saved where
 // it stands; the text says how to go on. For main(): return error.exit_code();
 class Interrupted : public Error {

@@ -117,6 +117,11 @@ class Function {
   TracedFunction traced_;
 };
 
+// For IterateOptions::memory of a dataset whose batches feed a function: memory that the context's
+// device copies from during the previous step; ordinary memory on a CPU. Opens the device.
+class HostMemory;
+HostMemory& pinned_memory(const Context& context = default_context());
+
 // body: Value or const Value& parameters; returns Value, Values or nothing.
 template <class F>
 auto function(F body, const FunctionOptions& options = {}) {

@@ -108,9 +108,30 @@ struct CompileArgs {
 enum class Tune : uint8_t { off, automatic };
 inline constexpr Tune Auto = Tune::automatic;
 
+// Samples per step: a number, or Auto, which measures (auto_batch.h).
+class BatchSize {
+ public:
+  constexpr BatchSize() = default;  // 32
+  constexpr BatchSize(int64_t samples) : given_(samples) {}
+  constexpr BatchSize(std::optional<int64_t> samples) : given_(samples) {}
+  constexpr BatchSize(Tune tune) : automatic_(tune == Tune::automatic) {}
+  constexpr const std::optional<int64_t>& given() const { return given_; }
+  constexpr bool automatic() const { return automatic_; }
+
+ private:
+  std::optional<int64_t> given_;
+  bool automatic_ = false;
+};
+
+// What fit does when a device cannot hold a step (OutOfMemoryError).
+// halve: each batch runs in two parts, four, …, as many as it takes. Their gradients are added up
+// before the update, so that steps, schedules, loss and metrics are those of the whole batch, and
+// weights are too, but for rounding. Batch normalisation normalises over a part.
+enum class OnOutOfMemory : uint8_t { fail, halve };
+
 struct FitArgs {
   int64_t epochs = 1;
-  std::optional<int64_t> batch_size = {};  // of arrays: 32
+  BatchSize batch_size = {};  // of arrays: 32
   // Of arrays, before every epoch, as a function of seed and epoch: true. Batches come in the order
   // of their source, and refuse it.
   std::optional<bool> shuffle = {};
@@ -128,6 +149,7 @@ struct FitArgs {
   int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: one line per epoch
   std::vector<CallbackRef> callbacks = {};
   Tune tune = Tune::off;
+  OnOutOfMemory on_out_of_memory = OnOutOfMemory::fail;
   // A folder that gets status.json, about once a second, for `stoker monitor`, and doctor.json at
   // the end; empty: none. It is locked while the fit runs: a second one there is a FileError.
   std::string run_directory = {};

@@ -48,7 +48,9 @@ struct LayerProfile {
 
 // One kind of step; all numbers are of one step, on average.
 struct StepProfile {
-  std::string kind = {};  // "train", "accumulate", "test", "predict"
+  // "train", "accumulate", "test", "predict"; "part" of a batch (FitArgs::on_out_of_memory); or the
+  // name of a function().
+  std::string kind = {};
   int64_t batch_size = 0;
   int64_t steps = 0, timed_steps = 0;  // timed: taken apart
   double seconds = 0;                  // of a timed step, from the call to its end
@@ -89,6 +91,12 @@ void start(const std::string& log_dir, const ProfileOptions& options = {});
 // Ends the profile, writes the files and returns it. Error without a start(); FileError when a file
 // could not be written; the profile has ended all the same.
 Profile stop();
+
+// Names what runs for tools from outside, such as Nsight Systems (nsys profile --trace=cuda,nvtx):
+// NVTX ranges for epochs, steps, functions, waiting for a batch, callbacks, validation, checkpoints
+// and the work of the pipeline's threads, in the domain "stoker". With or without a profile. Off
+// until asked for: a range then costs one look at a flag. Error where Stoker was built without CUDA.
+void emit_ranges(bool on = true);
 
 }  // namespace profiler
 

@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cstdint>
 #include <new>
 
@@ -25,11 +24,6 @@ class OrdinaryMemory final : public HostMemory {
   bool page_locked() const override { return false; }
 };
 
-std::atomic<HostMemory*>& registered() {
-  static std::atomic<HostMemory*> memory = nullptr;
-  return memory;
-}
-
 }  // namespace
 
 std::shared_ptr<void> take_shared(HostMemory& memory, size_t bytes) {
@@ -47,12 +41,5 @@ HostMemory& ordinary_memory() {
   static OrdinaryMemory memory;
   return memory;
 }
-
-HostMemory& pinned_memory() {
-  HostMemory* memory = registered().load();
-  return memory != nullptr ? *memory : ordinary_memory();
-}
-
-void register_pinned_memory(HostMemory* memory) { registered().store(memory); }
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// Memory that a device copies from: page-locked where a GPU engine has filled the seam, ordinary
-// otherwise. Thread-safe.
+// Memory that a device copies batches from. Each engine names its own (Backend::host_memory), and
+// whoever feeds the device hands it to the pipeline. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,5 @@ std::shared_ptr<void> take_shared(HostMemory& memory, size_t bytes);
 void advise_huge_pages(void* memory, size_t bytes);
 
 HostMemory& ordinary_memory();
-// What the engine of a device has registered; ordinary memory without one.
-HostMemory& pinned_memory();
-// `memory` must live until the process ends; nullptr: none any more. Once, before pipelines run.
-void register_pinned_memory(HostMemory* memory);
 
 }  // namespace stoker

@@ -39,11 +39,41 @@ inline void trace_span(std::string_view name, int64_t begin, int64_t end) {
   if (std::shared_ptr<Trace> trace = active_trace().get()) trace->add(name, begin, end);
 }
 
-// From here to the end of the scope. The name outlives it.
+// Named ranges for tools from outside, such as Nsight Systems: profiler::emit_ranges() fills it.
+// Ranges of a thread are nested. Thread-safe.
+class RangeSink {
+ public:
+  virtual ~RangeSink() = default;
+  virtual void push(const char* name) = 0;
+  virtual void pop() = 0;
+};
+
+inline Hook<RangeSink>& active_ranges() {
+  static constinit Hook<RangeSink> hook;
+  return hook;
+}
+
+// A range of the calling thread, to the end of the scope.
+class RangeScope {
+ public:
+  explicit RangeScope(std::string_view name) : sink_(active_ranges().get()) {
+    if (sink_) sink_->push(std::string(name).c_str());
+  }
+  ~RangeScope() {
+    if (sink_) sink_->pop();
+  }
+  RangeScope(const RangeScope&) = delete;
+  RangeScope& operator=(const RangeScope&) = delete;
+
+ private:
+  std::shared_ptr<RangeSink> sink_;
+};
+
+// Both, from here to the end of the scope. The name outlives it.
 class TraceScope {
  public:
   explicit TraceScope(std::string_view name)
-      : name_(name), begin_(tracing() ? steady_clock().now() : -1) {}
+      : range_(name), name_(name), begin_(tracing() ? steady_clock().now() : -1) {}
   ~TraceScope() {
     if (begin_ >= 0) trace_span(name_, begin_, steady_clock().now());
   }
@@ -51,6 +81,7 @@ class TraceScope {
   TraceScope& operator=(const TraceScope&) = delete;
 
  private:
+  RangeScope range_;
   std::string_view name_;
   int64_t begin_;
 };

@@ -132,7 +132,8 @@ Batches Dataset::batches() const {
                 go, IterateOptions{.epoch = walk.epoch,
                                    .epochs = walk.more_follow ? 0 : 1,
                                    .state = walk.state,
-                                   .context = walk.context});
+                                   .context = walk.context,
+                                   .memory = walk.memory});
           },
           cardinality().count, [node = node_] { return described_lines(*node); }};
 }

@@ -13,6 +13,7 @@
 #include <stoker/context.h>
 #include <stoker/error.h>
 
+#include "base/host_memory.h"
 #include "graph/graph.h"
 #include "graph/passes/memory_plan.h"
 
@@ -57,12 +58,6 @@ struct KernelInfo {
 struct NonFinite {
   std::string op, scope;
   TensorSpec spec;
-};
-
-// A device cannot hold a program. The text says what holds how much and which batch would fit.
-class OutOfMemoryError : public Error {
- public:
-  using Error::Error;
 };
 
 // What a program has asked of a device beside the host since it was made, and what its backend
@@ -174,6 +169,9 @@ class Backend {
   virtual size_t cache_bytes() const;
   // The PCI address by which the system's driver monitors the device; empty: there is none.
   virtual std::string bus_id() const { return {}; }
+  // Where batches for this device are best put together: pinned memory, if it copies from there
+  // during the previous step; else ordinary memory. Lives until the process ends.
+  virtual HostMemory& host_memory() const { return ordinary_memory(); }
 };
 
 // The engine of a device as Context::device names it: "auto", "cpu", "cuda", "cuda:1", … (see

@@ -28,6 +28,9 @@ void check_job(const Job& job) {
           "cosine or constant");
   require(job.warmup_epochs >= 0 && job.warmup_epochs < double(job.epochs), "warmup_epochs",
           job.warmup_epochs, "0 to less than epochs");
+  require(job.on_out_of_memory == "fail" || job.on_out_of_memory == "halve", "on_out_of_memory",
+          job.on_out_of_memory, "fail or halve");
+  require(job.memory_limit >= 0, "memory_limit", job.memory_limit, "0 (all there is) or more");
   require(job.resume == "auto" || job.resume == "never", "resume", job.resume, "auto or never");
   require(job.resume == "never" || !job.out.empty(), "resume", job.resume,
           "an --out to go on with");

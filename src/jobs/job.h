@@ -49,12 +49,14 @@ struct Job {
   double momentum = 0.0;                     // sgd, rmsprop
   std::optional<double> weight_decay = {};
   BatchChoice batch = {32};
+  std::string on_out_of_memory = "fail";  // "halve": batches run in parts that fit
   int64_t epochs = 10;
   std::optional<int64_t> steps_per_epoch = {};
 
   std::optional<uint64_t> seed = {};  // none: drawn
   std::string device = "auto";
   std::string precision = "float32";
+  int64_t memory_limit = 0;                   // bytes that may be held; 0: all there are
   int64_t threads = 0, pipeline_threads = 0;  // 0: chosen
   bool as_written = false;                    // the input pipeline without its repairs
   bool unmapped = false;                      // shards are read, not mapped into memory

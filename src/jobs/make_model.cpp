@@ -58,6 +58,7 @@ void configure_context(const Job& job, std::ostream* out) {
   set_global_policy(job.precision);
   find_device(job.device);  // checks it
   context.device = job.device;
+  context.memory_limit = size_t(job.memory_limit);
   context.out = out;
 }
 

@@ -19,6 +19,7 @@
 #include "jobs/memory_taken.h"
 #include "jobs/save_trained.h"
 #include "jobs/step_clock.h"
+#include "observe/model_calls.h"
 #include "train/checkpoint/run_lock.h"
 #include "train/checkpoint/verify_resume.h"
 #include "train/model/memory_table.h"
@@ -63,7 +64,7 @@ class TrainingRun {
   json run() {
     double begin = now();
     check_job(job_);
-    if (!job_.out.empty()) lock_ = lock_run_folder(job_.out, out_);
+    if (!job_.out.empty()) lock_ = locks_.lock(job_.out, out_);
     adopt_choices();
     configure_context(job_, out_);
     job_.seed = default_context().seed.value();
@@ -127,21 +128,33 @@ class TrainingRun {
   void choose_batch(const Model& model, const JobData& data) {
     if (job_.batch.size == 0) {
       data::Cardinality count = data.train.elements.cardinality();
-      job_.batch.size = auto_batch_size(model, {.samples = count.count.value_or(0)});
-      say("batch   {}, chosen\n", job_.batch.size);
+      int64_t samples = count.known() && !count.infinite() ? *count.count : 0;
+      AutoBatch chosen = measure_batch_size(model, {.samples = samples});
+      job_.batch.size = chosen.batch;
+      say("{}", chosen.text());
     }
-    std::optional<MemoryUse> plan = model.memory_plan(job_.batch.size);
-    predicted_ = plan ? plan->total : 0;
+    predicted_ = planned_bytes(model);
     say("model   {}: {} parameters; a step of {} takes {}\n", job_.model, model.count_params(),
-        job_.batch.size, human_bytes(double(predicted_)));
+        job_.batch.size,
+        predicted_ > 0 ? human_bytes(double(predicted_)) : std::string("more than there is"));
+  }
+
+  // 0: not known, or more than there is, which the fit says or works around.
+  size_t planned_bytes(const Model& model) const {
+    try {
+      std::optional<MemoryUse> plan = model.memory_plan(job_.batch.size);
+      return plan ? plan->total : 0;
+    } catch (const OutOfMemoryError&) {
+      return 0;
+    }
   }
 
   // A run that begins anew has no use for the checkpoints of the one before.
-  void prepare_folder() const {
+  void prepare_folder() {
     if (!job_.out.empty()) check_can_write_file(model_path());
     std::string checkpoints = job_.out + "/checkpoints";
     if (job_.out.empty() || job_.resume != "never" || !local_files().exists(checkpoints)) return;
-    auto lock = lock_run_folder(checkpoints, nullptr);
+    auto lock = locks_.lock(checkpoints, nullptr);
     for (const DirectoryEntry& entry : local_files().list(checkpoints))
       if (entry.name != kLockName) local_files().remove_all(checkpoints + "/" + entry.name);
   }
@@ -160,7 +173,9 @@ class TrainingRun {
     FitArgs args{.epochs = job_.epochs,
                  .steps_per_epoch = job_.steps_per_epoch,
                  .verbose = int(job_.verbose),
-                 .callbacks = {clock_}};
+                 .callbacks = {clock_},
+                 .on_out_of_memory =
+                     job_.on_out_of_memory == "halve" ? OnOutOfMemory::halve : OnOutOfMemory::fail};
     if (!job_.out.empty()) args.callbacks.emplace_back(AtBegin([&] { write_job(data); }));
     if (data.validation)
       args.validation_data = plain_batches(job_, data, *data.validation, job_.batch.size);
@@ -177,7 +192,9 @@ class TrainingRun {
     }
     trainer_of(ModelAccess::base(model)).device_said = true;
     try {
-      history_ = model.fit(train, args);
+      FitServices services = observed_fit();
+      services.locks = &locks_;
+      history_ = fit_batches(model, train, args, services);
     } catch (const DifferentTraining& different) {
       throw ValueError(different.differences() +
                        ". Give the settings of that run, another --out, or --allow-differences to "
@@ -242,6 +259,7 @@ class TrainingRun {
   Job job_;
   std::ostream* out_;
   std::optional<int64_t> stop_after_;
+  RunLocks locks_;
   std::shared_ptr<FolderLock> lock_;  // of `out`; null: there is none
   int64_t memory_before_ = 0;
   size_t predicted_ = 0;

@@ -118,7 +118,7 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence) {
 const CachedProgram* step_for(const ModelBase& model, int64_t samples) {
   const CachedProgram* largest = nullptr;
   for (const auto& cached : model.trainer->programs.entries()) {
-    if (StepKind(cached->kind) != StepKind::train) continue;
+    if (kind_of(*cached) != StepKind::train) continue;
     int64_t batch = cached->specs[0].shape[0];
     if (batch == samples) return cached.get();
     if (largest == nullptr || batch > largest->specs[0].shape[0]) largest = cached.get();
@@ -126,10 +126,7 @@ const CachedProgram* step_for(const ModelBase& model, int64_t samples) {
   return largest;
 }
 
-bool is_training(const CachedProgram& cached) {
-  auto kind = StepKind(cached.kind);
-  return kind == StepKind::train || kind == StepKind::accumulate;
-}
+bool is_training(const CachedProgram& cached) { return is_training(kind_of(cached)); }
 
 void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs) {
   for (const auto& cached : model.trainer->programs.entries())

@@ -32,10 +32,10 @@ std::vector<Tensor> doubled(std::span<const Tensor> batch) {
   return result;
 }
 
-std::vector<Tensor> page_locked(std::span<const Tensor> batch) {
+std::vector<Tensor> copies_in(HostMemory& memory, std::span<const Tensor> batch) {
   std::vector<Tensor> result;
   result.reserve(batch.size());
-  for (const Tensor& tensor : batch) result.push_back(page_locked_copy(tensor));
+  for (const Tensor& tensor : batch) result.push_back(copy_into(memory, tensor));
   return result;
 }
 
@@ -92,7 +92,7 @@ class Laboratory {
     if (!now.pin || !observed_.evidence.pipeline.page_locked) {
       knobs = now;
       knobs.pin = true;
-      facts_.pinned_ns = with(knobs, page_locked(place_.batch));
+      facts_.pinned_ns = with(knobs, copies_in(host_memory(), place_.batch));
       note("page-locked, replayed", *facts_.pinned_ns, "a step whose copies run beside it");
     }
   }
@@ -106,6 +106,10 @@ class Laboratory {
     } catch (const Error& error) {
       note("batch × 2, replayed", 0, error.what());
     }
+  }
+
+  HostMemory& host_memory() const {
+    return engine_of(*place_.model.trainer->context).host_memory();
   }
 
   Program& step_program() {
@@ -128,8 +132,10 @@ class Laboratory {
   // What lies ready is taken first; then batches come as fast as they are made.
   double pipeline_alone_ns() {
     auto begin_walk = [this](int64_t epoch) {
-      return place_.batches.begin_walk(
-          {.epoch = epoch, .more_follow = true, .context = place_.model.trainer->context});
+      return place_.batches.begin_walk({.epoch = epoch,
+                                        .more_follow = true,
+                                        .context = place_.model.trainer->context,
+                                        .memory = &host_memory()});
     };
     std::unique_ptr<BatchStream> walk = begin_walk(0);
     PipelineStatistics statistics;

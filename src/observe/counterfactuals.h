@@ -6,7 +6,7 @@
 #include <span>
 
 #include "observe/observed.h"
-#include "observe/snapshot.h"
+#include "train/model/state_snapshot.h"
 
 namespace stoker::doctor {
 

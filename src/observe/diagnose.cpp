@@ -96,7 +96,8 @@ class Experiments {
 
   // Held where the pipeline has put it, so that replays copy out of the same kind of memory.
   void take_first_batch() {
-    std::unique_ptr<BatchStream> walk = batches_.begin_walk({.context = &context()});
+    std::unique_ptr<BatchStream> walk =
+        batches_.begin_walk({.context = &context(), .memory = &engine_of(context()).host_memory()});
     const Batch* batch = walk->next();
     if (batch == nullptr) throw ValueError("diagnose: the data is empty: there is no batch");
     batch_ = batch->tensors();

@@ -157,7 +157,8 @@ class PeakMeter {
 
   // Copies of page-locked memory, several in a row.
   double link_rate() const {
-    std::vector<Tensor> inputs = {page_locked_copy(Tensor::zeros({kLinkBytes / sizeof(float)}))};
+    std::vector<Tensor> inputs = {
+        copy_into(engine_.host_memory(), Tensor::zeros({kLinkBytes / sizeof(float)}))};
     Graph graph;
     graph.output(ops::sum(graph.input("x", {DType::float32, inputs[0].shape()})), "sum");
     auto program = engine_.compile(graph, options_);

@@ -2,12 +2,10 @@
 
 #include <cstring>
 
-#include "base/host_memory.h"
-
 namespace stoker {
 
-Tensor page_locked_copy(const Tensor& tensor) {
-  std::shared_ptr<void> owner = take_shared(pinned_memory(), tensor.bytes());
+Tensor copy_into(HostMemory& memory, const Tensor& tensor) {
+  std::shared_ptr<void> owner = take_shared(memory, tensor.bytes());
   std::memcpy(owner.get(), tensor.raw(), tensor.bytes());
   return Tensor::wrap(owner, owner.get(), tensor.dtype(), tensor.shape());
 }

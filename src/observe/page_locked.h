@@ -1,11 +1,13 @@
-// Tensors in memory that a GPU can copy from by itself.
+// Tensors in memory that a device copies from.
 #pragma once
 
 #include <stoker/tensor.h>
 
+#include "base/host_memory.h"
+
 namespace stoker {
 
-// A copy in page-locked memory; in ordinary memory where no engine has any.
-Tensor page_locked_copy(const Tensor& tensor);
+// A copy in `memory`, which must outlive it: Backend::host_memory().
+Tensor copy_into(HostMemory& memory, const Tensor& tensor);
 
 }  // namespace stoker

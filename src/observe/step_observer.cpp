@@ -1,6 +1,6 @@
 // Tier 0: what is measured during every fit. A step costs a copy into a ring; everything else is
 // read about once a second.
-#include "train/fit/step_observer.h"
+#include "observe/step_observer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +17,7 @@
 #include "observe/advice.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
+#include "observe/profile/callback.h"
 #include "observe/profile/session.h"
 #include "observe/status_file.h"
 #include "observe/thresholds.h"
@@ -119,6 +120,11 @@ class Observer final : public StepObserver {
     state_ = error.empty() ? FitState::finished : FitState::failed;
     reason_ = error;
     write_progress(concluded_ ? view_.model.trainer->diagnosis.get() : nullptr);
+  }
+
+  std::unique_ptr<Callback> make_profiler(const std::string& log_dir, StepRange steps,
+                                          const char* who) const override {
+    return stoker::make_profiler(log_dir, steps, who);
   }
 
   std::string status() const override { return status_; }

@@ -121,11 +121,9 @@ TEST(PipelineStatistics, CountBatchesAndNameStages) {
   EXPECT_TRUE(statistics.stages[1].random);
 }
 
-// Ordinary memory that a GPU's engine would have registered.
+// Ordinary memory in the place of a GPU's.
 class GpusMemory final : public HostMemory {
  public:
-  GpusMemory() { register_pinned_memory(this); }
-  ~GpusMemory() override { register_pinned_memory(nullptr); }
   void* allocate(size_t bytes) override { return ordinary_memory().allocate(bytes); }
   void release(void* memory, size_t bytes) noexcept override {
     ordinary_memory().release(memory, bytes);
@@ -133,8 +131,8 @@ class GpusMemory final : public HostMemory {
   bool page_locked() const override { return true; }
 };
 
-double workers_at_first(const Dataset& dataset) {
-  std::unique_ptr<BatchStream> stream = dataset.batches().begin_walk();
+double workers_at_first(const Dataset& dataset, HostMemory& memory) {
+  std::unique_ptr<BatchStream> stream = dataset.batches().begin_walk({.memory = &memory});
   PipelineStatistics statistics;
   EXPECT_TRUE(stream->measure(statistics));
   return statistics.workers;
@@ -143,8 +141,9 @@ double workers_at_first(const Dataset& dataset) {
 TEST(PipelineStatistics, CountOneCoreLessBesideAGpuUnlessTheUserHasChosen) {
   GpusMemory memory;
   Dataset chosen = chain(false).with_budget({.cores = 2});
-  EXPECT_EQ(workers_at_first(chain(false)), double(cores_for_workers(available_cores(), true)));
-  EXPECT_EQ(workers_at_first(chosen), 2);
+  EXPECT_EQ(workers_at_first(chain(false), memory),
+            double(cores_for_workers(available_cores(), true)));
+  EXPECT_EQ(workers_at_first(chosen, memory), 2);
 }
 
 TEST(PipelineStatistics, AreNotThereForARangeOfBatches) {

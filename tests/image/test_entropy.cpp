@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 #include <stoker/image.h>
 
-#include "data/image/jpeg.h"
+#include "data/image/readers.h"
+#include "data/image/workspace.h"
 #include "image/pictures.h"
 
 namespace stoker::test {
@@ -18,8 +19,10 @@ struct Outcome {
   std::string error;
 };
 
+JpegReader& reader() { return Workspace::of_thread().plan.readers().jpeg; }
+
 Outcome decode(const Op& op, const Tensor& jpeg, Entropy entropy, uint64_t seed = 0) {
-  JpegReader::of_thread().set_entropy(entropy);
+  reader().set_entropy(entropy);
   Outcome outcome;
   Rng rng(seed);
   try {
@@ -27,11 +30,11 @@ Outcome decode(const Op& op, const Tensor& jpeg, Entropy entropy, uint64_t seed 
   } catch (const Error& error) {
     outcome.error = error.what();
   }
-  JpegReader::of_thread().set_entropy(Entropy::own);
+  reader().set_entropy(Entropy::own);
   return outcome;
 }
 
-bool used_own() { return JpegReader::of_thread().used_own_entropy(); }
+bool used_own() { return reader().used_own_entropy(); }
 
 TEST(JpegEntropy, ReadsEveryBaselineFormAsLibjpegDoes) {
   for (int quality : {5, 50, 90, 100})

@@ -50,6 +50,51 @@ TEST(TrainJob, LearnsAndReportsItsFigures) {
   EXPECT_EQ(read_job(job.out + "/job.json"), job);
 }
 
+TEST(TrainJob, AnAutomaticBatchIsMeasuredAndSaid) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.batch = {0};
+  job.out = folder / "run";
+  std::ostringstream told;
+  nlohmann::json result = train(job, &told);
+  EXPECT_NE(told.str().find("measured: "), std::string::npos) << told.str();
+  EXPECT_GE(result["batch"], 8);
+  EXPECT_LE(result["batch"], 32);
+  EXPECT_EQ(read_job(job.out + "/job.json").batch.size, result["batch"]);
+}
+
+TEST(TrainJob, ThatGoesOnKeepsTheBatchThatItBeganWith) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.out = folder / "run";
+  job.batch = {5};  // no measurement would choose it
+  train(job, nullptr);
+  job.batch = {0};
+  job.resume = "auto";
+  job.epochs = 5;
+  job.allow_differences = true;
+  EXPECT_EQ(train(job, nullptr)["batch"], 5);
+}
+
+TEST(TrainJob, WithoutMemoryEnoughSaysWhatItNeeds) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.memory_limit = 1000;
+  for (const char* policy : {"fail", "halve"}) {
+    job.on_out_of_memory = policy;
+    try {
+      train(job, nullptr);
+      FAIL() << "it does not fit";
+    } catch (const OutOfMemoryError& error) {
+      EXPECT_NE(std::string(error.what()).find("not even one sample"), std::string::npos)
+          << error.what();
+    }
+  }
+  job.on_out_of_memory = "ask";
+  EXPECT_THROW(train(job, nullptr), ValueError);
+  default_context().memory_limit = 0;
+}
+
 TEST(TrainJob, TheSameSeedGivesTheSameWeights) {
   TempDir folder;
   Job job = tiny_job(folder);
@@ -198,11 +243,10 @@ TEST(TrainJob, TrainsOnAFolderOfImages) {
   job.image_size = ImageSize{16, 16};
   job.model = "mlp";
   job.epochs = 6;
-  job.batch = {0};
+  job.batch = {8};
   job.augment = false;
   job.seed = 1;
   nlohmann::json result = train(job, nullptr);
-  EXPECT_EQ(result["batch"], 8);  // 48 pictures are too few for a larger one
   EXPECT_GT(result["val_accuracy"].get<double>(), 0.9);
   job.augment = true;
   job.epochs = 1;

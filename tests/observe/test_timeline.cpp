@@ -34,7 +34,7 @@ KernelInfo kernel(const char* op, const char* scope, Phase phase, double flops) 
 // Two steps of a fit, each taken apart, and a pipeline's thread beside them.
 Recorded two_steps() {
   Recorded recorded{.begin = 1000, .end = 3000, .since_1970 = 5, .device_name = "a CPU"};
-  recorded.programs.push_back({.kind = int(StepKind::train),
+  recorded.programs.push_back({.kind = "train",
                                .batch_size = 8,
                                .kernels = {kernel("matmul", "hidden", Phase::forward, 100),
                                            kernel("matmul", "hidden", Phase::backward, 200),

@@ -36,25 +36,20 @@ void expect_same(const std::vector<Batch>& got, const std::vector<Batch>& expect
 // What a GPU's engine would hand out; counts, and fails when it is told to.
 class CountedMemory final : public HostMemory {
  public:
-  CountedMemory() : before_(pinned_memory()) { register_pinned_memory(this); }
-  ~CountedMemory() override { register_pinned_memory(before_.page_locked() ? &before_ : nullptr); }
   void* allocate(size_t bytes) override {
     if (fails) throw Error("no memory is left");
     ++blocks;
     most = std::max<int>(most, blocks);
-    return before_.allocate(bytes);
+    return ordinary_memory().allocate(bytes);
   }
   void release(void* memory, size_t bytes) noexcept override {
     --blocks;
-    before_.release(memory, bytes);
+    ordinary_memory().release(memory, bytes);
   }
   bool page_locked() const override { return true; }
 
   std::atomic<int> blocks = 0, most = 0;
   std::atomic<bool> fails = false;
-
- private:
-  HostMemory& before_;
 };
 
 class MadeAhead : public testing::TestWithParam<int> {};
@@ -111,7 +106,7 @@ TEST_P(MadeAhead, MemoryIsTheDevicesAndGoesBack) {
   CountedMemory memory;
   Batch kept;
   {
-    ArrayBatches ahead(columns(), kBatch, GetParam());
+    ArrayBatches ahead(columns(), kBatch, GetParam(), &memory);
     for (uint64_t epoch = 0; epoch < 20; ++epoch) {
       ahead.begin_shuffled(1, epoch, true);
       ahead.next();
@@ -128,7 +123,7 @@ TEST_P(MadeAhead, MemoryIsTheDevicesAndGoesBack) {
 
 TEST_P(MadeAhead, LargeBatchesAreFewAhead) {
   CountedMemory memory;
-  ArrayBatches ahead({Tensor::zeros({4, int64_t(40) << 20}, DType::uint8)}, 1, GetParam());
+  ArrayBatches ahead({Tensor::zeros({4, int64_t(40) << 20}, DType::uint8)}, 1, GetParam(), &memory);
   ahead.begin_in_order();
   while (ahead.next() != nullptr) {
   }
@@ -147,7 +142,7 @@ TEST_P(MadeAhead, LargeBatchesOfManyThreadsAreTheSame) {
 
 TEST_P(MadeAhead, WhatGoesWrongIsThrownWhereTheBatchIsTaken) {
   CountedMemory memory;
-  ArrayBatches ahead(columns(), kBatch, GetParam());
+  ArrayBatches ahead(columns(), kBatch, GetParam(), &memory);
   memory.fails = true;
   ahead.begin_shuffled(1, 0);
   EXPECT_THROW(ahead.next(), Error);

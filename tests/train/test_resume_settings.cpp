@@ -43,7 +43,7 @@ class ResumeSettings : public Resume {
     backup_ = BackupAndRestore(dir_ / "c", options);
     told.fit.callbacks.emplace_back(backup_);
     if (told.dataset) {
-      told.fit.batch_size.reset();
+      told.fit.batch_size = {};
       model.fit(*told.dataset, told.fit);
     } else {
       model.fit(told.x.defined() ? told.x : data_.x, told.y.defined() ? told.y : data_.y, told.fit);

@@ -88,14 +88,25 @@ TEST(Settings, ThatHaveAnEffectAreNotMentioned) {
 TEST(Settings, OfAGpuAreWithoutEffectOnACpu) {
   Context context{.device = "cpu",
                   .tf32 = true,
-                  .memory_limit = 1000,
                   .memory_fraction = 0.5,
                   .memory_growth = false,
                   .capture = false,
                   .pin = false};
   EXPECT_TRUE(says(said_by_compile(context),
-                   {"tf32, memory_fraction, memory_growth, capture, pin: for GPUs alone",
-                    "memory_limit: for GPUs"}));
+                   {"tf32, memory_fraction, memory_growth, capture, pin: for GPUs alone"}));
+}
+
+TEST(Settings, AMemoryLimitHasAnEffectOnEveryEngine) {
+  for (const char* device : {"cpu", "reference"}) {
+    Context context{.device = device, .memory_limit = 64};
+    EXPECT_EQ(said_by_compile(context), "");
+    context.out = nullptr;
+    auto step = function([](Value x) { return x * 2; }, {.context = &context});
+    EXPECT_TRUE(says(error_of<OutOfMemoryError>([&] {
+                       step(Tensor::zeros({32, 4}));
+                     }),
+                     {device, "memory_limit", "at batch size 32; "}));
+  }
 }
 
 TEST(Settings, RefuseAGpuThatIsNotThere) {

@@ -1,9 +1,8 @@
 // decode_jpeg, decode_png, decode_image
 #include <fmt/format.h>
 
-#include "data/image/jpeg.h"
 #include "data/image/option_fields.h"
-#include "data/image/png.h"
+#include "data/image/readers.h"
 #include "data/image/step.h"
 #include "data/image/workspace.h"
 
@@ -75,14 +74,16 @@ class JpegStep : public Decode {
   std::string name() const override { return named("decode_jpeg", channels_); }
   std::string options() const override { return scaled_ ? "scaled" : ""; }
   void plan(const ConstTensorView& source, Plan& plan, Rng*) const override {
-    JpegReader& reader = JpegReader::of_thread();
+    JpegReader& reader = plan.readers().jpeg;
     reader.open(bytes_of(source), channels_, max_pixels_);
     plan.decode(*this, reader.height(), reader.width(), reader.channels(), scaled_);
   }
   Pixels decode(const Box& box, int shrink, Workspace& workspace) const override {
-    return JpegReader::of_thread().read(box, shrink, workspace.pixels);
+    return workspace.plan.readers().jpeg.read(box, shrink, workspace.pixels);
   }
-  void decode_to(uint8_t* out) const override { JpegReader::of_thread().read_all(out); }
+  void decode_to(uint8_t* out, Workspace& workspace) const override {
+    workspace.plan.readers().jpeg.read_all(out);
+  }
 
  private:
   bool scaled_;
@@ -93,14 +94,16 @@ class PngStep : public Decode {
   explicit PngStep(const DecodePng& options) : Decode("decode_png", options) {}
   std::string name() const override { return named("decode_png", channels_); }
   void plan(const ConstTensorView& source, Plan& plan, Rng*) const override {
-    PngReader& reader = PngReader::of_thread();
+    PngReader& reader = plan.readers().png;
     reader.open(bytes_of(source), channels_, max_pixels_);
     plan.decode(*this, reader.height(), reader.width(), reader.channels(), false);
   }
   Pixels decode(const Box& box, int, Workspace& workspace) const override {
-    return PngReader::of_thread().read(box, workspace.pixels);
+    return workspace.plan.readers().png.read(box, workspace.pixels);
   }
-  void decode_to(uint8_t* out) const override { PngReader::of_thread().read_all(out); }
+  void decode_to(uint8_t* out, Workspace& workspace) const override {
+    workspace.plan.readers().png.read_all(out);
+  }
 };
 
 class ImageStep : public Decode {

@@ -65,11 +65,6 @@ class JpegReader::Handle {
 JpegReader::JpegReader() : handle_(std::make_unique<Handle>()) {}
 JpegReader::~JpegReader() = default;
 
-JpegReader& JpegReader::of_thread() {
-  thread_local JpegReader reader;
-  return reader;
-}
-
 int64_t JpegReader::height() const { return handle_->info.image_height; }
 int64_t JpegReader::width() const { return handle_->info.image_width; }
 int64_t JpegReader::channels() const { return channels_; }

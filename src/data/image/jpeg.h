@@ -1,4 +1,4 @@
-// One libjpeg decompressor, kept by a thread from picture to picture. Errors of libjpeg, and those
+// One libjpeg decompressor, kept from picture to picture. Errors of libjpeg, and those
 // of its warnings that mean missing or wrong pixels, arrive as ImageError.
 #pragma once
 
@@ -17,7 +17,6 @@ class JpegReader {
  public:
   JpegReader();
   ~JpegReader();
-  static JpegReader& of_thread();
 
   // Huffman decoding: our own where it can, or libjpeg's always (to compare with).
   enum class Entropy { own, libjpeg };

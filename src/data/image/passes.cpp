@@ -1,5 +1,7 @@
 #include "data/image/passes.h"
 
+#include "data/image/readers.h"
+
 namespace stoker::image {
 namespace {
 
@@ -8,6 +10,9 @@ double entry(std::span<const double> values, int64_t channel) {
 }
 
 }  // namespace
+
+Plan::Plan() : readers_(std::make_unique<Readers>()) {}
+Plan::~Plan() = default;
 
 void Plan::begin(const TensorSpec& in) {
   value_ = in;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -39,8 +40,12 @@ struct Pass {
   const Step* step = nullptr;
 };
 
+struct Readers;
+
 class Plan {
  public:
+  Plan();
+  ~Plan();
   void begin(const TensorSpec& in);
   void end();  // at least one pass, even when no step changed anything
 
@@ -48,6 +53,8 @@ class Plan {
   const std::vector<Pass>& passes() const { return passes_; }
   const std::vector<double>& coefficients() const { return coefficients_; }
   bool scaled_decoding() const { return scaled_; }
+  // What decoders open their picture in; kept from plan to plan.
+  Readers& readers() { return *readers_; }
 
   // --- for steps ---
   // The value comes from a decoder that knows the size of its picture.
@@ -77,6 +84,7 @@ class Plan {
   std::vector<Pass> passes_;
   std::vector<double> coefficients_;
   bool scaled_ = false;
+  std::unique_ptr<Readers> readers_;
 };
 
 }  // namespace stoker::image

@@ -67,7 +67,7 @@ void PicturePass::run(const ConstTensorView& in, void* out) {
   PointwiseChain chain(pass_, workspace_, kernels_, means);
   if (geometry_.identity() && pass_.decoder == nullptr) return copy_flat(in, chain, out);
   if (geometry_.identity() && chain.empty())
-    return pass_.decoder->decode_to(static_cast<uint8_t*>(out));
+    return pass_.decoder->decode_to(static_cast<uint8_t*>(out), workspace_);
   Rows rows(pass_, chain, workspace_, pixel_bytes_, out);
   if (geometry_.resized())
     resize(in, rows);

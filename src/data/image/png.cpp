@@ -109,11 +109,6 @@ void PngReader::Handle::ask_for(int wanted) {
 PngReader::PngReader() = default;
 PngReader::~PngReader() = default;
 
-PngReader& PngReader::of_thread() {
-  thread_local PngReader reader;
-  return reader;
-}
-
 int64_t PngReader::height() const { return handle_->height; }
 int64_t PngReader::width() const { return handle_->width; }
 int64_t PngReader::channels() const { return handle_->channels; }

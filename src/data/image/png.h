@@ -12,12 +12,11 @@ namespace stoker::image {
 
 class Buffer;
 
-// Reads one picture; a thread keeps one for the picture between plan and decoding.
+// Reads one picture after the other.
 class PngReader {
  public:
   PngReader();
   ~PngReader();
-  static PngReader& of_thread();
 
   // Reads the header of `bytes`, which must stay until the pixels are read.
   // channels: 1, 3, 4, or 0 for those of the file.

@@ -6,7 +6,7 @@ namespace stoker::image {
 
 // A step that is asked for what its plan did not promise: our own mistake.
 Pixels Step::decode(const Box&, int, Workspace&) const { throw Error(name() + " decodes nothing"); }
-void Step::decode_to(uint8_t*) const { throw Error(name() + " decodes nothing"); }
+void Step::decode_to(uint8_t*, Workspace&) const { throw Error(name() + " decodes nothing"); }
 void Step::run(const ConstTensorView&, const TensorView&) const {
   throw Error(name() + " does not run on its own");
 }

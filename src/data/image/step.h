@@ -35,7 +35,7 @@ class Step {
   // Decoders: the pixels of `box` of the picture opened by plan(), at 1/shrink of its size.
   virtual Pixels decode(const Box& box, int shrink, Workspace& workspace) const;
   // Decoders: the whole picture into `out`, rows without gaps.
-  virtual void decode_to(uint8_t* out) const;
+  virtual void decode_to(uint8_t* out, Workspace& workspace) const;
   // Steps that Plan::whole was called with.
   virtual void run(const ConstTensorView& in, const TensorView& out) const;
 };

@@ -70,7 +70,9 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
                        .pool = pool_.get(),
                        .threads = threads,
                        .pin = context.pin,
-                       .feeds_gpu = context.threads.pipeline == 0 && pinned_memory().page_locked(),
+                       .memory = options.memory,
+                       .feeds_gpu = context.threads.pipeline == 0 && options.memory != nullptr &&
+                                    options.memory->page_locked(),
                        .order = options.order,
                        .knobs = knobs,
                        .kept = std::move(kept)});

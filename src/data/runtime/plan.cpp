@@ -129,7 +129,8 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
 
   run.kept = context.kept;
   bool pin = (plan_options.pin && !as_written) || knobs.page_locked;
-  HostMemory& memory = pin ? pinned_memory() : ordinary_memory();
+  HostMemory& memory =
+      pin && plan_options.memory != nullptr ? *plan_options.memory : ordinary_memory();
   run.page_locked = memory.page_locked();
   std::string name = run.settings.options.name;
   Runner::Options options{.title = name.empty() ? "dataset" : fmt::format("dataset \"{}\"", name),

@@ -22,7 +22,8 @@ struct PlanOptions {
   bool seed_drawn = false;  // it was never set
   ThreadPool* pool = nullptr;
   int threads = 1;
-  bool pin = false;
+  bool pin = false;                 // whether `memory` is used
+  HostMemory* memory = nullptr;     // that the consumer's device copies from; null: ordinary
   bool feeds_gpu = false;           // whoever takes the batches launches a GPU's work
   std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
   PipelineKnobs knobs = {};

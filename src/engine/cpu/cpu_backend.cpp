@@ -47,7 +47,7 @@ class CpuBackend final : public Backend {
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = make_shared_arena();
     return std::make_unique<CpuProgram>(Builder(std::move(copy), homes_).build(), std::move(arena),
-                                        threads);
+                                        threads, options.memory_limit);
   }
 
   std::shared_ptr<Arena> make_arena() override { return make_shared_arena(); }

@@ -25,7 +25,8 @@ AlignedBlock::AlignedBlock(size_t bytes) : bytes_(bytes) {
   size_t rounded = round_up(bytes, alignment);
   data_.reset(std::aligned_alloc(alignment, rounded));
   if (data_ == nullptr)
-    throw Error("out of memory: " + std::to_string(bytes >> 20) + " MiB for the CPU engine");
+    throw OutOfMemoryError("out of memory: " + std::to_string(bytes >> 20) +
+                           " MiB for the CPU engine");
   if (alignment == kHugePage) madvise(data_.get(), rounded, MADV_HUGEPAGE);
   std::memset(data_.get(), 0, rounded);
 }

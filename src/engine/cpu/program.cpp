@@ -1,14 +1,17 @@
 #include "engine/cpu/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 
 #include "engine/cpu/team.h"
+#include "engine/out_of_memory.h"
 
 namespace stoker::cpu {
 
-CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads)
+CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads,
+                       size_t memory_limit)
     : PlannedProgram(*parts.graph),
       parts_(std::move(parts)),
       arena_(std::move(arena)),
@@ -29,6 +32,8 @@ CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, i
   for (size_t i = 0; i < parts_.memories.size(); ++i)
     memories_of_[size_t(parts_.memories[i].buffer)].push_back(i);
   plan(parts_.instructions, parts_.buffers);
+  check_host_memory(memory(), *parts_.graph, memory_limit,
+                    arena_bytes() - std::min(arena_bytes(), arena_->bytes()), "cpu");
   fill_own();
   arena_->reserve(arena_bytes());
   for (const GraphVariable& variable : parts_.graph->variables())

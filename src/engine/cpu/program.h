@@ -13,7 +13,9 @@ namespace stoker::cpu {
 
 class CpuProgram final : public PlannedProgram {
  public:
-  CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads);
+  // memory_limit: of the whole plan, in bytes; 0: none. OutOfMemoryError.
+  CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, int threads,
+             size_t memory_limit);
 
   RunStatus run(std::span<const Tensor> inputs) override;
   RunStatus run_timed(std::span<const Tensor> inputs, std::vector<int64_t>& nanoseconds) override;

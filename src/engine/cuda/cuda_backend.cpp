@@ -13,6 +13,7 @@
 #include "engine/cuda/program.h"
 #include "engine/graph_memory.h"
 #include "engine/nvidia_gpus.h"
+#include "engine/out_of_memory.h"
 #include "graph/passes/passes.h"
 
 namespace stoker {
@@ -37,7 +38,6 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const DeviceInfo& info) {
     shared_.device = std::make_shared<Device>(info);
     shared_.pool = std::make_shared<DevicePool>(shared_.device);
-    register_pinned_memory(&page_locked_memory());
   }
 
   const BackendTraits& traits() const override { return kCudaTraits; }
@@ -80,6 +80,8 @@ class CudaBackend final : public Backend {
 
   size_t cache_bytes() const override { return shared_.device->info().cache; }
   std::string bus_id() const override { return shared_.device->info().bus_id; }
+
+  HostMemory& host_memory() const override { return page_locked_memory(); }
 
  private:
   // Building places the variables. Where they alone do not fit, there is no memory plan yet that

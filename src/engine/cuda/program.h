@@ -15,7 +15,6 @@
 namespace stoker::cuda {
 
 // "this program needs weights 12.0 MiB, …, in all 80.0 MiB"
-std::string describe_needs(const MemoryReport& memory);
 
 class CudaProgram final : public PlannedProgram {
  public:
@@ -54,7 +53,6 @@ class CudaProgram final : public PlannedProgram {
   void upload(Slot& slot, std::span<const Tensor> inputs);
   void end_run(Slot& slot);
   void reserve_arena();
-  std::string advice(size_t available) const;
   void issue(const Slot& slot, size_t begin, size_t end, KernelTimer* timer);
   GuardCall guard_of(const Slot& slot) const;
   // Whether an instruction that makes the guard closes the gate.

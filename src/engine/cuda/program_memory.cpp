@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/cuda/program.h"
+#include "engine/out_of_memory.h"
 
 namespace stoker::cuda {
 
@@ -46,51 +47,14 @@ void CudaProgram::fill_own() {
   device_.wait();
 }
 
-namespace {
-
-int64_t batch_size_of(const Graph& graph) {
-  for (const GraphInput& input : graph.inputs())
-    if (const Shape& shape = graph.spec(input.value).shape; shape.rank() > 0) return shape[0];
-  return 0;
-}
-
-// Weights, gradients and moments are what they are; the rest grows with the batch.
-bool grows_with_batch(MemoryCategory category) {
-  return category == MemoryCategory::activations || category == MemoryCategory::workspace ||
-         category == MemoryCategory::inputs;
-}
-
-}  // namespace
-
-std::string describe_needs(const MemoryReport& memory) {
-  std::string text = "this program needs ";
-  for (int c = 0; c < kMemoryCategories; ++c)
-    if (size_t bytes = memory.bytes[size_t(c)]; bytes > 0)
-      text += fmt::format("{} {:.1f} MiB, ", name(MemoryCategory(c)), double(bytes) / (1 << 20));
-  return text + fmt::format("in all {:.1f} MiB", double(memory.total) / (1 << 20));
-}
-
-std::string CudaProgram::advice(size_t available) const {
-  std::string text = describe_needs(memory());
-  size_t fixed = 0, growing = 0;
-  for (int c = 0; c < kMemoryCategories; ++c)
-    (grows_with_batch(MemoryCategory(c)) ? growing : fixed) += memory().bytes[size_t(c)];
-  int64_t batch = batch_size_of(*parts_.graph);
-  if (batch == 0 || growing == 0) return text;
-  double room = double(available) - double(fixed);
-  auto fits = int64_t(double(batch) * std::max(room, 0.0) / double(growing));
-  if (fits >= batch) return text;
-  return text + (fits > 0 ? fmt::format(" at batch size {}; {} would fit", batch, fits)
-                          : fmt::format(" at batch size {}; not even one sample would fit", batch));
-}
-
 void CudaProgram::reserve_arena() {
   try {
     arena_->reserve(arena_bytes());
   } catch (const OutOfMemoryError& error) {
     size_t others = pool_->in_use() - std::min(pool_->in_use(), memory().total - arena_bytes());
     size_t available = pool_->free_bytes() + pool_->in_use() - others;
-    throw OutOfMemoryError(fmt::format("{}; {}", error.what(), advice(available)));
+    throw OutOfMemoryError(fmt::format("{}; {}", error.what(), describe_needs(memory())),
+                           batch_advice(memory(), *parts_.graph, available));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "engine/reference/reference_backend.h"
 
+#include "engine/out_of_memory.h"
 #include "engine/reference/program.h"
 
 namespace stoker {
@@ -19,7 +20,8 @@ class ReferenceBackend final : public Backend {
     return dtype != DType::bytes && reference::kernel_table().contains(op);
   }
 
-  std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions&) override {
+  std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
+    check_host_memory(plan_graph_memory(graph), graph, options.memory_limit, 0, name());
     return std::make_unique<reference::ReferenceProgram>(graph, rounding_);
   }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "observe/profile/callback.h"
 #include "observe/profile/control.h"
 #include "train/callbacks/callback_support.h"
-#include "train/fit/profiling.h"
 #include "train/fit/step_observer.h"
 
 namespace stoker {
@@ -19,12 +19,7 @@ struct Profiler::Impl {
   std::optional<Profile> profile;
 
   Impl(ProfilerOptions given, std::string name) : options(std::move(given)), who(std::move(name)) {
-    const StepRange& steps = options.steps;
-    if (steps.first < 1 || steps.last < steps.first)
-      throw ValueError(fmt::format(
-          "{}: steps {} to {} cannot be; they are counted from 1, and the last is not before the "
-          "first",
-          who, steps.first, steps.last));
+    check_steps(options.steps, who);
   }
   ~Impl() { drop_profile(session); }
   Impl(const Impl&) = delete;

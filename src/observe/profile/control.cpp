@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/tracing.h"
+#include "engine/cuda/nvtx.h"
 #include "observe/observed.h"
 #include "observe/profile/report.h"
 #include "observe/profile/trace_files.h"
@@ -142,6 +143,16 @@ void start(const std::string& log_dir, const ProfileOptions& options) {
 }
 
 Profile stop() { return end_profile(nullptr, "profiler::stop"); }
+
+void emit_ranges(bool on) {
+  std::shared_ptr<RangeSink> ranges = on ? nvtx_ranges() : nullptr;
+  if (on && ranges == nullptr)
+    throw Error(
+        "profiler::emit_ranges: NVTX ranges come with the GPU engine, which this build of Stoker "
+        "does not have (configure with STOKER_CUDA=ON); profiler::start() writes traces without "
+        "it");
+  active_ranges().set(std::move(ranges));
+}
 
 }  // namespace profiler
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/counters.h"
@@ -19,7 +20,7 @@ using namespace doctor;
 
 // A program that ran.
 struct RecordedProgram {
-  int kind = 0;  // a StepKind
+  std::string kind = {};  // of step, or the name of a function
   int64_t batch_size = 0;
   std::vector<KernelInfo> kernels = {};
   std::map<OpKey, double> results = {};  // bytes
@@ -37,9 +38,10 @@ struct TimedRun {
   std::vector<int64_t> ns = {};  // by kernel
 };
 
-// A step of a fit.
+// A step of a fit, or of a user's own loop.
 struct RecordedStep {
-  int64_t number = 0;  // of the fit, from 0
+  int64_t number = 0;  // of the fit, or of the profile, from 0
+  bool alone = false;  // of an own loop: its times begin with the call and end with it
   StepTimes times = {};
   bool taken_apart = false;
   std::optional<DeviceStep> device = {};
@@ -59,8 +61,8 @@ struct Recorded {
   int64_t dropped = 0;                      // events of runs and steps that found no room
 };
 
-// The steps as the doctor accounts for them: on a device beside the host those that it told of, on
-// the host's clock.
+// The steps as the doctor accounts for them, own loops included: on a device beside the host those
+// that it told of, on the host's clock.
 std::vector<StepRecord> step_records(const Recorded& recorded);
 
 }  // namespace stoker

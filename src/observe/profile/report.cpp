@@ -15,19 +15,6 @@ namespace stoker {
 
 namespace {
 
-const char* kind_name(StepKind kind) {
-  switch (kind) {
-    case StepKind::train:
-      return "train";
-    case StepKind::accumulate:
-      return "accumulate";
-    case StepKind::test:
-      return "test";
-    default:
-      return "predict";
-  }
-}
-
 // Shares of the peaks, where these are known. `moves`: of the row's ops.
 template <class Row>
 void rate_row(Row& row, double seconds, std::span<const Moved> moves, const MachinePeaks& peaks,
@@ -49,7 +36,7 @@ void rate_rows(StepProfile& profile, const MachinePeaks& peaks, double held) {
 }
 
 StepProfile profile_of(const RecordedProgram& program, const MachinePeaks& peaks) {
-  StepProfile profile{.kind = kind_name(StepKind(program.kind)),
+  StepProfile profile{.kind = program.kind,
                       .batch_size = program.batch_size,
                       .steps = program.runs,
                       .timed_steps = program.timed,
@@ -105,15 +92,13 @@ MachinePeaks raised(MachinePeaks peaks, const Recorded& recorded) {
   return peaks;
 }
 
-// A GPU that is taken apart waits for the host.
+// Steps of fits. A GPU that is taken apart waits for the host.
 std::vector<StepRecord> undisturbed(const Recorded& recorded) {
   std::vector<StepRecord> records = step_records(recorded);
-  if (!recorded.gpu) return records;
-  std::set<int64_t> disturbed;
+  std::set<int64_t> left_out;
   for (const RecordedStep& step : recorded.steps)
-    if (step.taken_apart) disturbed.insert(step.times.run);
-  std::erase_if(records,
-                [&](const StepRecord& step) { return disturbed.contains(step.times.run); });
+    if (step.alone || (recorded.gpu && step.taken_apart)) left_out.insert(step.times.run);
+  std::erase_if(records, [&](const StepRecord& step) { return left_out.contains(step.times.run); });
   return records;
 }
 

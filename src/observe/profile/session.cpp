@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "observe/device_timeline.h"
 #include "train/callbacks/event_log.h"
@@ -45,7 +47,7 @@ size_t ProfileSession::program_of(const StepCall& call) {
   auto [found, is_new] =
       known_.try_emplace({&program, kernels.data(), kernels.size()}, recorded_.programs.size());
   if (!is_new) return found->second;
-  recorded_.programs.push_back({.kind = call.cached.kind,
+  recorded_.programs.push_back({.kind = std::string(call.kind),
                                 .batch_size = call.inputs.empty() ? 0 : call.inputs[0].shape()[0],
                                 .kernels = kernels,
                                 .results = result_bytes(*call.cached.graph),
@@ -73,7 +75,8 @@ RunStatus ProfileSession::run(const StepCall& call) {
     if (gpu && counts) ++taken_apart_;
   }
   Program& program = *call.cached.program;
-  TraceScope scope("run");
+  std::string label = call.alone ? fmt::format("run {}", call.kind) : "run";
+  TraceScope scope(label);
   // What ran before is over, or a step that failed among it would be told as this one's failure.
   if (gpu && timed && program.status() != RunStatus::ok) return RunStatus::skipped_non_finite;
   TimedRun run{.program = index};
@@ -82,6 +85,17 @@ RunStatus ProfileSession::run(const StepCall& call) {
   run.end = steady_clock().now();
 
   std::lock_guard lock(mutex_);
+  if (call.alone && !over_)
+    keep(RecordedStep{.number = alone_++,
+                      .alone = true,
+                      .times = {.epoch = -1,
+                                .asked = begin,
+                                .ready = begin,
+                                .run = begin,
+                                .ran = run.end,
+                                .end = run.end},
+                      .taken_apart = timed});
+  if (call.alone) keep_device_steps(program);
   RecordedProgram& recorded = recorded_.programs[index];
   ++recorded.runs;
   if (!timed || status != RunStatus::ok || over_) return status;
@@ -107,18 +121,31 @@ void ProfileSession::keep(TimedRun run) {
 void ProfileSession::add(int64_t number, const StepTimes& times) {
   std::lock_guard lock(mutex_);
   if (times.asked < recorded_.begin || over_) return;  // only the end of it was seen
-  recorded_.training_thread = this_thread_number();
   bool taken_apart = std::any_of(
       recorded_.runs.rbegin(), recorded_.runs.rend(),
       [&](const TimedRun& run) { return times.run <= run.end && run.end <= times.ran; });
-  recorded_.steps.push_back({.number = number, .times = times, .taken_apart = taken_apart});
+  keep({.number = number, .times = times, .taken_apart = taken_apart});
+}
+
+void ProfileSession::keep(RecordedStep step) {
+  recorded_.training_thread = this_thread_number();
+  recorded_.steps.push_back(std::move(step));
   if (int64_t(recorded_.steps.size()) * kStepEvents <= options_.max_events / 4) return;
   recorded_.steps.pop_front();
   recorded_.dropped += kStepEvents;
 }
 
+void ProfileSession::keep_device_steps(Program& program) {
+  DeviceStep step;
+  while (program.take_device_step(step)) keep(step);
+}
+
 void ProfileSession::add(const DeviceStep& step) {
   std::lock_guard lock(mutex_);
+  keep(step);
+}
+
+void ProfileSession::keep(const DeviceStep& step) {
   for (auto at = recorded_.steps.rbegin(); at != recorded_.steps.rend(); ++at)
     if (launched_by(at->times, step)) at->device = step;
 }

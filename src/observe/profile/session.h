@@ -35,6 +35,9 @@ class ProfileSession final : public StepTap {
  private:
   size_t program_of(const StepCall& call);
   void keep(TimedRun run);
+  void keep(RecordedStep step);
+  void keep(const DeviceStep& step);
+  void keep_device_steps(Program& program);
 
   const std::string log_dir_;
   const ProfileOptions options_;
@@ -46,6 +49,7 @@ class ProfileSession final : public StepTap {
   std::unique_ptr<Context> context_;
   size_t kept_ = 0;  // events of timed runs
   int64_t taken_apart_ = 0;
+  int64_t alone_ = 0;  // steps of own loops so far
   bool over_ = false;
 };
 

@@ -55,7 +55,8 @@ class TimelineBuilder {
                      .end = times.end,
                      .epoch = times.epoch,
                      .number = step.number});
-      put(training, {.kind = Kind::wait, .begin = times.asked, .end = times.ready});
+      if (!step.alone)
+        put(training, {.kind = Kind::wait, .begin = times.asked, .end = times.ready});
     }
   }
 

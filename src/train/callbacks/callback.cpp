@@ -57,6 +57,14 @@ void make_folder_of(const std::string& path) {
   if (!folder.empty()) local_files().create_directories(folder);
 }
 
+void check_steps(const StepRange& steps, const std::string& who) {
+  if (steps.first < 1 || steps.last < steps.first)
+    throw ValueError(fmt::format(
+        "{}: steps {} to {} cannot be; they are counted from 1, and the last is not before the "
+        "first",
+        who, steps.first, steps.last));
+}
+
 int64_t batches_of(const Frequency& frequency, const char* callback, const char* option) {
   if (const int64_t* batches = std::get_if<int64_t>(&frequency)) {
     if (*batches >= 1) return *batches;

@@ -54,4 +54,8 @@ const Fields<BackupOptions>& callback_fields();
 // A number above 0 from "epoch" (0) or a count; ValueError for anything else.
 int64_t batches_of(const Frequency& frequency, const char* callback, const char* option);
 
+// ValueError for steps before the first, and for a last one before the first of the range; `who`
+// begins it.
+void check_steps(const StepRange& steps, const std::string& who);
+
 }  // namespace stoker

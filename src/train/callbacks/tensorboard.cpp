@@ -7,7 +7,6 @@
 #include "formats/tensorboard_events.h"
 #include "train/callbacks/callback_support.h"
 #include "train/callbacks/event_log.h"
-#include "train/fit/profiling.h"
 #include "train/fit/step_observer.h"
 #include "train/model/model_base.h"
 #include "train/model/weight_paths.h"
@@ -17,6 +16,7 @@ namespace stoker {
 namespace {
 
 constexpr const char* kTensorBoard = "TensorBoard";
+constexpr const char* kProfileBatch = "TensorBoard: profile_batch";
 
 HParam hparam_of(const std::string& name, const Attr& value) {
   if (const bool* truth = std::get_if<bool>(&value)) return {name, *truth};
@@ -70,6 +70,16 @@ struct TensorBoard::Impl {
     }
   }
 
+  // Of the observer of this fit.
+  void make_profiler(const Callback& callback) {
+    profiler.reset();
+    if (options.profile_batch.empty()) return;
+    if (const StepObserver* observer = trainer_of(callback).observer)
+      profiler = observer->make_profiler(options.log_dir, options.profile_batch, kProfileBatch);
+    else
+      say(callback, fmt::format("{}: without effect: nothing observes this fit", kProfileBatch));
+  }
+
   // What the doctor saw in this epoch.
   void observations(const StepObserver* observer, int64_t epoch) {
     if (observer == nullptr) return;
@@ -103,9 +113,7 @@ TensorBoard::TensorBoard(TensorBoardOptions options) : impl_(std::make_unique<Im
   impl_->hparams.reserve(options.hparams.entries().size());
   for (const auto& [name, value] : options.hparams.entries())
     impl_->hparams.push_back(hparam_of(name, value));
-  if (!options.profile_batch.empty())
-    impl_->profiler =
-        make_profiler(options.log_dir, options.profile_batch, "TensorBoard: profile_batch");
+  if (!options.profile_batch.empty()) check_steps(options.profile_batch, kProfileBatch);
   impl_->options = std::move(options);
 }
 TensorBoard::~TensorBoard() = default;
@@ -117,6 +125,7 @@ void TensorBoard::on_train_begin() {
   impl_->batches = 0;
   impl_->read_batches = 0;
   impl_->read_begin = steady_clock().now();
+  impl_->make_profiler(*this);
   if (impl_->profiler) {
     impl_->profiler->set_model(&model());
     impl_->profiler->set_params(params());

@@ -2,6 +2,7 @@
 
 #include "train/callbacks/callback_support.h"
 #include "train/checkpoint/checkpoint_files.h"
+#include "train/checkpoint/checkpointer.h"
 
 namespace stoker {
 
@@ -32,6 +33,24 @@ KeepRule BackupAndRestore::rule() const {
           .every_epochs = options_.keep_every_epochs,
           .best = !options_.monitor.empty(),
           .maximise = monitor.improves(1, 0)};
+}
+
+BackupAndRestore* backup_of(const FitArgs& args) {
+  BackupAndRestore* found = nullptr;
+  for (const CallbackRef& callback : args.callbacks)
+    if (auto* backup = dynamic_cast<BackupAndRestore*>(&*callback)) {
+      if (found != nullptr) throw ValueError("fit: two BackupAndRestore callbacks; give one");
+      found = backup;
+    }
+  return found;
+}
+
+int64_t Checkpointer::saved_batch_size(const FitArgs& args) {
+  const BackupAndRestore* backup = backup_of(args);
+  if (backup == nullptr) return 0;
+  return find_newest_checkpoint(backup->directory(),
+                                backup->files_ != nullptr ? *backup->files_ : local_files())
+      .checkpoint.plan.batch_size;
 }
 
 std::optional<std::string> latest_checkpoint(const std::string& directory) {

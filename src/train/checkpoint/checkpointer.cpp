@@ -43,19 +43,15 @@ std::string place_of(int64_t epoch, int64_t step) {
 }  // namespace
 
 std::unique_ptr<Checkpointer> Checkpointer::of(const Model& model, Feed& training,
-                                               const Feed* validation, const FitArgs& args) {
-  BackupAndRestore* found = nullptr;
-  for (const CallbackRef& callback : args.callbacks)
-    if (auto* backup = dynamic_cast<BackupAndRestore*>(&*callback)) {
-      if (found != nullptr) throw ValueError("fit: two BackupAndRestore callbacks; give one");
-      found = backup;
-    }
-  return found ? std::make_unique<Checkpointer>(model, training, validation, args, *found)
-               : nullptr;
+                                               const Feed* validation, const FitArgs& args,
+                                               RunLocks& locks) {
+  BackupAndRestore* backup = backup_of(args);
+  return backup ? std::make_unique<Checkpointer>(model, training, validation, args, *backup, locks)
+                : nullptr;
 }
 
 Checkpointer::Checkpointer(const Model& model, Feed& training, const Feed* validation,
-                           const FitArgs& args, BackupAndRestore& backup)
+                           const FitArgs& args, BackupAndRestore& backup, RunLocks& locks)
     : handle_(model),
       model_(ModelAccess::base(model)),
       trainer_(*model_.trainer),
@@ -69,7 +65,7 @@ Checkpointer::Checkpointer(const Model& model, Feed& training, const Feed* valid
   backup_.resumed_from_.clear();
   backup_.notes_.clear();
   backup_.costs_ = {};
-  lock_ = lock_run_folder(backup_.directory(), trainer_.context->out, files_of(backup_.files_));
+  lock_ = locks.lock(backup_.directory(), trainer_.context->out, files_of(backup_.files_));
 }
 
 Checkpointer::~Checkpointer() { take(writer_.wait()); }
@@ -87,6 +83,7 @@ void Checkpointer::find() {
   found_ = std::move(found.checkpoint);
   last_ = {found_->epoch, found_->step};
   obey(found_->plan);
+  trainer_.parts = take_parts(found_->settings);
   check_differences();
   try {
     restore_model(*found_);
@@ -325,7 +322,7 @@ Checkpoint Checkpointer::snapshot(const Place& place) {
   Checkpoint checkpoint{.epoch = place.epoch,
                         .step = place.step,
                         .plan = handle_.run_plan(),
-                        .settings = settings_,
+                        .settings = with_parts(settings_, trainer_.parts),
                         .steps_per_epoch = training_.steps(),
                         .feed = training_.state()};
   for (size_t i = 0; i < place.logs.size(); ++i)

@@ -15,14 +15,19 @@
 
 namespace stoker {
 
+// The one among the callbacks, or null; ValueError with two.
+BackupAndRestore* backup_of(const FitArgs& args);
+
 class Checkpointer {
  public:
-  // Null without a BackupAndRestore among the callbacks; ValueError with two.
-  // Locks its directory. `validation` may be null.
+  // Null without a BackupAndRestore among the callbacks. Locks its directory. `validation` may be null.
   static std::unique_ptr<Checkpointer> of(const Model& model, Feed& training,
-                                          const Feed* validation, const FitArgs& args);
+                                          const Feed* validation, const FitArgs& args,
+                                          RunLocks& locks);
   Checkpointer(const Model& model, Feed& training, const Feed* validation, const FitArgs& args,
-               BackupAndRestore& backup);
+               BackupAndRestore& backup, RunLocks& locks);
+  // Of the newest checkpoint that the fit would go on from; 0: there is none.
+  static int64_t saved_batch_size(const FitArgs& args);
   ~Checkpointer();  // waits for what is being written
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;

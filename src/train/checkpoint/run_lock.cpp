@@ -1,8 +1,6 @@
 #include "train/checkpoint/run_lock.h"
 
-#include <filesystem>
 #include <ostream>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -23,19 +21,14 @@ std::shared_ptr<FolderLock> fresh_lock(const std::string& folder, FileSystem& fi
 
 }  // namespace
 
-std::shared_ptr<FolderLock> lock_run_folder(const std::string& folder, std::ostream* out,
-                                            FileSystem& files) {
-  struct Held {
-    std::filesystem::path folder;
-    std::weak_ptr<FolderLock> lock;
-  };
-  thread_local std::vector<Held> held;  // by this thread's callers
-  std::erase_if(held, [](const Held& each) { return each.lock.expired(); });
+std::shared_ptr<FolderLock> RunLocks::lock(const std::string& folder, std::ostream* out,
+                                           FileSystem& files) {
+  std::erase_if(held_, [](const Held& each) { return each.lock.expired(); });
   std::error_code ignored;
   // Absolute first: of a relative path that is not there yet, the canonical one is relative too.
   std::filesystem::path path =
       std::filesystem::weakly_canonical(std::filesystem::absolute(folder, ignored), ignored);
-  for (const Held& each : held)
+  for (const Held& each : held_)
     if (auto lock = each.lock.lock(); lock && lock->is_own() && each.folder == path) return lock;
   std::shared_ptr<FolderLock> lock = fresh_lock(folder, files);
   if (!lock) return nullptr;
@@ -43,7 +36,7 @@ std::shared_ptr<FolderLock> lock_run_folder(const std::string& folder, std::ostr
     *out << fmt::format("{}: cannot be locked ({}); make sure that no other run uses it\n", folder,
                         lock->unsupported())
          << std::flush;
-  held.push_back({std::move(path), lock});
+  held_.push_back({std::move(path), lock});
   return lock;
 }
 

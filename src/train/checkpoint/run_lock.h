@@ -1,19 +1,32 @@
-// Keeps the folder of a run for one fit at a time.
+// Keeps the folders of a run for one fit at a time.
 #pragma once
 
+#include <filesystem>
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "base/folder_lock.h"
 
 namespace stoker {
 
-// FolderInUse, which says who has it, when another fit or job is at work there. A job and the fit
-// that it calls, on the same thread, share it. Null where the folder cannot be written: whoever
-// writes there says so. A file system without locks gets a line on `out`, unless that is null.
-std::shared_ptr<FolderLock> lock_run_folder(const std::string& folder, std::ostream* out,
-                                            FileSystem& files = local_files());
+// The locks of one run: a job makes it and hands it to its fit, which shares the folders.
+class RunLocks {
+ public:
+  // FolderInUse, which says who has it, when another run is at work there. The lock of a folder
+  // that this run holds already is shared. Null where the folder cannot be written: whoever writes
+  // there says so. A file system without locks gets a line on `out`, unless that is null.
+  std::shared_ptr<FolderLock> lock(const std::string& folder, std::ostream* out,
+                                   FileSystem& files = local_files());
+
+ private:
+  struct Held {
+    std::filesystem::path folder;
+    std::weak_ptr<FolderLock> lock;
+  };
+  std::vector<Held> held_;
+};
 
 }  // namespace stoker

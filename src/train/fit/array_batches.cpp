@@ -55,10 +55,12 @@ std::vector<int64_t> permutation(int64_t count, uint64_t seed, uint64_t epoch) {
   return order;
 }
 
-ArrayBatches::ArrayBatches(std::vector<Tensor> columns, int64_t batch_size, int most_threads)
+ArrayBatches::ArrayBatches(std::vector<Tensor> columns, int64_t batch_size, int most_threads,
+                           HostMemory* memory)
     : columns_(std::move(columns)),
       batch_size_(batch_size),
       rows_(columns_[0].shape()[0]),
+      memory_(memory),
       current_(std::vector<Tensor>(columns_.size())) {
   if (most_threads == 0 || steps() < 2) return;
   size_t bytes = 1;  // of a batch
@@ -155,7 +157,7 @@ ArrayBatches::Buffers ArrayBatches::make_device_buffers(int64_t rows) const {
   size_t bytes = 0;
   for (const Tensor& column : columns_)
     bytes += aligned(column.bytes() / size_t(rows_) * size_t(rows));
-  std::shared_ptr<void> block = take_shared(pinned_memory(), bytes);
+  std::shared_ptr<void> block = take_shared(memory_ ? *memory_ : ordinary_memory(), bytes);
   Buffers buffers;
   auto* at = static_cast<std::byte*>(block.get());
   for (const Tensor& column : columns_) {

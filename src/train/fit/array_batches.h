@@ -23,8 +23,10 @@ namespace stoker {
 class ArrayBatches : public BatchStream {
  public:
   // Columns with equal numbers of rows (dimension 0). So many threads work ahead at most, fewer
-  // where batches are small: starting one takes as long as a small batch; 0: none do.
-  ArrayBatches(std::vector<Tensor> columns, int64_t batch_size, int most_threads = 0);
+  // where batches are small: starting one takes as long as a small batch; 0: none do. They put the
+  // batches into `memory`, which must outlive all tensors; null: ordinary memory.
+  ArrayBatches(std::vector<Tensor> columns, int64_t batch_size, int most_threads = 0,
+               HostMemory* memory = nullptr);
 
   int64_t rows() const { return rows_; }
   int64_t steps() const { return (rows_ + batch_size_ - 1) / batch_size_; }
@@ -53,6 +55,7 @@ class ArrayBatches : public BatchStream {
 
   std::vector<Tensor> columns_;
   int64_t batch_size_, rows_;
+  HostMemory* memory_;    // null: ordinary
   int64_t position_ = 0;  // the first row of the next batch
   std::shared_ptr<const Order> order_;
   Buffers full_, rest_;  // made when the first shuffled epoch begins

@@ -1,76 +1,93 @@
-#include <stoker/auto_batch.h>
+// batch = auto: the rule.
+#include "train/fit/auto_batch.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include <fmt/format.h>
-
-#include "engine/backend.h"
-#include "train/model/memory_table.h"
-#include "train/step/steps.h"
+#include <fmt/ranges.h>
 
 namespace stoker {
 
 namespace {
 
 constexpr int64_t kSmallest = 8;
-constexpr int64_t kLargestOnCpu = 128, kLargestOnGpu = 1024;
-constexpr int64_t kStepsInAnEpoch = 32;
-constexpr double kShareOfCpu = 0.5;  // the rest is the pipeline's, and other people's
-constexpr double kShareOfGpu = 0.9;
+constexpr int64_t kLargest = 8192;
+constexpr int64_t kStepsPerEpoch = 16;
+constexpr int64_t kUsual = 32;  // Keras's, which learning rates are chosen for
+constexpr double kWorthwhile = 1.05;
 
 int64_t power_of_two_up_to(int64_t number) {
-  return int64_t(std::bit_floor(uint64_t(std::max(number, kSmallest))));
+  return int64_t(std::bit_floor(uint64_t(std::max<int64_t>(number, 1))));
 }
 
-// Rules 1 to 3.
-int64_t ceiling(const AutoBatchArgs& args, bool gpu) {
-  int64_t largest = args.largest > 0 ? args.largest : gpu ? kLargestOnGpu : kLargestOnCpu;
-  if (args.samples > 0) largest = std::min(largest, args.samples / kStepsInAnEpoch);
-  return power_of_two_up_to(largest);
-}
-
-// Bytes of a step; the largest number there is where the device itself says that it does not fit.
-size_t planned(const Model& model, int64_t batch) {
-  try {
-    if (std::optional<MemoryUse> plan = model.memory_plan(batch)) return plan->total;
-  } catch (const OutOfMemoryError&) {
-    return SIZE_MAX;
-  }
-  throw Error(
-      "auto_batch_size: the memory plan of this model cannot be known before its first step (not "
-      "compiled, or a loss of your own); give a batch size");
+std::string compared(int64_t batch, double gain) {
+  if (gain < 0.995) return fmt::format("{} is {:.0f} % slower", batch, 100 * (1 - gain));
+  return fmt::format("{} is only {:.0f} % faster", batch, std::max(0.0, 100 * (gain - 1)));
 }
 
 }  // namespace
 
-int64_t auto_batch_size(const Model& model, const AutoBatchArgs& args) {
+BatchBounds batch_bounds(const AutoBatchArgs& args) {
   if (args.samples < 0 || args.largest < 0 || args.memory < 0)
     throw ValueError(
         fmt::format("auto_batch_size: samples is {}, largest {} and memory {}; expected 0 or more",
                     args.samples, args.largest, args.memory));
-  const Context& context = *trainer_of(ModelAccess::base(model)).context;
-  Backend& engine = engine_of(context);
-  bool gpu = engine.traits().own_memory;
-  // Asked before any plan takes its part.
-  double free = double(engine.free_bytes(compile_options(context)));
-  double allowed = args.memory > 0 ? double(args.memory) : free * (gpu ? kShareOfGpu : kShareOfCpu);
-  if (allowed == 0) allowed = 1e300;  // nothing is known about this machine
+  int64_t most = args.largest > 0 ? args.largest : kLargest;
+  std::string why = "the largest that is allowed";
+  if (args.samples > 0) {
+    int64_t for_epoch = std::min(std::max(args.samples / kStepsPerEpoch, kUsual), args.samples);
+    if (for_epoch < most) {
+      most = for_epoch;
+      why = fmt::format("as large as {} samples per epoch allow", args.samples);
+    }
+  }
+  most = power_of_two_up_to(most);
+  return {.least = std::min(kSmallest, most), .most = most, .why_most = std::move(why)};
+}
 
-  int64_t batch = ceiling(args, gpu);
-  auto least = double(planned(model, kSmallest));
-  if (least > allowed)
-    throw Error(fmt::format(
-        "auto_batch_size: a step of {} samples takes {}, but {} may be used; the model or its "
-        "pictures are too large for this device",
-        kSmallest, human_bytes(least), human_bytes(allowed)));
-  // The plan grows by the same amount with every sample, but for rounding: two small plans tell
-  // where to look, and only what is likely to fit is compiled.
-  double slope = (double(planned(model, 2 * kSmallest)) - least) / double(kSmallest);
-  while (batch > kSmallest && least + slope * double(batch - kSmallest) > 1.05 * allowed)
-    batch /= 2;
-  while (batch > kSmallest && double(planned(model, batch)) > allowed) batch /= 2;
-  return batch;
+AutoBatch grow_batch(const BatchBounds& range, const Throughput& throughput) {
+  AutoBatch chosen;
+  for (int64_t batch = range.least; batch <= range.most; batch *= 2) {
+    std::optional<double> rate = throughput(batch);
+    if (!rate) {
+      chosen.why = fmt::format("{} does not fit into memory", batch);
+      return chosen;
+    }
+    double before = chosen.trials.empty() ? 0 : chosen.trials.back().samples_per_second;
+    chosen.trials.push_back({batch, *rate});
+    if (before > 0 && !(*rate >= kWorthwhile * before)) {
+      chosen.why = compared(batch, *rate / before);
+      return chosen;
+    }
+    chosen.batch = batch;
+  }
+  chosen.why = range.why_most;
+  return chosen;
+}
+
+std::string learning_rate_rule(const std::string& optimizer, int64_t batch) {
+  if (batch == kUsual || batch == 0) return "";
+  bool linear = optimizer == "SGD";
+  double ratio = double(batch) / double(kUsual), factor = linear ? ratio : std::sqrt(ratio);
+  return fmt::format(
+      "A learning rate that was chosen for batch {} becomes {:.3g} times as large ({} with the "
+      "batch, the rule for {}); a larger one wants a warm-up.",
+      kUsual, factor, linear ? "it grows linearly" : "it grows as the square root", optimizer);
+}
+
+std::string AutoBatch::text() const {
+  std::vector<std::string> rates;
+  rates.reserve(trials.size());
+  for (const BatchTrial& trial : trials)
+    rates.push_back(fmt::format("{}: {:.0f}", trial.batch, trial.samples_per_second));
+  return fmt::format("batch {}, measured: {} (samples/s at {})\n{}{}", batch, why,
+                     fmt::join(rates, ", "), learning_rate, learning_rate.empty() ? "" : "\n");
+}
+
+int64_t auto_batch_size(const Model& model, const AutoBatchArgs& args) {
+  return measure_batch_size(model, args).batch;
 }
 
 }  // namespace stoker

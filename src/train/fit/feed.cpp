@@ -11,8 +11,8 @@ namespace stoker {
 
 Feed::Feed(std::vector<Tensor> columns, int64_t batch_size, const FeedOptions& options)
     : options_(options),
-      arrays_(
-          std::make_unique<ArrayBatches>(std::move(columns), batch_size, options.threads_ahead)) {}
+      arrays_(std::make_unique<ArrayBatches>(std::move(columns), batch_size, options.threads_ahead,
+                                             options.memory)) {}
 
 Feed::Feed(const Batches& batches, const FeedOptions& options)
     : options_(options), batches_(batches) {
@@ -60,8 +60,10 @@ void Feed::begin_walk() {
         "that can be walked again, or fewer epochs or steps",
         options_.action, epoch_ + 1, step_ + 1));
   else if (walk_ == nullptr || !walk_->continues_with(number))
-    walk_ = batches_.begin_walk(
-        {.epoch = number, .more_follow = options_.more_follow, .context = options_.context});
+    walk_ = batches_.begin_walk({.epoch = number,
+                                 .more_follow = options_.more_follow,
+                                 .context = options_.context,
+                                 .memory = options_.memory});
   walking_ = true;
   walk_batches_ = 0;
   ++walks_;
@@ -109,8 +111,10 @@ void Feed::restore(const FeedState& state) {
   step_ = state.step;
   walks_ = state.walks;
   if (!arrays_ && !state.stream.empty()) {
-    walk_ = batches_.begin_walk(
-        {.more_follow = options_.more_follow, .state = state.stream, .context = options_.context});
+    walk_ = batches_.begin_walk({.more_follow = options_.more_follow,
+                                 .state = state.stream,
+                                 .context = options_.context,
+                                 .memory = options_.memory});
   } else if (state.walking) {
     if (!keeps_walk) {
       walk_ = nullptr;

@@ -19,6 +19,7 @@ struct FeedOptions {
   uint64_t seed = 0;
   const Context* context = nullptr;  // of the model, for pipelines
   int threads_ahead = 0;             // at most, for arrays: see ArrayBatches
+  HostMemory* memory = nullptr;      // that the device copies from; null: ordinary memory
 };
 
 // Where a feed stands, behind the batch that next() returned last. Data only.

@@ -6,7 +6,8 @@
 #include "train/checkpoint/checkpointer.h"
 #include "train/checkpoint/run_lock.h"
 #include "train/fit/loops.h"
-#include "train/fit/step_observer.h"
+#include "train/fit/memory_policy.h"
+#include "train/fit/services.h"
 #include "train/model/claimed_weights.h"
 #include "train/model/settings.h"
 #include "train/optimizers/optimizer_impl.h"
@@ -49,7 +50,8 @@ Logs with_loss_scale(const Logs& logs, const Optimizer& optimizer) {
 
 class FitLoop {
  public:
-  FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args)
+  FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args,
+          const FitServices& services, MemoryPolicy& memory)
       : model_(ModelAccess::base(model)),
         trainer_(*model_.trainer),
         compiled_(compiled_of(model_, "fit")),
@@ -57,11 +59,18 @@ class FitLoop {
         validation_(validation),
         args_(args),
         callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model),
-        lock_(args.run_directory.empty()
-                  ? nullptr
-                  : lock_run_folder(args.run_directory, trainer_.context->out)),
-        checkpoints_(Checkpointer::of(model, training, validation, args)) {}
-  ~FitLoop() { trainer_.observer = nullptr; }
+        services_(services),
+        memory_(memory),
+        locks_(services.locks != nullptr ? *services.locks : own_locks_),
+        lock_(args.run_directory.empty() ? nullptr
+                                         : locks_.lock(args.run_directory, trainer_.context->out)),
+        checkpoints_(Checkpointer::of(model, training, validation, args, locks_)) {
+    memory_.set_feed(&training);
+  }
+  ~FitLoop() {
+    trainer_.observer = nullptr;
+    memory_.set_feed(nullptr);
+  }
   FitLoop(const FitLoop&) = delete;
   FitLoop& operator=(const FitLoop&) = delete;
 
@@ -83,11 +92,12 @@ class FitLoop {
                            .validation_steps = validation_ ? validation_->steps() : std::nullopt,
                            .batch_size = training_.batch_size(),
                            .verbose = args_.verbose});
-    observer_ = make_step_observer(FitView{.model = model_,
-                                           .context = *trainer_.context,
-                                           .args = args_,
-                                           .training = training_,
-                                           .callbacks = callbacks_});
+    if (services_.observe != nullptr)
+      observer_ = services_.observe({.model = model_,
+                                     .context = *trainer_.context,
+                                     .args = args_,
+                                     .training = training_,
+                                     .callbacks = callbacks_});
     trainer_.observer = observer_.get();
     say_device();
     try {
@@ -121,6 +131,7 @@ class FitLoop {
   }
 
   Logs run_epoch(int64_t epoch) {
+    RangeScope range("epoch");
     EpochTimes times{.epoch = epoch, .begin = steady_clock().now()};
     callbacks_(&Callback::on_epoch_begin, epoch);
     compiled_.training->reset();
@@ -135,9 +146,12 @@ class FitLoop {
     if (validation_ != nullptr) {
       TraceScope scope("validation");
       validation_->begin_epoch(0);
-      run_evaluation(model_, *validation_, callbacks_, "fit: validation", [&] {
-        if (checkpoints_) checkpoints_->validation_step_ended(epoch, steps);
-      });
+      run_evaluation(
+          model_, *validation_, callbacks_, "fit: validation",
+          [&] {
+            if (checkpoints_) checkpoints_->validation_step_ended(epoch, steps);
+          },
+          &memory_);
       logs = joined(logs, compiled_.evaluation->with_prefix("val_"));
       times.validated = steady_clock().now();
     }
@@ -169,13 +183,14 @@ class FitLoop {
   void run_batches_from(StepPlace& place) {
     StepTimes times{.epoch = place.epoch, .asked = steady_clock().now()};
     while (!trainer_.stop) {
-      const Batch* batch = training_.next();
+      const Batch* batch = next_batch();
       if (batch == nullptr) break;
       times.ready = steady_clock().now();
       callbacks_(&Callback::on_train_batch_begin, place.step);
       std::span<const Tensor> inputs = inputs_of(*batch);
       times.run = steady_clock().now();
-      run_training_step(model_, inputs, place);
+      memory_.attempt({training_kind(trainer_), inputs, inputs[0].shape()[0]},
+                      [&] { run_training_step(model_, inputs, place); });
       times.ran = steady_clock().now();
       callbacks_(&Callback::on_train_batch_end, place.step, live_);
       watch_loss_scale();
@@ -191,6 +206,11 @@ class FitLoop {
     }
     TraceScope scope("wait for the last steps");
     finish_training_steps(model_, place);
+  }
+
+  const Batch* next_batch() {
+    RangeScope range("wait for batch");
+    return training_.next();
   }
 
   // Said once a fit, and looked at only where somebody has just read the metrics: the device is
@@ -227,6 +247,10 @@ class FitLoop {
   Feed* validation_;
   const FitArgs& args_;
   CallbackCalls callbacks_;
+  const FitServices& services_;
+  MemoryPolicy& memory_;
+  RunLocks own_locks_;
+  RunLocks& locks_;                            // of the job, where there is one
   std::shared_ptr<FolderLock> lock_;           // of the run directory; null: there is none
   std::unique_ptr<Checkpointer> checkpoints_;  // null: none were asked for
   std::unique_ptr<StepObserver> observer_;
@@ -238,12 +262,14 @@ class FitLoop {
 
 }  // namespace
 
-History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args) {
-  return FitLoop(model, training, validation, args).run();
+History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args,
+                const FitServices& services, MemoryPolicy& memory) {
+  return FitLoop(model, training, validation, args, services, memory).run();
 }
 
 void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
-                    const char* action, const std::function<void()>& step_ended) {
+                    const char* action, const std::function<void()>& step_ended,
+                    MemoryPolicy* memory) {
   Compiled& compiled = compiled_of(model, action);
   compiled.evaluation->reset();
   Logs live(compiled.evaluation);
@@ -253,7 +279,11 @@ void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks
     callbacks(&Callback::on_test_batch_begin, place.step);
     prepare(model, batch->tensors(), action);
     if (feed.arrays() == nullptr) check_target_values(model, batch->tensors(), action);
-    run_test_step(model, batch->tensors(), place);
+    auto test = [&] { run_test_step(model, batch->tensors(), place); };
+    if (memory != nullptr)
+      memory->attempt({StepKind::test, batch->tensors(), (*batch)[0].shape()[0]}, test);
+    else
+      test();
     callbacks(&Callback::on_test_batch_end, place.step, live);
     ++place.step;
     if (step_ended) step_ended();

@@ -15,6 +15,9 @@
 
 namespace stoker {
 
+class MemoryPolicy;
+struct FitServices;
+
 // "TensorBoard": what a callback's class is called.
 std::string class_name(const Callback& callback);
 
@@ -38,10 +41,13 @@ class CallbackCalls {
   void operator()(void (Callback::*turn)(Parameters...), Arguments&&... arguments) const {
     int64_t before = list_.empty() ? 0 : steady_clock().now();
     for (size_t i = 0; i < list_.size(); ++i) {
+      bool named = tracing() || !active_ranges().empty();
+      std::string name = named ? class_name(*list_[i]) : std::string();
+      RangeScope range(name);
       ((*list_[i]).*turn)(arguments...);
       int64_t now = steady_clock().now();
       nanoseconds_[i] += now - before;
-      if (tracing()) trace_span(class_name(*list_[i]), before, now);
+      if (named) trace_span(name, before, now);
       before = now;
     }
   }
@@ -92,10 +98,13 @@ ClassWeights class_weights(ModelBase& model, const std::map<int64_t, double>& we
 int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fallback,
                            const char* action);
 
-History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args);
-// Leaves the result in the model's evaluation sums.
+History run_fit(const Model& model, Feed& training, Feed* validation, const FitArgs& args,
+                const FitServices& services, MemoryPolicy& memory);
+// Leaves the result in the model's evaluation sums. `memory`: of the fit; null: an evaluation by
+// itself.
 void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks,
-                    const char* action, const std::function<void()>& step_ended = {});
+                    const char* action, const std::function<void()>& step_ended = {},
+                    MemoryPolicy* memory = nullptr);
 std::vector<Tensor> run_predict(ModelBase& model, Feed& feed, const CallbackCalls& callbacks);
 
 }  // namespace stoker

@@ -1,6 +1,7 @@
 #include "train/fit/run_settings.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kNotSet = "not set";
+constexpr const char* kParts = "parts";
 
 std::string dumped(const Json& json) {
   if (json.is_string()) return json.get<std::string>();
@@ -148,6 +150,29 @@ std::vector<SettingDifference> differences(const RunSettings& here, const RunSet
 
 std::string to_string(const SettingDifference& difference) {
   return fmt::format("{}: {} here, {} there", difference.name, difference.here, difference.there);
+}
+
+RunSettings with_parts(RunSettings settings, const PartSizes& parts) {
+  if (parts.training > 0 || parts.evaluation > 0)
+    settings.push_back(
+        {kParts, {std::to_string(parts.training), std::to_string(parts.evaluation)}});
+  return settings;
+}
+
+PartSizes take_parts(RunSettings& settings) {
+  const RunSetting* found = find(settings, kParts);
+  if (found == nullptr) return {};
+  auto size_at = [&](size_t i) {
+    int64_t size = 0;
+    if (i < found->values.size()) {
+      const std::string& text = found->values[i];
+      std::from_chars(text.data(), text.data() + text.size(), size);
+    }
+    return std::max<int64_t>(size, 0);
+  };
+  PartSizes parts{.training = size_at(0), .evaluation = size_at(1)};
+  std::erase_if(settings, [](const RunSetting& each) { return each.name == kParts; });
+  return parts;
 }
 
 std::string settings_to_json(const RunSettings& settings) {

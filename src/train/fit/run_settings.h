@@ -8,6 +8,7 @@
 
 #include "train/fit/feed.h"
 #include "train/model/model_base.h"
+#include "train/model/trainer.h"
 
 namespace stoker {
 
@@ -29,6 +30,11 @@ struct SettingDifference {
 // One for each value that differs; settings that are not known on one side are left out.
 std::vector<SettingDifference> differences(const RunSettings& here, const RunSettings& there);
 std::string to_string(const SettingDifference& difference);  // "learning_rate: 0.1 here, 0.2 there"
+
+// In which parts the batches of the run were computed (FitArgs::on_out_of_memory), so that a fit
+// that goes on does the same. Whole batches leave no setting.
+RunSettings with_parts(RunSettings settings, const PartSizes& parts);
+PartSizes take_parts(RunSettings& settings);  // and removes it: it is no difference
 
 // As JSON text and back. The text is not trusted: ValueError.
 std::string settings_to_json(const RunSettings& settings);

@@ -1,5 +1,5 @@
-// Where the time of a fit goes: the hook that observe fills. The loop reads the clock six times a
-// step and tells what it saw; everything is called on the thread that trains.
+// Where the time of a fit goes: what a fit tells whoever observes it (fit/services.h). The loop
+// reads the clock six times per step; everything is called on the thread that trains.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <stoker/callbacks.h>
 #include <stoker/context.h>
 #include <stoker/history.h>
 
@@ -72,10 +73,9 @@ class StepObserver {
   virtual bool is_tuning() const { return false; }
   // Numbers of the epoch so far for logs of any kind, by name; empty while there are too few steps.
   virtual std::vector<std::pair<std::string, double>> scalars() const = 0;
+  // The Profiler callback, for callbacks that profile some steps; `who` begins its errors.
+  virtual std::unique_ptr<Callback> make_profiler(const std::string& log_dir, StepRange steps,
+                                                  const char* who) const = 0;
 };
-
-// Defined in observe: a room after this one fills the seam when the library is linked. Null: nobody
-// looks.
-std::unique_ptr<StepObserver> make_step_observer(const FitView& view);
 
 }  // namespace stoker

@@ -1,11 +1,16 @@
-// Model: compile, fit, evaluate, predict and single steps.
+// Model: compile, fit, evaluate and predict.
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <stoker/model.h>
 #include <stoker/version.h>
 
+#include "train/checkpoint/checkpointer.h"
+#include "train/fit/auto_batch.h"
 #include "train/fit/loops.h"
+#include "train/fit/memory_policy.h"
+#include "train/fit/services.h"
 #include "train/model/compile.h"
 #include "train/step/steps.h"
 #include "train/step/training_call.h"
@@ -76,15 +81,18 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tens
   return parts;
 }
 
-// Before a pipeline takes its memory: a GPU's engine hands out page-locked memory from then on.
-void wake_engine(ModelBase& model) { engine_of(*trainer_of(model).context); }
+// What batches are put together in: pinned memory of a GPU, where the context wants it.
+HostMemory* batch_memory(ModelBase& model) {
+  const Context& context = *trainer_of(model).context;
+  return context.pin ? &engine_of(context).host_memory() : nullptr;
+}
 
 // That may put batches of arrays together while a device works beside the host; a CPU needs its
 // cores for the steps themselves.
 int threads_ahead(ModelBase& model) {
   constexpr int kMost = 4;
   const Context& context = *trainer_of(model).context;
-  if (!context.pin || !traits_of(context).pins) return 0;
+  if (!context.pin || !engine_of(context).host_memory().page_locked()) return 0;
   return context.threads.pipeline > 0 ? std::min(context.threads.pipeline, kMost) : kMost;
 }
 
@@ -93,16 +101,41 @@ int threads_ahead(ModelBase& model) {
 void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
                  int64_t batch_size, const char* action) {
   std::vector<TensorSpec> specs = specs_of(columns);
-  for (TensorSpec& spec : specs) spec.shape.set(0, std::min(batch_size, spec.shape[0]));
+  int64_t rows = std::min(batch_size, columns[0].shape()[0]);
+  const PartSizes& parts = trainer_of(model).parts;
+  int64_t part = is_training(kind) ? parts.training : parts.evaluation;
+  bool whole = part == 0 || part >= rows;
+  for (TensorSpec& spec : specs) spec.shape.set(0, whole ? rows : part);
   ProgramLanes::Lease lease = trainer_of(model).lanes.lease_main();
-  check_limits(program_for(model, kind, specs, action), columns, action);
+  const CachedProgram& program = whole || !is_training(kind)
+                                     ? program_for(model, kind, specs, action)
+                                     : program_for(model, StepKind::part, specs, action, rows);
+  check_limits(program, columns, action);
+}
+
+// The same in a fit, which may go on in parts.
+void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
+                 int64_t batch_size, const char* action, MemoryPolicy& memory) {
+  int64_t rows = std::min(batch_size, columns[0].shape()[0]);
+  memory.attempt({kind, columns, rows},
+                 [&] { check_ahead(model, kind, columns, batch_size, action); });
+}
+
+// Of a training that goes on: its own. Else what is measured is the fit's own data.
+int64_t chosen_batch(ModelBase& model, const std::vector<Tensor>& columns, const FitArgs& args) {
+  if (int64_t saved = Checkpointer::saved_batch_size(args); saved > 0) return saved;
+  AutoBatch chosen = measure_batch(model, columns, {.samples = columns[0].shape()[0]});
+  const Context& context = *trainer_of(model).context;
+  if (context.out != nullptr && args.verbose > 0) *context.out << chosen.text() << std::flush;
+  return chosen.batch;
 }
 
 Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
   FeedOptions options{.action = "fit: validation",
                       .steps = args.validation_steps,
                       .context = trainer_of(model).context,
-                      .threads_ahead = threads_ahead(model)};
+                      .threads_ahead = threads_ahead(model),
+                      .memory = batch_memory(model)};
   const ValidationData& data = args.validation_data;
   if (data.batches.defined()) return {data.batches, options};
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
@@ -143,34 +176,38 @@ std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs&
 void Model::compile(const CompileArgs& args) const { compile_model(impl(), args); }
 bool Model::compiled() const { return impl().trainer->compiled != nullptr; }
 
-History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args) const {
-  ModelBase& model = impl();
+History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y,
+                   const FitArgs& args, const FitServices& services) {
+  ModelBase& model = ModelAccess::base(handle);
   Use use(model.trainer->gate, "fit", UseMode::lasting);
   compiled_of(model, "fit");
   check_fit(args);
   prepare(model, x.list(), "fit");
   check_trainable(model, "fit");
-  int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "fit");
-  int64_t validation_batch =
-      checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
+  int64_t batch_size = checked_batch_size(args.batch_size.given(), kBatchSize, "fit");
   std::vector<Tensor> columns =
       make_columns(model, StepKind::train, x, y, args.sample_weight, "fit");
+  std::vector<Tensor> held_out;
+  if (args.validation_split > 0)
+    std::tie(columns, held_out) = split(columns, args.validation_split);
+  weigh_classes(model, args.class_weight, columns, "fit");
+  if (args.batch_size.automatic()) batch_size = chosen_batch(model, columns, args);
+  int64_t validation_batch =
+      checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
   std::optional<Feed> validation;
-  if (args.validation_split > 0) {
-    auto [first, last] = split(columns, args.validation_split);
-    validation.emplace(std::move(last), validation_batch,
+  if (!held_out.empty())
+    validation.emplace(std::move(held_out), validation_batch,
                        FeedOptions{.action = "fit: validation",
                                    .steps = args.validation_steps,
-                                   .threads_ahead = threads_ahead(model)});
-    columns = std::move(first);
-  } else if (args.validation_data.defined()) {
+                                   .threads_ahead = threads_ahead(model),
+                                   .memory = batch_memory(model)});
+  else if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
-  }
-  weigh_classes(model, args.class_weight, columns, "fit");
-  check_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit");
+  MemoryPolicy memory(model, args);
+  check_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit", memory);
   if (validation && validation->arrays())
     check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
-                "fit: validation");
+                "fit: validation", memory);
   Feed training(std::move(columns), batch_size,
                 {.action = "fit",
                  .steps = args.steps_per_epoch,
@@ -178,16 +215,22 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitArgs& args
                  .epochs = args.epochs,
                  .shuffle = args.shuffle.value_or(true),
                  .seed = derived_seed(model.trainer->seed, kShufflePurpose),
-                 .threads_ahead = threads_ahead(model)});
-  return run_fit(*this, training, validation ? &*validation : nullptr, args);
+                 .threads_ahead = threads_ahead(model),
+                 .memory = batch_memory(model)});
+  return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
 }
 
-History Model::fit(const Batches& batches, const FitArgs& args) const {
-  ModelBase& model = impl();
+History fit_batches(const Model& handle, const Batches& batches, const FitArgs& args,
+                    const FitServices& services) {
+  ModelBase& model = ModelAccess::base(handle);
   Use use(model.trainer->gate, "fit", UseMode::lasting);
   compiled_of(model, "fit");
   check_fit(args);
-  refuse_for_batches(args.batch_size, args.sample_weight, "fit");
+  if (args.batch_size.automatic())
+    throw ValueError(
+        "fit: batch_size = Auto is for arrays; these batches have sizes of their own: "
+        "dataset.batch(auto_batch_size(model, {.samples = …}))");
+  refuse_for_batches(args.batch_size.given(), args.sample_weight, "fit");
   if (args.validation_split > 0)
     throw ValueError("fit: validation_split is for arrays; use validation_data");
   if (args.shuffle)
@@ -200,13 +243,14 @@ History Model::fit(const Batches& batches, const FitArgs& args) const {
   std::optional<Feed> validation;
   if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
-  wake_engine(model);
+  MemoryPolicy memory(model, args);
   Feed training(batches, {.action = "fit",
                           .steps = args.steps_per_epoch,
                           .restart = !args.steps_per_epoch,
                           .more_follow = true,
-                          .context = model.trainer->context});
-  return run_fit(*this, training, validation ? &*validation : nullptr, args);
+                          .context = model.trainer->context,
+                          .memory = batch_memory(model)});
+  return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
 }
 
 Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args) const {
@@ -219,7 +263,10 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
       make_columns(model, StepKind::test, x, y, args.sample_weight, "evaluate");
   check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
   Feed feed(std::move(columns), batch_size,
-            {.action = "evaluate", .steps = args.steps, .threads_ahead = threads_ahead(model)});
+            {.action = "evaluate",
+             .steps = args.steps,
+             .threads_ahead = threads_ahead(model),
+             .memory = batch_memory(model)});
   return evaluated(*this, feed, args);
 }
 
@@ -229,9 +276,10 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   compiled_of(model, "evaluate");
   check_steps(args.steps, "evaluate: steps");
   refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
-  wake_engine(model);
-  Feed feed(batches,
-            {.action = "evaluate", .steps = args.steps, .context = model.trainer->context});
+  Feed feed(batches, {.action = "evaluate",
+                      .steps = args.steps,
+                      .context = model.trainer->context,
+                      .memory = batch_memory(model)});
   return evaluated(*this, feed, args);
 }
 
@@ -241,7 +289,10 @@ std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& a
   check_steps(args.steps, "predict: steps");
   std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, "predict");
   Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
-            {.action = "predict", .steps = args.steps, .threads_ahead = threads_ahead(model)});
+            {.action = "predict",
+             .steps = args.steps,
+             .threads_ahead = threads_ahead(model),
+             .memory = batch_memory(model)});
   return predicted(*this, feed, args);
 }
 
@@ -249,9 +300,10 @@ std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs
   Reading reading(impl(), "predict");
   check_steps(args.steps, "predict: steps");
   refuse_for_batches(args.batch_size, {}, "predict");
-  wake_engine(impl());
-  Feed feed(batches,
-            {.action = "predict", .steps = args.steps, .context = impl().trainer->context});
+  Feed feed(batches, {.action = "predict",
+                      .steps = args.steps,
+                      .context = impl().trainer->context,
+                      .memory = batch_memory(impl())});
   return predicted(*this, feed, args);
 }
 

@@ -76,10 +76,6 @@ void say_settings_without_effect(const Context& context,
   if (auto changed = without_effect(context, engine); !changed.empty())
     out << fmt::format("{}: for GPUs alone; without effect on the engine \"{}\"\n",
                        fmt::join(changed, ", "), engine.name);
-  if (context.memory_limit > 0 && !engine.own_memory)
-    out << fmt::format(
-        "memory_limit: for GPUs; on the engine \"{}\" only automatic batch sizes respect it\n",
-        engine.name);
   out << std::flush;
 }
 

@@ -9,9 +9,9 @@
 #include "base/printable.h"
 #include "graph/graph.h"
 #include "nn/layer_tree.h"
-#include "train/fit/profiling.h"
 #include "train/model/memory_table.h"
 #include "train/model/model_base.h"
+#include "train/model/summary.h"
 
 namespace stoker {
 
@@ -205,12 +205,12 @@ double count_flops(const Model& model) {
   return sum;
 }
 
-std::string Model::summary(const SummaryArgs& args) const {
-  constexpr const char* kAction = "summary({.measure = true})";
-  ModelBase& model = impl();
+std::string summary_text(const Model& handle, const SummaryArgs& args,
+                         const std::map<std::string, LayerSeconds>* seconds) {
+  ModelBase& model = ModelAccess::base(handle);
   const Topology& topology = model.topology("summary()");
   std::optional<TimeColumns> times;
-  if (args.measure) times.emplace(measure_layers(model, args.batch_size, kAction));
+  if (seconds != nullptr) times.emplace(*seconds);
   std::vector<Row> rows = {{"Layer (kind)", "Output shape", "Params", "FLOPs / sample"}};
   if (times) rows[0].insert(rows[0].end(), {"Forward", "Backward", "Update"});
   if (!model.sequential()) rows[0].emplace_back("Connected to");
@@ -235,7 +235,8 @@ std::string Model::summary(const SummaryArgs& args) const {
     if (!model.sequential()) rest.emplace_back();
     rows.push_back(std::move(rest));
   }
-  int64_t trainable = elements(trainable_variables()), others = elements(non_trainable_variables());
+  int64_t trainable = elements(handle.trainable_variables()),
+          others = elements(handle.non_trainable_variables());
   std::string text = model.title() + "\n" + table(rows, 2, !model.sequential());
   text +=
       fmt::format("Parameters: {} ({}), trainable {}, non-trainable {}\n",

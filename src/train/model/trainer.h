@@ -42,7 +42,24 @@ struct Compiled {
   std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
 };
 
-enum class StepKind : int { train, accumulate, test, predict };
+// part: adds the gradients of a part of a batch to those of the parts before it.
+enum class StepKind : int { train, accumulate, test, predict, part };
+
+// How a ProgramCache knows a step. `whole`: samples of the batch that the step is a part of; a
+// training step is then its last part. 0: the step is the whole batch.
+inline constexpr int kStepKinds = 8;
+inline int program_key(StepKind kind, int64_t whole = 0) {
+  return int(kind) + kStepKinds * int(whole);
+}
+inline StepKind kind_of(const CachedProgram& cached) { return StepKind(cached.kind % kStepKinds); }
+inline bool is_training(StepKind kind) {
+  return kind == StepKind::train || kind == StepKind::accumulate || kind == StepKind::part;
+}
+
+// Samples per run of a step, where a whole batch does not fit into memory; 0: whole batches.
+struct PartSizes {
+  int64_t training = 0, evaluation = 0;
+};
 
 struct Trainer {
   Context* context = &default_context();
@@ -63,6 +80,8 @@ struct Trainer {
   int64_t batch_size = 0;                              // of the last fit
   std::shared_ptr<const doctor::Diagnosis> diagnosis;  // of the last fit, by who observed it
   StepObserver* observer = nullptr;                    // of the running fit
+  PartSizes parts;                                     // of the running fit
+  std::vector<Variable> part_sums;              // gradients of parts, one per trainable weight
   std::shared_ptr<TrainingCall> training_call;         // model(x, {.training = true}), once used
 };
 

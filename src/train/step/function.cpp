@@ -10,6 +10,7 @@
 #include "train/model/trainer.h"
 #include "train/optimizers/optimizer_impl.h"
 #include "train/step/program_cache.h"
+#include "train/step/step_tap.h"
 
 namespace stoker {
 
@@ -83,6 +84,8 @@ TracedFunction::TracedFunction(Body body, FunctionOptions options)
 
 size_t TracedFunction::traces() const { return impl_->traces; }
 
+HostMemory& pinned_memory(const Context& context) { return engine_of(context).host_memory(); }
+
 CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   std::lock_guard lock(building());
   if (traces == 0) {
@@ -144,7 +147,12 @@ std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) con
   impl.release_results();
   CachedProgram* known = impl.programs.find(impl.kind(), inputs);
   CachedProgram& cached = known ? *known : impl.trace(inputs);
-  if (cached.program->run(inputs) == RunStatus::skipped_non_finite)
+  RunStatus status = run_tapped({.context = *impl.context,
+                                 .cached = cached,
+                                 .inputs = inputs,
+                                 .kind = impl.options.name,
+                                 .alone = true});
+  if (status == RunStatus::skipped_non_finite)
     fail_non_finite(impl.options.name, *cached.program, inputs);
   for (const auto& [optimizer, times] : impl.optimizers)
     for (int64_t i = 0; i < times; ++i) count_batch(optimizer);

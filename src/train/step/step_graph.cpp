@@ -152,6 +152,26 @@ Values trace_gradients(Graph& graph, const Value& loss, const std::vector<Variab
   return slopes;
 }
 
+// The gradients of this part and of those before it. The last part leaves zeros for the next batch,
+// also in a step that is skipped.
+Values add_part(Graph& graph, Trainer& trainer, const Values& slopes, bool last) {
+  Graph::Scope scope(graph, "optimizer");
+  Graph::Scope phase(graph, Phase::update);
+  const std::vector<Variable>& trainable = trainer.compiled->trainable;
+  trainer.part_sums.resize(trainable.size());
+  Values sums;
+  for (size_t i = 0; i < trainable.size(); ++i) {
+    Variable& sum = trainer.part_sums[i];
+    if (!sum.defined() || sum.shape() != trainable[i].shape())
+      sum = Variable(trainable[i].name() + "/part_sum", Tensor::zeros(trainable[i].shape()),
+                     {.trainable = false, .category = MemoryCategory::gradients});
+    sums.push_back(Value(sum) + slopes[i]);
+    Value zeros = ops::broadcast_to(graph.number(Tensor(0.0F)), sum.shape());
+    graph.assign(sum, last ? zeros : sums.back(), Assign::always);
+  }
+  return sums;
+}
+
 void count_step(Graph& graph, const Variable& random_state) {
   Graph::Scope scope(graph, "metrics");
   Graph::Scope phase(graph, Phase::update);
@@ -176,11 +196,11 @@ Variable inference_state(Trainer& trainer, StepKind kind) {
 }  // namespace
 
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
-                                  std::span<const TensorSpec> specs) {
+                                  std::span<const TensorSpec> specs, int64_t whole) {
   if (!trainer.compiled && trainer.programs.latest(int(kind)) == nullptr)
     say_settings_without_effect(*trainer.context);  // compile() has, where there was one
   auto graph = std::make_unique<Graph>();
-  bool training = kind == StepKind::train || kind == StepKind::accumulate;
+  bool training = is_training(kind);
   graph->set_training(training);
   set_precision(*graph, *trainer.context);
   if (training)
@@ -202,8 +222,11 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
     const Optimizer& optimizer = compiled->args.optimizer;
     Values slopes;
     if (!compiled->trainable.empty()) {  // a summary may ask for the step of a frozen model
-      slopes = trace_gradients(*graph, optimizer.scale_loss(loss.total), compiled->trainable);
-      optimizer.apply(slopes, compiled->trainable);
+      Value differentiated = optimizer.scale_loss(loss.total);
+      if (whole > 0) differentiated = differentiated * (double(specs[0].shape[0]) / double(whole));
+      slopes = trace_gradients(*graph, differentiated, compiled->trainable);
+      if (whole > 0) slopes = add_part(*graph, trainer, slopes, kind != StepKind::part);
+      if (kind != StepKind::part) optimizer.apply(slopes, compiled->trainable);
     }
     count_step(*graph, trainer.random_state);
     graph->guard(make_guard(*graph, optimizer, loss.total, slopes));

@@ -1,6 +1,8 @@
 // The graphs of a model's steps, each for one set of input specs:
-//   training    inputs → model → losses + penalties → gradients → update → sums of loss and
-//   metrics; guarded evaluation  inputs → model → losses → sums prediction  inputs → model
+//   training    inputs → model → losses + penalties → gradients → update → sums; guarded
+//   part        the same up to the gradients, which are added to trainer.part_sums → sums; guarded
+//   evaluation  inputs → model → losses → sums
+//   prediction  inputs → model
 // Inputs of a graph: the model's inputs, then, but for prediction, one target an output, then none,
 // one or one per output of sample weights, [B] or one per element of the loss.
 #pragma once
@@ -13,8 +15,10 @@
 
 namespace stoker {
 
+// `whole`: samples of the batch that the specs are a part of; its share of them weighs the part's
+// gradients. 0: the specs are the whole batch.
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
-                                  std::span<const TensorSpec> specs);
+                                  std::span<const TensorSpec> specs, int64_t whole = 0);
 
 // Specs of the predictions for a batch of this size.
 std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_size);

@@ -1,5 +1,7 @@
 #include "train/step/steps.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "engine/input_limits.h"
@@ -13,17 +15,19 @@ namespace stoker {
 namespace {
 
 CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind kind,
-                            std::vector<TensorSpec> specs, const char* action) {
+                            std::vector<TensorSpec> specs, const char* action, int64_t whole) {
   std::lock_guard lock(building());
   Trainer& trainer = trainer_of(model);
   check_step_specs(model, trainer, kind, specs, action);
-  std::unique_ptr<Graph> graph = trace_step(model, trainer, kind, specs);
-  return programs.add(int(kind), std::move(specs), std::move(graph), *trainer.context);
+  std::unique_ptr<Graph> graph = trace_step(model, trainer, kind, specs, whole);
+  return programs.add(program_key(kind, whole), std::move(specs), std::move(graph),
+                      *trainer.context);
 }
 
+// `runs_per_step`: of this program.
 [[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs, StepPlace place,
-                                  const Optimizer& optimizer) {
-  if (place.epoch >= 0) place.step -= program.runs_behind();
+                                  const Optimizer& optimizer, int64_t runs_per_step = 1) {
+  if (place.epoch >= 0) place.step -= program.runs_behind() / runs_per_step;
   std::optional<NonFinite> found = program.find_non_finite(inputs);
   std::string first =
       found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",
@@ -40,17 +44,19 @@ CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind k
 }
 
 CachedProgram& program_in(ModelBase& model, ProgramCache& programs, StepKind kind,
-                          std::span<const Tensor> inputs, const char* action) {
-  CachedProgram* known = programs.find(int(kind), inputs);
-  return known ? *known : make_program(model, programs, kind, specs_of(inputs), action);
+                          std::span<const Tensor> inputs, const char* action, int64_t whole = 0) {
+  CachedProgram* known = programs.find(program_key(kind, whole), inputs);
+  return known ? *known : make_program(model, programs, kind, specs_of(inputs), action, whole);
 }
 
 RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Tensor> inputs,
               const StepPlace& place) {
   try {
-    if (std::shared_ptr<StepTap> tap = active_step_tap().get())
-      return tap->run({*model.trainer->context, cached, inputs});
-    return cached.program->run(inputs);
+    return run_tapped({.context = *model.trainer->context,
+                       .cached = cached,
+                       .inputs = inputs,
+                       .kind = name_of(kind_of(cached)),
+                       .alone = is_training(kind_of(cached)) && place.epoch < 0});
   } catch (const ValueError& error) {
     throw ValueError(fmt::format("{}: {}", to_string(place), error.what()));
   } catch (const ShapeError& error) {
@@ -76,10 +82,15 @@ std::string to_string(const StepPlace& place) {
 }
 
 CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const TensorSpec> specs,
-                           const char* action) {
-  ProgramCache& programs = trainer_of(model).programs;
-  CachedProgram* known = programs.find(int(kind), specs);
-  return known ? *known : make_program(model, programs, kind, {specs.begin(), specs.end()}, action);
+                           const char* action, int64_t whole) {
+  return program_for(model, trainer_of(model).programs, kind, specs, action, whole);
+}
+
+CachedProgram& program_for(ModelBase& model, ProgramCache& programs, StepKind kind,
+                           std::span<const TensorSpec> specs, const char* action, int64_t whole) {
+  CachedProgram* known = programs.find(program_key(kind, whole), specs);
+  return known ? *known
+               : make_program(model, programs, kind, {specs.begin(), specs.end()}, action, whole);
 }
 
 CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tensor> inputs,
@@ -87,13 +98,84 @@ CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tens
   return program_in(model, trainer_of(model).programs, kind, inputs, action);
 }
 
+std::string_view name_of(StepKind kind) {
+  switch (kind) {
+    case StepKind::train:
+      return "train";
+    case StepKind::accumulate:
+      return "accumulate";
+    case StepKind::test:
+      return "test";
+    case StepKind::part:
+      return "part";
+    case StepKind::predict:
+      break;
+  }
+  return "predict";
+}
+
+std::vector<StepPart> parts_of(std::span<const Tensor> inputs, int64_t size) {
+  int64_t rows = inputs[0].shape()[0];
+  std::vector<StepPart> parts;
+  for (int64_t begin = 0; begin < rows; begin += size) {
+    StepPart part{.whole = rows, .last = begin + size >= rows};
+    for (const Tensor& input : inputs)
+      part.inputs.push_back(input.slice(begin, std::min(begin + size, rows)));
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 StepKind training_kind(const Trainer& trainer) {
   return updates_next(trainer.compiled->args.optimizer) ? StepKind::train : StepKind::accumulate;
 }
 
+namespace {
+
+bool in_parts(std::span<const Tensor> inputs, int64_t size) {
+  return size > 0 && inputs[0].shape()[0] > size;
+}
+
+void clear_part_sums(Trainer& trainer) {
+  for (Variable& sum : trainer.part_sums)
+    if (sum.defined()) sum.write(Tensor::zeros(sum.shape()));
+}
+
+// All programs are there before the first of them runs: a part that does not fit then leaves the
+// model as it was.
+void run_training_parts(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
+  Trainer& trainer = *model.trainer;
+  const Optimizer& optimizer = trainer.compiled->args.optimizer;
+  std::vector<StepPart> parts = parts_of(inputs, trainer.parts.training);
+  auto program_of = [&](const StepPart& part) -> CachedProgram& {
+    StepKind kind = part.last ? training_kind(trainer) : StepKind::part;
+    return program_in(model, trainer.programs, kind, part.inputs, place.action, part.whole);
+  };
+  for (const StepPart& part : parts) program_of(part);
+  try {
+    for (const StepPart& part : parts) {
+      CachedProgram& cached = program_of(part);
+      RunStatus status = run(model, cached, part.inputs, place);
+      if (status == RunStatus::ok && place.epoch < 0) status = cached.program->status();
+      if (status == RunStatus::skipped_non_finite)
+        fail_non_finite(*cached.program, part.inputs, place, optimizer,
+                        part.last ? 1 : int64_t(parts.size()) - 1);
+    }
+  } catch (const std::exception&) {
+    clear_part_sums(trainer);
+    throw;
+  }
+  count_batch(optimizer);
+  trainer.compiled->training->count(inputs[0].shape()[0]);
+}
+
+}  // namespace
+
 void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
   check_trainable(model, place.action);
+  if (in_parts(inputs, model.trainer->parts.training))
+    return run_training_parts(model, inputs, place);
   StepKind kind = training_kind(*model.trainer);
   CachedProgram& cached = program_for(model, kind, inputs, place.action);
   Program& program = *cached.program;
@@ -107,17 +189,23 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
 }
 
 void finish_training_steps(ModelBase& model, const StepPlace& place) {
-  for (StepKind kind : {StepKind::train, StepKind::accumulate}) {
-    const CachedProgram* cached = model.trainer->programs.latest(int(kind));
-    if (cached != nullptr && cached->program->status() == RunStatus::skipped_non_finite)
+  for (const auto& cached : model.trainer->programs.entries())
+    if (is_training(kind_of(*cached)) && cached->program->status() != RunStatus::ok) {
+      clear_part_sums(*model.trainer);
       fail_non_finite(*cached->program, {}, place, model.trainer->compiled->args.optimizer);
-  }
+    }
 }
 
 void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
   ProgramLanes::Lease lease = trainer_of(model).lanes.lease_main();
-  run(model, program_for(model, StepKind::test, inputs, place.action), inputs, place);
+  auto run_one = [&](std::span<const Tensor> part) {
+    run(model, program_for(model, StepKind::test, part, place.action), part, place);
+  };
+  if (int64_t size = model.trainer->parts.evaluation; in_parts(inputs, size))
+    for (const StepPart& part : parts_of(inputs, size)) run_one(part.inputs);
+  else
+    run_one(inputs);
   compiled.evaluation->count(inputs[0].shape()[0]);
 }
 

@@ -1,6 +1,9 @@
-// Everything that training changes in a model, put back bit for bit when it goes.
+// Everything that training changes in a model, put back bit for bit when it goes: weights, the
+// optimiser's state, random state, sums of metrics, history.
 #pragma once
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "train/model/model_base.h"
@@ -15,12 +18,17 @@ class StateSnapshot {
   ~StateSnapshot();
   StateSnapshot(const StateSnapshot&) = delete;
   StateSnapshot& operator=(const StateSnapshot&) = delete;
+  // Also what this step assigns beyond that, such as variables of own layers. Before it runs.
+  void cover(const Graph& step);
   void restore();
 
  private:
+  void keep(const Variable& variable);
+
   ModelBase& model_;
   std::vector<std::pair<Variable, Tensor>> values_;
-  int64_t accumulated_;
+  std::set<const void*> known_;  // ids of their variables
+  int64_t accumulated_, samples_;
   History history_;
   bool stop_;
   int64_t batch_size_;
