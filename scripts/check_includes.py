@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 # Which rooms a room may include besides itself. What a room needs of a later one is handed to it
-# (docs/design/015); tests/links links each room with these alone.
+# (docs/design/018); tests/links links each room with these alone.
 CORE = {"base", "graph", "engine", "nn", "formats", "data"}
 ALLOWED = {
     "base": set(),

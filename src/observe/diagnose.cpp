@@ -83,7 +83,7 @@ class Experiments {
       make_experiments({base_, batches_, batch_, state, [this] { return has_time(); }}, observed);
     add_costs(evidence, &step(), context());                      // not those of the larger batch
     if (evidence.device.gpu && evidence.device.memory_share < 0)  // the fit was too short to ask
-      add_gpu(evidence.device, device_monitor().state(monitored_gpu(context().device)));
+      add_gpu(evidence.device, device_monitor().state(monitored_gpu(engine_of(context()))));
     double compute = evidence.total().shares()[Owner::compute] * evidence.step_ns;
     double host = compute > 0 ? host_ns(evidence.device) / compute : 0;
     for (WindowFacts& window : evidence.windows)

@@ -112,7 +112,7 @@ int64_t bytes_of_shared_memory() {
 
 EnvironmentFacts look_at_environment(const std::string& folder) {
   EnvironmentFacts facts;
-  CpuCounters before = read_cpu_counters();
+  doctor::CpuCounters before = doctor::read_cpu_counters();
   look_at_engine(facts);
   look_at_gpus(facts);
   facts.vectors = vector_instructions();
@@ -120,8 +120,8 @@ EnvironmentFacts look_at_environment(const std::string& folder) {
   facts.memory = available_memory();
   facts.shared_memory = bytes_of_shared_memory();
   facts.disk = look_at_disk(folder);
-  HealthFacts health;
-  add_to(health, before, read_cpu_counters());
+  doctor::HealthFacts health;
+  doctor::add_to(health, before, doctor::read_cpu_counters());
   facts.cores = {.machine = int(std::thread::hardware_concurrency()),
                  .usable = available_cores(),
                  .quota = cgroup_cpu_quota(),

@@ -27,7 +27,7 @@ struct GpuFacts {
   std::vector<GpuProcess> processes = {};  // of others
 };
 
-struct CoreFacts {
+struct ProcessorFacts {
   int machine = 0, usable = 0;       // by affinity and quota
   std::optional<double> quota = {};  // in cores
   double throttled_share = 0;        // of the look: held back by the quota
@@ -54,7 +54,7 @@ struct EnvironmentFacts {
   std::string driver = {};           // version; empty: none answers
   std::vector<GpuFacts> gpus = {};
   std::string vectors = {};  // "AVX-512", "AVX2" or empty
-  CoreFacts cores = {};
+  ProcessorFacts cores = {};
   ThreadFacts threads = {};
   int64_t memory = 0;          // bytes that may still be taken; 0: unknown
   int64_t shared_memory = -1;  // bytes of /dev/shm; -1: there is none

@@ -214,7 +214,7 @@ EnvironmentCheck judge_vectors(const std::string& vectors) {
       "kernels run several times slower; use a newer CPU, or let the virtual machine pass them"};
 }
 
-EnvironmentCheck judge_cores(const CoreFacts& cores) {
+EnvironmentCheck judge_cores(const ProcessorFacts& cores) {
   EnvironmentCheck check{"cores", fmt::format("{} of {} may be used", cores.usable, cores.machine)};
   if (cores.quota) check.found += fmt::format(", quota {:.1f}", *cores.quota);
   if (cores.throttled_share > kThrottled) {

@@ -1,5 +1,5 @@
 // Model::fit and Model::summary stand here, in the last room that they need: they hand train what
-// observes it, so that train refers to nothing behind it (docs/design/015).
+// observes it, so that train refers to nothing behind it (docs/design/018).
 #include "observe/model_calls.h"
 
 #include "observe/profile/measure_layers.h"

@@ -10,6 +10,7 @@
 #include "nn/losses/loss_kind.h"
 #include "nn/metrics/metric_kind.h"
 #include "train/callbacks/callback_support.h"
+#include "train/optimizers/optimizer_kinds.h"
 #include "train/optimizers/schedule_kind.h"
 
 namespace stoker {
@@ -44,6 +45,7 @@ Json tables() {
   add_kinds(all, loss_kinds());
   add_kinds(all, metric_kinds());
   add_kinds(all, initializer_kinds());
+  for (const auto& optimizer : optimizer_kinds()) add(all, optimizer->kind, optimizer->fields);
   for (const ScheduleKind& schedule : schedule_kinds()) add(all, schedule.kind, schedule.fields());
   add_callback<EarlyStoppingOptions>(all, "EarlyStoppingOptions");
   add_callback<ReduceLROnPlateauOptions>(all, "ReduceLROnPlateauOptions");

@@ -7,7 +7,7 @@
 //   that make the next batch.
 // - alone: the caller's thread only. Small steps gain little from more, and the other cores are the
 //   pipeline's.
-// docs/design/015-threads-of-a-step.md has what was measured.
+// docs/design/019-threads-of-a-step.md has what was measured.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "engine/reference/reference_backend.h"
 
+#include "engine/graph_memory.h"
 #include "engine/out_of_memory.h"
 #include "engine/reference/program.h"
 

@@ -1,5 +1,5 @@
 // What rooms after this one do for a fit. The public calls hand it over (observe/model_calls.h), so
-// that nothing here refers to those rooms: docs/design/015.
+// that nothing here refers to those rooms: docs/design/018.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,6 @@
 // Lion: steps of one length, in the direction of the sign of a momentum.
+#include <limits>
+
 #include <stoker/ops.h>
 
 #include "train/optimizers/optimizer_kinds.h"
@@ -8,8 +10,8 @@ namespace stoker {
 namespace {
 
 Fields<LionOptions> lion_fields() {
-  Check not_zero = {.expected = "above 0, which would be SignSGD, and at most 1",
-                    .number = [](double beta) { return beta > 0 && beta <= 1; }};
+  constexpr Check not_zero = between(std::numeric_limits<double>::min(), 1)
+                                 .saying("above 0, which would be SignSGD, and at most 1");
   return {{"beta_1", &LionOptions::beta_1, not_zero},
           {"beta_2", &LionOptions::beta_2, between(0, 1)}};
 }

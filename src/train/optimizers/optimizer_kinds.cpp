@@ -21,7 +21,7 @@ std::string lower(std::string text) {
 }
 
 bool is_rate(std::string_view option) {
-  return option == "learning_rate" || fields::is_inside(option, "learning_rate");
+  return option == "learning_rate" || option.starts_with("learning_rate/");
 }
 
 // What LossScaleOptimizer adds to the options of any kind.

@@ -40,7 +40,8 @@ WeightGradDesc weight_grad_desc(const Convolution& c, bool with_bias, const Desc
   return with_bias ? describe_with(c.bias()) : describe_with();
 }
 
-// As `like`, of so many images.
+}  // namespace
+
 WeightGradDesc weight_grad_desc(const Convolution& c, bool with_bias, int64_t images,
                                 const WeightGradDesc& like) {
   Convolution part = c;
@@ -48,8 +49,6 @@ WeightGradDesc weight_grad_desc(const Convolution& c, bool with_bias, int64_t im
   part.y = with_images(like.diff_dst_desc(), images);
   return weight_grad_desc(part, with_bias, part.x, like.diff_weights_desc(), part.y);
 }
-
-}  // namespace
 
 WeightGradDesc weight_grad_desc(const Convolution& c, bool with_bias) {
   return weight_grad_desc(c, with_bias, c.image(c.x), any_desc(c.w), c.image(c.y));
