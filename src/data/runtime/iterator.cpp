@@ -17,6 +17,9 @@ namespace {
 
 constexpr int64_t kWindowNs = 100'000'000;  // what the tuner looks at
 constexpr int64_t kLeastBatches = 4;        // in a window
+constexpr int64_t kFirstLookNs = 5'000'000;
+constexpr double kComputing =
+    0.3;  // of the time of workers, on a core that they share: they do not wait
 
 // A state as text: a JSON object of the walk and its check sum, so that damage is noticed.
 std::string check_sum(const nlohmann::json& walk) {
@@ -82,6 +85,7 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
   hand_on_notices();
   if (run_->tunes_workers || run_->tunes_depth) {
     tuner_.emplace(plan.limits, plan.start);
+    one_core_ = run_->tunes_workers && plan.limits.cores == 1;
     load_tuned();
   }
   runner_->begin(from, options.epochs);
@@ -107,6 +111,7 @@ const Batch* Iterator::Impl::next() {
   int64_t now = steady_clock().now();
   run_->elapsed_ns.store(now - run_->begin_ns, std::memory_order_relaxed);
   if (outcome == Runner::Outcome::element) {
+    if (one_core_ && now - window_begin_ >= kFirstLookNs) look_at_one_core();
     if (tuner_ && now - window_begin_ >= kWindowNs) tune(now);
     return &current_;
   }
@@ -116,6 +121,19 @@ const Batch* Iterator::Impl::next() {
 }
 
 int64_t Iterator::Impl::epoch() const { return runner_->position().epoch; }
+
+// On one core a worker that computes takes it from the consumer: handing batches over is all that it
+// adds. One that waits does so beside the consumer's work.
+void Iterator::Impl::look_at_one_core() {
+  const RunnerStats& stats = *run_->stats;
+  if (stats.delivered.value() < kLeastBatches || stats.busy_ns.value() == 0) return;
+  one_core_ = false;
+  if (double(stats.cpu_ns.value()) < kComputing * double(stats.busy_ns.value())) return;
+  runner_->set_workers(0);
+  run_->notes.push_back("on one core, and nothing to wait for: the consumer makes its batches");
+  run_->tunes_workers = run_->tunes_depth = false;
+  tuner_.reset();
+}
 
 void Iterator::Impl::tune(int64_t now) {
   const RunnerStats& stats = *run_->stats;

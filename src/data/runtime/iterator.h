@@ -20,6 +20,7 @@ class Iterator::Impl {
 
  private:
   void tune(int64_t now);
+  void look_at_one_core();
   void hand_on_notices();
   void load_tuned();
   void save_tuned() const;
@@ -31,6 +32,7 @@ class Iterator::Impl {
   std::shared_ptr<Run> run_;
   std::unique_ptr<Runner> runner_;
   std::optional<Tuner> tuner_;
+  bool one_core_ = false;        // and not known yet whether workers compute on it
   std::ostream* out_ = nullptr;  // Context::out
   Batch current_;
   bool finished_ = false;
