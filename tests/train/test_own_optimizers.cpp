@@ -174,7 +174,7 @@ TEST_P(OwnOptimizer, AppliedTwiceInOneFunctionIsTwoUpdates) {
     return descend(twice, together);
   });
   auto one = function([&](Value) { return descend(once, apart); });
-  Tensor read = both(Tensor(0.0F));
+  Tensor read = both(Tensor(0.0F)).tensor();
   one(Tensor(0.0F));
   one(Tensor(0.0F));
   EXPECT_EQ(twice.iterations(), 2);

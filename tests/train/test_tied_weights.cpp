@@ -1,5 +1,7 @@
 // Weights with several uses, in files: one state when they are saved, one state when they are
 // loaded.
+#include <algorithm>
+
 #include "formats/safetensors.h"
 #include "support/temp_dir.h"
 #include "train/helpers.h"

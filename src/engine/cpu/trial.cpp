@@ -55,7 +55,7 @@ bool TrialMemory::takes(const PrimitiveCall& call) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     bytes += call.descs[i].get_size();
     if (call.arguments[i].arg != DNNL_ARG_SCRATCHPAD &&
-        call.descs[i].data_type() != dnnl::memory::data_type::f32)
+        blocks_of(call.descs[i]).type != dnnl::memory::data_type::f32)
       return false;
   }
   return bytes <= kMostTrialBytes;
