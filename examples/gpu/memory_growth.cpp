@@ -30,8 +30,10 @@ int main() {
               1e-6 * double(model.memory_plan(256)->total));
   History history = model.fit(images, labels, {.epochs = 2, .batch_size = 256, .verbose = 0});
   if (on_gpu(model))
-    std::printf("held on the GPU: %.1f MB\n",
-                1e-6 * double(doctor::last_diagnosis(model) ? doctor::last_diagnosis(model)->measured_memory : 0));
+    std::printf(
+        "held on the GPU: %.1f MB\n",
+        1e-6 * double(doctor::last_diagnosis(model) ? doctor::last_diagnosis(model)->measured_memory
+                                                    : 0));
   else
     std::printf(
         "the process grew by         %.1f MB\n"

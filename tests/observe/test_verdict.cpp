@@ -73,25 +73,6 @@ TEST(Verdict, NeedsStepsThatAreAlikeAndNamesThoseThatAreNot) {
       << verdict.sentence;
 }
 
-TEST(Verdict, NamesTheContentionOfOwnThreadsWhereStepsVary) {
-  Evidence evidence = evidence_of({});
-  evidence.variation = 0.25;
-  evidence.health = {.available_cores = 2,
-                     .process_cores = 1.9,
-                     .run_delay_share = 0.3,
-                     .pipeline_delay_share = 0.2};
-  Verdict verdict = judge(evidence);
-  EXPECT_EQ(verdict.finding, Finding::health);
-  EXPECT_EQ(verdict.cause, Cause::pipeline_threads);
-  EXPECT_NE(verdict.sentence.find("want more than the 2 cores"), std::string::npos)
-      << verdict.sentence;
-  evidence.health.process_cores = 1;  // there was a core to have
-  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
-  evidence.health.process_cores = 1.9;
-  evidence.variation = 0.1;
-  EXPECT_NE(judge(evidence).finding, Finding::health) << "steps alike say what limits them";
-}
-
 TEST(Verdict, NeedsTwoOfThreeWindowsToAgree) {
   Evidence evidence = input_bound();
   evidence.windows[0] = evidence_of({}).windows[0];

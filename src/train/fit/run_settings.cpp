@@ -89,7 +89,8 @@ void add_fit(const Feed& training, const Feed* validation, const FitArgs& args,
   for (const auto& [label, weight] : args.class_weight)
     weights += fmt::format("{}{}: {}", weights.empty() ? "" : ", ", label, weight);
   settings.push_back({"class_weight", {weights.empty() ? "none" : weights}});
-  if (training.arrays()) settings.push_back({"shuffle", {args.shuffle.value_or(true) ? "true" : "false"}});
+  if (training.arrays())
+    settings.push_back({"shuffle", {args.shuffle.value_or(true) ? "true" : "false"}});
   settings.push_back({"data", training.described()});
   std::vector<std::string> validated =
       validation ? validation->described() : std::vector{std::string("none")};

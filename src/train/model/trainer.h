@@ -82,7 +82,7 @@ struct Trainer {
   StepObserver* observer = nullptr;                    // of the running fit
   PartSizes parts;                                     // of the running fit
   std::vector<Variable> part_sums;              // gradients of parts, one per trainable weight
-  std::shared_ptr<TrainingCall> training_call;         // model(x, {.training = true}), once used
+  std::shared_ptr<TrainingCall> training_call;  // model(x, {.training = true}), once used
 };
 
 Trainer& trainer_of(ModelBase& model);
