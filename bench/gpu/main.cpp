@@ -19,6 +19,7 @@
 
 #include "common/report.h"
 #include "common/timing.h"
+#include "engine/registry.h"
 #include "gpu/checks.h"
 #include "gpu/fed.h"
 #include "gpu/models.h"

@@ -69,8 +69,8 @@ void Runner::State::make(const Claim& claim, Worker& worker) {
 }
 
 void Runner::State::run(std::unique_lock<std::mutex>& lock, const Claim& claim, Worker& worker) {
-  lock.unlock();
   bool measure_cpu = !synchronous();
+  lock.unlock();
   RangeScope range(stats.name);
   int64_t cpu = measure_cpu ? thread_cpu_ns() : 0, begin = steady_clock().now();
   make(claim, worker);

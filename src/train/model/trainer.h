@@ -75,9 +75,10 @@ struct Trainer {
   std::vector<Tensor> scratch;  // the inputs of a step that are put together here
   History history;
   std::atomic<bool> stop = false;
-  bool busy = false;                                   // inside fit
-  bool device_said = false;                            // the next fit need not name its device
-  int64_t batch_size = 0;                              // of the last fit
+  std::atomic<bool> settings_said = false;  // those without effect, by a model that is not compiled
+  bool busy = false;                        // inside fit
+  bool device_said = false;                 // the next fit need not name its device
+  int64_t batch_size = 0;                   // of the last fit
   std::shared_ptr<const doctor::Diagnosis> diagnosis;  // of the last fit, by who observed it
   StepObserver* observer = nullptr;                    // of the running fit
   PartSizes parts;                                     // of the running fit

@@ -197,7 +197,7 @@ Variable inference_state(Trainer& trainer, StepKind kind) {
 
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
                                   std::span<const TensorSpec> specs, int64_t whole) {
-  if (!trainer.compiled && trainer.programs.latest(int(kind)) == nullptr)
+  if (!trainer.compiled && !trainer.settings_said.exchange(true))
     say_settings_without_effect(*trainer.context);  // compile() has, where there was one
   auto graph = std::make_unique<Graph>();
   bool training = is_training(kind);
