@@ -53,7 +53,7 @@ const OpRegistry& OpRegistry::get() {
 const OpDef& OpRegistry::find(std::string_view name) const {
   auto found = by_name_.find(name);
   if (found != by_name_.end()) return *found->second;
-  throw Error(fmt::format("there is no op \"{}\"; docs/reference/ops.md lists them", name));
+  throw ValueError(fmt::format("there is no op \"{}\"; docs/reference/ops.md lists them", name));
 }
 
 void OpRegistry::add(OpDef op) {

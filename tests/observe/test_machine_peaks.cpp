@@ -49,7 +49,7 @@ TEST(MachinePeaks, AskOfAnOpWhatOneOfItsKindReaches) {
 }
 
 TEST(MachinePeaks, AreMeasuredOnceAndRaisedByWhatIsFaster) {
-  Context context;
+  Context context{.device = "cpu"};
   context.threads.compute = 1;
   MachinePeaks first = machine_peaks(context);
   EXPECT_GT(first.flops, 1e8);

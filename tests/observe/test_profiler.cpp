@@ -36,6 +36,7 @@ std::string error_of(const std::function<void()>& action) {
 class ProfilerTest : public testing::Test {
  protected:
   ProfilerTest() {
+    context_.device = "cpu";
     context_.out = &said_;
     context_.seed.set(1);
     context_.threads.compute = 1;

@@ -245,7 +245,8 @@ TEST_P(Fit, PrintsALineAnEpochWhereTheContextSays) {
   std::string text = out.str();
   EXPECT_TRUE(test::says(
       text, {"Epoch 1/2  2 steps  ", "Epoch 2/2  2 steps", " samples/s  loss ", "  val_loss "}));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  int named = GetParam() == "cuda" ? 1 : 0;  // a device that is not the host, in a line of its own
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2 + named);
   EXPECT_EQ(text.find('\r'), std::string::npos);
 }
 

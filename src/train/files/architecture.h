@@ -17,7 +17,7 @@ inline constexpr int kMaxNesting = 32;  // models inside models
 // cannot hold.
 std::string architecture_to_json(const ModelBase& model, std::vector<Tensor>& constants);
 
-// The text is not trusted: ValueError or ShapeError says what is wrong and where.
+// The text is not trusted: an Error, mostly ValueError or ShapeError, says what is wrong and where.
 std::shared_ptr<ModelBase> architecture_from_json(std::string_view text,
                                                   const std::vector<Tensor>& constants,
                                                   const LayerFactories& custom);
