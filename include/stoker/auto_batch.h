@@ -11,7 +11,8 @@
 //      than there are samples, or than `largest`;
 //   3. only what fits: nine tenths of a GPU's free memory (or of Context::memory_limit), half of
 //      what the machine or its control group has available to a CPU;
-//   4. the batch grows as long as twice as many samples per step give 5 % more samples per second.
+//   4. the batch grows as long as twice as many samples per step give 5 % more samples per second; a
+//      single size that does not is passed over.
 //
 // Real training steps are timed, on the fit's own data or on made-up data. Weights, optimiser,
 // random state and metrics are put back to the last bit; functions of HostLayers run for real.

@@ -23,11 +23,17 @@ Throughput listed(std::map<int64_t, double> rates) {
 }
 
 TEST(AutoBatchRule, GrowsTheBatchWhileTwiceAsManySamplesGainFivePercent) {
-  AutoBatch chosen =
-      grow_batch({}, listed({{8, 100}, {16, 190}, {32, 300}, {64, 315}, {128, 330}, {256, 900}}));
+  AutoBatch chosen = grow_batch(
+      {}, listed({{8, 100}, {16, 190}, {32, 300}, {64, 315}, {128, 330}, {256, 330}, {512, 900}}));
   EXPECT_EQ(chosen.batch, 64) << "315 is 5 % more than 300, 330 is less than 5 % more than 315";
   EXPECT_EQ(chosen.why, "128 is only 5 % faster");
-  EXPECT_EQ(chosen.trials.size(), 5U) << "nothing behind the first that does not pay";
+  EXPECT_EQ(chosen.trials.size(), 6U) << "nothing behind the second that does not pay";
+}
+
+TEST(AutoBatchRule, GoesOnBehindOneSizeWithASlowKernel) {
+  AutoBatch chosen = grow_batch({}, listed({{8, 100}, {16, 70}, {32, 300}, {64, 290}}));
+  EXPECT_EQ(chosen.batch, 32);
+  EXPECT_EQ(chosen.why, "64 is 3 % slower");
 }
 
 TEST(AutoBatchRule, KeepsTheSmallestWhereNothingIsGained) {
@@ -51,7 +57,7 @@ TEST(AutoBatchRule, StopsAtTheLargestThatIsAllowed) {
 }
 
 TEST(AutoBatchRule, ANumberThatIsNoneDoesNotPay) {
-  EXPECT_EQ(grow_batch({}, listed({{8, 100}, {16, std::nan("")}, {32, 400}})).batch, 8);
+  EXPECT_EQ(grow_batch({}, listed({{8, 100}, {16, std::nan("")}, {32, std::nan("")}})).batch, 8);
 }
 
 TEST(AutoBatchRule, LeavesAnEpochItsStepsButNotBelowTheUsualBatch) {

@@ -133,8 +133,9 @@ TEST_F(GpuMemory, AnAutomaticBatchStaysWithinTheLimit) {
   if (!alone()) return;
   Context context{.seed = 1, .memory_limit = 256 * kMiB};
   Sequential model = wide_model(context);
-  int64_t batch = auto_batch_size(model, {.largest = 1024});
-  std::cout << "batch " << batch << "\n";
+  AutoBatch chosen = measure_batch_size(model, {.largest = 1024});
+  std::cout << chosen.text();
+  int64_t batch = chosen.batch;
   EXPECT_GT(batch, 8);
   EXPECT_LT(batch, 1024);
   Data data = pictures(batch);

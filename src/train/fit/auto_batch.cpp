@@ -17,6 +17,8 @@ constexpr int64_t kLargest = 8192;
 constexpr int64_t kStepsPerEpoch = 16;
 constexpr int64_t kUsual = 32;  // Keras's, which learning rates are chosen for
 constexpr double kWorthwhile = 1.05;
+// Doublings in a row that do not pay. One alone may be a kernel that libraries choose badly.
+constexpr int kMisses = 2;
 
 int64_t power_of_two_up_to(int64_t number) {
   return int64_t(std::bit_floor(uint64_t(std::max<int64_t>(number, 1))));
@@ -49,21 +51,24 @@ BatchBounds batch_bounds(const AutoBatchArgs& args) {
 
 AutoBatch grow_batch(const BatchBounds& range, const Throughput& throughput) {
   AutoBatch chosen;
-  for (int64_t batch = range.least; batch <= range.most; batch *= 2) {
+  double best = 0;  // of the chosen one
+  int misses = 0;   // since then
+  for (int64_t batch = range.least; batch <= range.most && misses < kMisses; batch *= 2) {
     std::optional<double> rate = throughput(batch);
     if (!rate) {
-      chosen.why = fmt::format("{} does not fit into memory", batch);
+      if (misses == 0) chosen.why = fmt::format("{} does not fit into memory", batch);
       return chosen;
     }
-    double before = chosen.trials.empty() ? 0 : chosen.trials.back().samples_per_second;
     chosen.trials.push_back({batch, *rate});
-    if (before > 0 && !(*rate >= kWorthwhile * before)) {
-      chosen.why = compared(batch, *rate / before);
-      return chosen;
+    if (best > 0 && !(*rate >= kWorthwhile * best)) {
+      if (misses++ == 0) chosen.why = compared(batch, *rate / best);
+      continue;
     }
     chosen.batch = batch;
+    best = *rate;
+    misses = 0;
   }
-  chosen.why = range.why_most;
+  if (misses == 0) chosen.why = range.why_most;
   return chosen;
 }
 

@@ -21,7 +21,8 @@ BatchBounds batch_bounds(const AutoBatchArgs& args);
 // Samples per second at a batch size; nothing where it does not fit into memory.
 using Throughput = std::function<std::optional<double>(int64_t batch)>;
 
-// Doubles the batch until that gains less than 5 %. A batch of 0: not even the least fits.
+// Doubles the batch until two doublings gain less than 5 % on the best before them, which is chosen.
+// A batch of 0: not even the least fits.
 AutoBatch grow_batch(const BatchBounds& range, const Throughput& throughput);
 
 // What becomes of a learning rate that was chosen for batch 32: it grows with the batch (SGD), or
