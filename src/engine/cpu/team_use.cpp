@@ -75,13 +75,16 @@ void TeamChooser::begin(Phase phase, TeamUse use) {
 }
 
 bool TeamChooser::next_candidate() {
-  if (++candidates_ >= kTeamUses) return false;
+  ++candidates_;
   // Spinning last: in its worst case it is the worst.
   static constexpr TeamUse kOrder[] = {TeamUse::alone, TeamUse::sleeping, TeamUse::spinning};
   int left = candidates_;
-  for (TeamUse use : kOrder)
-    if (use != best_ && --left == 0) other_ = use;
-  return true;
+  for (TeamUse use : kOrder) {
+    if (use == best_ || (use == TeamUse::alone && !tries_alone_) || --left > 0) continue;
+    other_ = use;
+    return true;
+  }
+  return false;
 }
 
 bool TeamChooser::is_hopeless() const {
@@ -147,7 +150,8 @@ void TeamChooser::observe(int64_t ns) {
 TeamChooser chooser_for(double flops, double bytes) {
   double seconds = flops / kFlops + bytes / kBandwidth;
   if (seconds < kSmallestStep) return TeamChooser(TeamUse::alone, kShortestHold);
-  return TeamChooser(seconds < kSmallStep ? TeamUse::alone : TeamUse::spinning);
+  bool small = seconds < kSmallStep;
+  return TeamChooser(small ? TeamUse::alone : TeamUse::spinning, 0, small);
 }
 
 bool StepScope::runs_alone(TeamChooser& chooser, int64_t& began, int threads) {

@@ -17,7 +17,6 @@
 namespace stoker::cpu {
 
 enum class TeamUse : uint8_t { spinning, sleeping, alone };
-inline constexpr int kTeamUses = 3;
 
 // The decision. Compares the time from one step's beginning to the next one's, and so counts what
 // the step takes and what it keeps from the pipeline. Another use is tried for a short window, in
@@ -25,11 +24,13 @@ inline constexpr int kTeamUses = 3;
 // seconds, and up to 32 while trials are in vain, unless steps take twice as long as they did. Knows no threads and no clock.
 class TeamChooser {
  public:
-  // `hold_ns`: for how long nothing else is tried.
-  explicit TeamChooser(TeamUse first = TeamUse::spinning, int64_t hold_ns = 0)
+  // `hold_ns`: for how long nothing else is tried. `tries_alone`: whether alone is a candidate.
+  explicit TeamChooser(TeamUse first = TeamUse::spinning, int64_t hold_ns = 0,
+                       bool tries_alone = true)
       : phase_(hold_ns > 0 ? Phase::holding : Phase::warming),
         use_(first),
         best_(first),
+        tries_alone_(tries_alone),
         hold_ns_(hold_ns) {}
   TeamUse use() const { return use_; }
   // A step took `ns`, from its beginning to the beginning of the next.
@@ -53,6 +54,7 @@ class TeamChooser {
 
   Phase phase_;
   TeamUse use_, best_, other_ = TeamUse::sleeping;
+  bool tries_alone_;
   Window window_, window_of_best_;
   Window trial_;        // of the other use, with the steps that settle
   int skip_ = 0;        // steps that still feel the use before
@@ -63,7 +65,8 @@ class TeamChooser {
 
 // What a program begins with: alone where its operations and bytes take one core some milliseconds,
 // since a team that others disturb may take a hundred times as long. The smallest steps stay so for
-// two seconds, because a trial would cost a short training more than it could find.
+// two seconds, because a trial would cost a short training more than it could find. Larger steps are
+// never tried alone: what runs between them would be counted, and a wrong choice costs them most.
 TeamChooser chooser_for(double flops, double bytes);
 
 // One step of a program whose team has so many threads: counts the step before and applies the
