@@ -56,7 +56,7 @@ struct Context {
   // slow and obvious backend. compile() and function() refuse a device that cannot be used.
   std::string device = "auto";
   // As Keras's set_global_policy: "float32", "mixed_bfloat16", "mixed_float16". Mixed: products and
-  // activations in sixteen bits, weights, statistics and losses in float32. float16 also scales the
+  // activations in 16-bit floats, weights, statistics and losses in float32. float16 also scales the
   // loss (LossScaleOptimizer). Devices that have no such products stay with float32.
   // compile() and function() say so, and name the GPU settings below that a CPU has no use for.
   std::string policy = "float32";

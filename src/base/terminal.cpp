@@ -13,7 +13,7 @@ namespace stoker {
 namespace {
 
 bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): read only
   return value != nullptr && *value != '\0';
 }
 

@@ -24,7 +24,7 @@ Value select(const Value& condition, const Value& a, const Value& b) {
 Value is_finite(const Value& x) { return compare("equal", x * 0.0, 0.0); }
 
 Value cast(const Value& x, DType dtype) {
-  // A float of a sketch is kept in sixteen bits where the policy says so.
+  // A float of a sketch is kept in 16 bits where the policy says so.
   bool settled = x.sketched() == nullptr || !is_floating(dtype);
   if (x.dtype() == dtype && settled) return x;
   return apply1("cast", {x}, {{"dtype", std::string(name(dtype))}});

@@ -27,8 +27,8 @@ bool is_variable(const Value& value) {
   return traced->graph->is_read(traced->id);
 }
 
-// Whether a float32 value follows the sixteen-bit ones that it meets: variables do, and constants
-// that sixteen bits can hold (not an attention mask's -1e9 in float16).
+// Whether a float32 value follows the 16-bit ones that it meets: variables do, and constants
+// that 16 bits can hold (not an attention mask's -1e9 in float16).
 bool follows(const Value& value, DType dtype) {
   if (value.dtype() != DType::float32) return false;
   if (is_variable(value)) return true;
@@ -38,7 +38,7 @@ bool follows(const Value& value, DType dtype) {
          });
 }
 
-// What the operands that are no numbers become together. Where float32 meets sixteen bits, weights
+// What the operands that are no numbers become together. Where float32 meets 16-bit floats, weights
 // follow; a float32 result does not.
 std::optional<DType> common_dtype(const Values& operands, size_t first) {
   std::optional<DType> all, brief;
@@ -116,7 +116,7 @@ Value as_float(Graph* graph, const Value& value, DType dtype) {
 
 Values product_operands(Graph* graph, Values operands) {
   DType compute = graph ? graph->compute_dtype() : DType::float32;
-  // In float32 a product is as written, sixteen bits included, unless its operands differ.
+  // In float32 a product is as written, 16-bit floats included, unless its operands differ.
   if (compute == DType::float32) {
     compute = *common_dtype(operands, 0);
     if (!is_floating(compute)) return operands;

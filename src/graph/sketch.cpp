@@ -73,7 +73,7 @@ std::vector<NodePointer> topological(const Values& outputs, const Known& known) 
   return order;
 }
 
-// Dtypes meet anew: what is float32 in a sketch may be sixteen bits here.
+// Dtypes meet anew: what is float32 in a sketch may be 16-bit here.
 Values emit_op(Graph& graph, const SketchOp& op, const Values& inputs) {
   if (op.op == "cast" && name(inputs[0].dtype()) == op.attrs.get<std::string>("dtype"))
     return inputs;

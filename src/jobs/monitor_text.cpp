@@ -171,10 +171,11 @@ void show_diagnosis(const nlohmann::json& now, Screen& screen) {
     screen.row("pipeline", {"batches are made by the training thread"});
     return;
   }
-  screen.row("pipeline", {fmt::format("{:.0f} worker{}", workers, workers == 1 ? "" : "s"),
-                          fmt::format("{:.0f} batches ahead", pipeline.at("depth").get<double>()),
-                          fmt::format("ready in {:.0f} % of steps",
-                                      100 * pipeline.at("ready_share").get<double>())});
+  screen.row(
+      "pipeline",
+      {fmt::format("{:.0f} worker{}", workers, workers == 1 ? "" : "s"),
+       fmt::format("{:.0f} batches prefetched", pipeline.at("depth").get<double>()),
+       fmt::format("ready in {:.0f} % of steps", 100 * pipeline.at("ready_share").get<double>())});
 }
 
 std::string share_text(const char* words, double share) {

@@ -67,10 +67,11 @@ std::string bytes_text(double bytes) {
 
 std::string pipeline_table(const PipelineReport& pipeline) {
   if (!pipeline.known) return "";
-  std::string runs = pipeline.workers == 0
-                         ? "made by the training thread when it asks"
-                         : fmt::format("{:.0f} worker{}, {:.0f} batches ahead", pipeline.workers,
-                                       pipeline.workers == 1 ? "" : "s", pipeline.depth);
+  std::string runs =
+      pipeline.workers == 0
+          ? "made by the training thread when it asks"
+          : fmt::format("{:.0f} worker{}, {:.0f} batches prefetched", pipeline.workers,
+                        pipeline.workers == 1 ? "" : "s", pipeline.depth);
   // Without workers no batch can lie ready.
   std::string ready = pipeline.workers == 0 ? ""
                                             : fmt::format(" a batch was ready in {} of the steps,",

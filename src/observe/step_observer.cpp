@@ -396,7 +396,7 @@ class Observer final : public StepObserver {
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t steps_done_ = 0, first_end_ = 0;
   int64_t steps_in_epoch_ = -1;  // of the last whole one
-  bool profiled_ = false;        // by somebody, in the step before
+  bool profiled_ = false;        // in the step before
   std::string status_, advice_;
   // Tuning:
   bool tuned_ = false;

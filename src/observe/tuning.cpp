@@ -88,10 +88,10 @@ std::vector<Remedy> remedies_for(const std::optional<PipelineStatistics>& pipeli
   if (pipeline && !tuned && waits_for_input)
     remedies.push_back({.knob = Knob::pipeline,
                         .action = Action::parallel_map,
-                        .what = "Stages fused, workers and batches ahead chosen by measuring",
+                        .what = "Stages fused, workers and prefetched batches chosen by measuring",
                         .why = pipeline->as_written
                                    ? "the pipeline runs as it is written"
-                                   : "it says itself how many workers and batches ahead"});
+                                   : "it says itself how many workers and prefetched batches"});
   if (device && !device->capture)
     remedies.push_back({.knob = Knob::capture,
                         .action = Action::capture,

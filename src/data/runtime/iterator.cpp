@@ -174,7 +174,7 @@ void Iterator::Impl::load_tuned() {
   runner_->set_workers(settings.workers);
   runner_->set_depth(settings.depth);
   tuner_->start_from(settings);
-  run_->notes.push_back(fmt::format("starts with {} workers and {} batches ahead, from {}",
+  run_->notes.push_back(fmt::format("starts with {} workers and {} prefetched batches, from {}",
                                     settings.workers, settings.depth, path));
 }
 

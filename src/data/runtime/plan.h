@@ -1,4 +1,4 @@
-// The plan of one iteration: how many workers make batches, how many batches ahead, in which memory,
+// The plan of one iteration: how many workers make batches, how many are prefetched, in which memory,
 // and the runner that does it. Each node plans its own part (data/runtime/planning.h); what holds for
 // the whole chain is decided here.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace stoker::data {
 
-inline constexpr int64_t kMostDepth = 64;  // batches ahead that tuning may choose
+inline constexpr int64_t kMostDepth = 64;  // prefetched batches that tuning may choose
 
 struct Plan {
   std::shared_ptr<Run> run;

@@ -19,7 +19,7 @@ struct WorkLimits {
   bool some_stated = false;  // a map said a number
   int64_t workers = 1;       // the largest number that a map said
   bool ordered = true;
-  std::optional<int64_t> depth = {};  // elements ahead of the consumer; none: nobody said
+  std::optional<int64_t> depth = {};  // elements ahead of the consumer; none: not set
 
   bool tuned() const { return some_auto || !some_stated; }
   void join(const WorkLimits& other) {
@@ -90,7 +90,7 @@ class PlanContext {
   bool retuned = false;               // stated numbers of workers are not obeyed
   const Node* cache_after = nullptr;  // what comes out of it is kept in memory
   std::shared_ptr<void> kept;         // what is kept there, from an earlier walk or of this one
-  bool seed_drawn = false;            // nobody has set it
+  bool seed_drawn = false;            // not set by the user
   std::vector<std::string> notes;
   std::shared_ptr<Notices> notices = std::make_shared<Notices>();
   std::vector<std::shared_ptr<Quarantine>> quarantines;

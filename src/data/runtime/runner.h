@@ -6,7 +6,7 @@
 //
 // Locking: one mutex over the window; never held while tickets are taken or elements are made.
 // A consumer that is itself a worker of the same pool sets `helps`: it makes what it waits for when
-// nobody has begun, so that a chain of runners cannot wait for a thread that never comes.
+// no thread has begun, so that a chain of runners cannot wait for a thread that never comes.
 #pragma once
 
 #include <condition_variable>

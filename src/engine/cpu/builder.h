@@ -60,7 +60,7 @@ class Builder final : public PlanBuilder {
   void take_into(const Node& node, const Node& other);
 
   // --- operands ---
-  // The layout a value has now; a variable that nobody has asked for yet is placed as `otherwise`.
+  // The layout a value has now; a variable that no instruction has used yet is placed as `otherwise`.
   const Layout& layout(int value, const Layout& otherwise = {});
   int input(int value, const Layout& wanted);  // its buffer in that layout
   int plain(int value) { return input(value, {}); }
@@ -68,7 +68,7 @@ class Builder final : public PlanBuilder {
     return !copies_[size_t(value)].empty() || alias_[size_t(value)] >= 0;
   }
   int define(int value, const Layout& layout = {});
-  // As define, in the buffer of one of `inputs` if nobody needs its contents any more.
+  // As define, in the buffer of one of `inputs` if its contents are not needed any more.
   int define_over(int value, const Layout& layout, std::initializer_list<int> inputs);
   // `value` is the same row-major bytes as `source`: no instruction, no copy. source_of() tells
   // builders that can work on the original (a matmul on an image in blocks).

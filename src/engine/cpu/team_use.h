@@ -2,7 +2,7 @@
 // by measuring. All uses give the same bits, so that it may change from one step to the next.
 //
 // - spinning: the team; threads that wait turn in a loop for milliseconds, which is the fastest way
-//   on cores that nobody else wants.
+//   on cores that no other thread needs.
 // - sleeping: the team; threads that wait sleep soon, so that their cores are free for the threads
 //   that make the next batch.
 // - alone: the caller's thread only. Small steps gain little from more, and the other cores are the

@@ -55,7 +55,7 @@ struct Recorded {
   std::vector<RecordedProgram> programs = {};
   std::deque<TimedRun> runs = {};
   std::deque<RecordedStep> steps = {};
-  int training_thread = -1;  // this_thread_number(); -1: nobody trained
+  int training_thread = -1;  // this_thread_number(); -1: no thread trained
   Measurements spans = {};
   std::map<int, std::string> threads = {};  // names
   int64_t dropped = 0;                      // events of runs and steps that found no room

@@ -102,7 +102,7 @@ class TimelineBuilder {
     return inside ? step->number : -1;
   }
 
-  // Steps that a device ran as a whole. When a copy that nobody waited for began is not known: it
+  // Steps that a device ran as a whole. When a copy that no thread waited for began is not known: it
   // is shown at the latest moment at which it can have been.
   void add_device_steps(Lane& compute, Lane& copies) const {
     if (!recorded_.gpu) return;

@@ -4,7 +4,7 @@
 //
 // For a device that works beside the host, threads put the batches together ahead, in memory that
 // the device copies from (base/host_memory.h): the thread that launches steps neither gathers rows
-// nor copies them a second time. Their memory goes back when nobody has the tensors any more. The
+// nor copies them a second time. Their memory goes back with the last tensor that uses it. The
 // batches are the same.
 #pragma once
 
@@ -66,7 +66,7 @@ class ArrayBatches : public BatchStream {
   std::deque<Future<Batch>> ahead_;
   struct NextOrder {
     uint64_t seed = 0, epoch = 0;
-    std::optional<Future<Order>> made = {};  // nothing: nobody has begun
+    std::optional<Future<Order>> made = {};  // nothing: not begun
   };
   std::optional<NextOrder> next_order_;
   std::unique_ptr<ThreadPool> pool_;  // last: its tasks use the rest

@@ -213,7 +213,7 @@ class FitLoop {
     return training_.next();
   }
 
-  // Said once a fit, and looked at only where somebody has just read the metrics: the device is
+  // Said once a fit, and looked at only where the metrics have just been read: the device is
   // waited for anyway.
   void watch_loss_scale() {
     int64_t reads = compiled_.training->reads();

@@ -62,7 +62,7 @@ class StepObserver {
   virtual void fit_over(const std::string& /*error*/) {}
   // A few words for the progress bar: "limit: input"; empty while there is nothing to say.
   virtual std::string status() const = 0;
-  // What limits the run, one word of the progress bar's; empty while nobody can know.
+  // What limits the run, one word of the progress bar's; empty while unknown.
   virtual std::string limit() const = 0;
   // What the device waited for in the epoch whose steps have just ended; nothing where that is too
   // little to say. Called once per epoch.

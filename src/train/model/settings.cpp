@@ -70,9 +70,8 @@ void say_settings_without_effect(const Context& context,
   const BackendTraits& engine = traits_of(context);
   say_idle_devices(context, engine, out);
   for (const std::string& policy : policies_without_effect(context, engine, layer_policies))
-    out << fmt::format(
-        "{}: the engine \"{}\" has no products of sixteen bits; training in float32\n", policy,
-        engine.name);
+    out << fmt::format("{}: the engine \"{}\" has no 16-bit products; training in float32\n",
+                       policy, engine.name);
   if (auto changed = without_effect(context, engine); !changed.empty())
     out << fmt::format("{}: for GPUs alone; without effect on the engine \"{}\"\n",
                        fmt::join(changed, ", "), engine.name);

@@ -10,7 +10,6 @@
 
 namespace stoker {
 
-Attrs schedule_entries(const std::string& name, const LearningRateSchedule& schedule);
 LearningRateSchedule schedule_from_entries(const std::string& name, const Attrs& entries);
 
 template <>

@@ -32,12 +32,6 @@ double on_host(const LearningRateSchedule::Function& function, int64_t step) {
 
 }  // namespace
 
-Attrs schedule_entries(const std::string& name, const LearningRateSchedule& schedule) {
-  Attrs entries = {{name, schedule.kind()}};
-  fields::put_nested(entries, name, schedule.config(), '/');
-  return entries;
-}
-
 LearningRateSchedule schedule_from_entries(const std::string& name, const Attrs& entries) {
   const Attr* kind = entries.find(name);
   if (kind == nullptr || !std::holds_alternative<std::string>(*kind))
