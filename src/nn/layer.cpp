@@ -7,6 +7,7 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "graph/sketch.h"
 #include "nn/layer_call.h"
 #include "nn/layer_tree.h"
 #include "nn/masks.h"
@@ -106,6 +107,12 @@ Variable LayerBase::add_weight(const std::string& name, const Shape& shape,
         fmt::format("{}: add_weight(\"{}\") after it is built; call() runs once per graph, and "
                     "would add a weight in each; add it in build()",
                     title(), name));
+  if (!shape.is_known())
+    throw ShapeError(
+        fmt::format("{}: its weight \"{}\" would be {}: it needs a known size where its input has "
+                    "None; give Input that size, or reduce the dimension before it "
+                    "(GlobalAveragePooling1D, GlobalMaxPooling1D; Flatten needs a known size)",
+                    title(), name, to_string(shape)));
   Variable variable(path() + "/" + name, options.initializer(shape, options.dtype),
                     {.trainable = options.trainable && trainable_});
   weights_.push_back({variable, name, options.regularizer, options.trainable});
@@ -151,7 +158,7 @@ Values LayerBase::compute_mask(const Values& inputs, const Values& masks) const 
 Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks) {
   std::vector<Shape> shapes;
   shapes.reserve(inputs.size());
-  for (const Value& input : inputs) shapes.push_back(input.shape());
+  for (const Value& input : inputs) shapes.push_back(declared_shape(graph, input));
   bool first = !built_;
   size_t known = children_.size();
   ensure_built(shapes);
@@ -241,7 +248,13 @@ Values Layer::call_all(const Values& inputs, const CallOptions& options) const {
   Values operands = call->with_masks(inputs, options.mask);
   call->trial = std::ranges::any_of(inputs, [](const Value& v) { return v.sketched() != nullptr; });
   bool first = call->trial && !base_->built();
-  Values outputs = stoker::apply(call, operands);
+  Values outputs;
+  try {
+    outputs = stoker::apply(call, operands);
+  } catch (...) {
+    if (first && base_->built()) base_->unbuild();  // one extent fits it, another does not
+    throw;
+  }
   if (first && !base_->children_.empty() && !options.training)
     find_children_in_training(*call, operands);
   call->trial = false;

@@ -1,4 +1,5 @@
-// model(tensor, {.training = true}): a program of its own, without a loss or an update of weights.
+// model(tensor, options) where a prediction does not do: in training mode, or with a mask. A program
+// of its own, without a loss or an update of weights.
 #pragma once
 
 #include <vector>
@@ -7,7 +8,14 @@
 
 namespace stoker {
 
-// All outputs. Traced again when a layer was frozen or thawed since the last call.
-std::vector<Tensor> call_in_training(ModelBase& model, const Tensor& x);
+struct TracedCallOptions {
+  bool training = false;
+  Tensor mask = {};  // of x; undefined: none
+};
+
+// All outputs. Traced again when the options are of another kind, or a layer was frozen or thawed,
+// since the last call.
+std::vector<Tensor> call_traced(ModelBase& model, const Tensor& x,
+                                const TracedCallOptions& options);
 
 }  // namespace stoker
