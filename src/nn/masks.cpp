@@ -64,6 +64,10 @@ Value as_mask(const Value& mask) {
   return mask.dtype() == DType::bool_ ? mask : ops::not_equal(mask, 0);
 }
 
+Value both(const Value& a, const Value& b) { return ops::where(a, b, a); }
+Value either(const Value& a, const Value& b) { return ops::where(a, a, b); }
+Value any_last(const Value& x) { return ops::greater(ops::sum(x, {.axes = {-1}}), 0); }
+
 void mask_outputs(Graph& graph, const LayerBase& layer, const Values& inputs, const Values& masks,
                   const Values& outputs) {
   Values computed = layer.compute_mask(inputs, masks);

@@ -18,6 +18,12 @@ void copy_mask(const Value& from, const Value& to);
 // As bool; numbers count where they are not 0.
 Value as_mask(const Value& mask);
 
+// Elementwise, of bools.
+Value both(const Value& a, const Value& b);
+Value either(const Value& a, const Value& b);
+// Whether any element of the last axis is true: [.., C] → [..].
+Value any_last(const Value& x);
+
 // Sets compute_mask()'s masks on the outputs that carry none, and notes a mask that ends here.
 void mask_outputs(Graph& graph, const LayerBase& layer, const Values& inputs, const Values& masks,
                   const Values& outputs);
