@@ -67,12 +67,25 @@ struct BatchOptions {
   bool drop_remainder = false;
 };
 struct PaddedBatchOptions {
-  // Lengths that an unknown dimension is rounded up to, ascending, at most eight; longer elements
+  // Lengths that an unknown dimension is rounded up to, ascending, at most 32; longer elements
   // are an error. None: to the longest element of the batch.
   std::vector<int64_t> lengths = {};
+  int64_t multiple_of = 1;  // rounds it up to a multiple instead: fewer shapes, fewer programs
   double padding_value = 0;
   bool mask = false;  // adds a component bool [B, length]: true where component 0 has values
   bool drop_remainder = false;
+};
+// The length of an element.
+using ElementLength = std::function<int64_t(const Batch& element)>;
+struct BucketOptions {
+  ElementLength length = {};  // none: the first extent of component 0
+  // Pads unknown dimensions to the longest length of the bucket, its boundary - 1, instead of the
+  // longest element of the batch; an element that is not below the last boundary is then an error.
+  bool pad_to_bucket_boundary = false;
+  std::vector<double> padding_values = {};  // one, or one per component; none: 0
+  bool mask = false;                        // as PaddedBatchOptions::mask
+  bool drop_remainder = false;              // drops what is left in the buckets at the end
+  std::string name = {};
 };
 struct CacheOptions {
   // For functions in front of the cache, which it cannot look into: change it with what they
@@ -161,6 +174,12 @@ class Dataset {
 
   Dataset batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset padded_batch(int64_t size, const PaddedBatchOptions& options = {}) const;
+  // As tf.data: elements of similar length become a padded batch. Bucket i holds lengths below
+  // boundaries[i] (ascending), the last one all others; a batch leaves it when it has batch_sizes[i]
+  // elements, in the order in which buckets fill. At the end come the remainders, shortest first.
+  Dataset bucket_by_sequence_length(std::vector<int64_t> boundaries,
+                                    std::vector<int64_t> batch_sizes,
+                                    const BucketOptions& options = {}) const;
   Dataset unbatch() const;
 
   // Exact and global, in constant memory; needs random access.

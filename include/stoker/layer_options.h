@@ -32,6 +32,14 @@ struct Edges2 {
   friend bool operator==(const Edges2&, const Edges2&) = default;
 };
 
+// Steps at the two ends of a sequence: 1 or {left, right}.
+struct Edges1 {
+  int64_t left, right;
+  Edges1(int64_t both) : Edges1(both, both) {}
+  Edges1(int64_t before, int64_t after) : left(before), right(after) {}
+  friend bool operator==(const Edges1&, const Edges1&) = default;
+};
+
 // One axis or several: -1 or {1, 2}.
 struct Axes {
   std::vector<int64_t> list;

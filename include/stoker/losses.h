@@ -34,7 +34,8 @@ class Loss {
   Value per_element(const Value& y_true, const Value& y_pred) const;
   // The mean over all elements, a scalar. `sample_weight`, which may be undefined, multiplies the
   // elements first (the mean is not divided by the sum of weights): [B] for one weight per sample,
-  // or the elements' shape, where extents may be 1.
+  // or the elements' shape, where extents may be 1. Where the predictions carry a mask, it is the
+  // mean over the elements that count.
   Value operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight = {}) const;
 
   // What the targets of a prediction of this spec look like: for checks before the first step.
@@ -47,6 +48,7 @@ class Loss {
  private:
   Value values(const Value& y_true, const Value& y_pred) const;  // not averaged
   Value averaged_last(const Value& values) const;
+  Value masked(const Value& losses, const Value& mask, const Value& sample_weight) const;
 
   std::string kind_;
   Attrs config_;

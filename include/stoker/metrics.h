@@ -51,7 +51,8 @@ class MetricBase {
   virtual Attrs config() const { return {}; }  // what it was constructed with, for files
 
   // Emits the update of the variables. Targets come aligned as for an own Loss. sample_weight is
-  // undefined where there is none.
+  // undefined where there is none. Where the predictions carry a mask (layer.h), what is masked
+  // weighs 0; without weights it is the mask itself, of bools.
   virtual void update_state(const Value& y_true, const Value& y_pred,
                             const Value& sample_weight) = 0;
   virtual double result() const = 0;  // from the variables' contents: variable.read()
@@ -102,7 +103,8 @@ class Metric {
   Metric with(const MetricOptions& options) const;
 
   // Emits the update of the sums into the graph of y_pred. sample_weight may be undefined, [B], or
-  // one weight per element of the predictions, without their last axis or with it.
+  // one weight per element of the predictions, without their last axis or with it. What a mask of
+  // y_pred leaves out does not count; values that an own function gives per sample or batch do.
   void update(const Value& y_true, const Value& y_pred, const Value& sample_weight = {}) const;
   double result() const;  // reads the device
   void reset() const;

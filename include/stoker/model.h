@@ -203,7 +203,7 @@ class Model : public Layer {
   // Inside function() and in the functional API: part of what is traced or drawn.
   using Layer::operator();
   // Runs the inference program; with {.training = true} one in which dropout drops and batch
-  // normalisation uses its batch and moves its statistics.
+  // normalisation uses its batch and moves its statistics. {.mask = {tensor}}: the mask of x.
   Tensor operator()(const Tensor& x, const CallOptions& options = {}) const;
 
   // Sets optimiser, loss and metrics. Also fixes which layers are frozen: compile again to change it.

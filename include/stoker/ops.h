@@ -105,6 +105,18 @@ Value conv2d(const Value& x, const Value& kernel, const Conv& options = {});
 // kernel: [kh, kw, C, multiplier] → [B, H', W', C * multiplier]
 Value depthwise_conv2d(const Value& x, const Value& kernel, const Conv& options = {});
 
+struct ConvTranspose {
+  std::array<int64_t, 2> strides = {1, 1};
+  Padding padding = {};                            // removed from the edges of the result
+  std::array<int64_t, 2> output_padding = {0, 0};  // rows and columns added at its end, < strides
+  std::array<int64_t, 2> dilation = {1, 1};
+  int64_t groups = 1;
+};
+// The way back of a conv2d with the same kernel, strides and padding, from the shape that it makes
+// to the shape that it takes: x: [B, H, W, C], kernel: [kh, kw, filters / groups, C]
+// → [B, (H - 1) · stride + dilation · (kh - 1) + 1 - top - bottom + output_padding, …, filters]
+Value conv2d_transpose(const Value& x, const Value& kernel, const ConvTranspose& options = {});
+
 struct Pool {
   std::array<int64_t, 2> window = {2, 2};
   std::array<int64_t, 2> strides = {2, 2};

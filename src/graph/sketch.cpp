@@ -1,5 +1,7 @@
 #include "graph/sketch.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_set>
 
@@ -23,8 +25,23 @@ Output output_of(const Value::Sketched& sketched) { return {sketched.node.get(),
 // its dimension 0 is (a multiple of) the batch. Trials only infer shapes, their size costs nothing.
 constexpr int64_t kTrialBatch = 8191;
 
-TensorSpec at_trial_batch(TensorSpec spec) {
-  if (spec.shape.rank() > 0 && spec.shape[0] == -1) spec.shape.set(0, kTrialBatch);
+// What stands for the other unknown dimensions: a trial at each, and what differs between the two
+// results is unknown. They divide by 2^7, 3 and 5, so that what is pooled and upsampled again has
+// its extent back; constants that a layer makes from them, such as [T, T], stay small.
+constexpr std::array<int64_t, 2> kTrialExtents = {1920, 3840};
+
+bool varies(const TensorSpec& spec) {
+  return spec.shape.rank() > 0 && !spec.shape.drop_front().is_known();
+}
+
+bool varies(const Values& inputs) {
+  return std::ranges::any_of(inputs,
+                             [](const Value& v) { return v.sketched() && varies(v.spec()); });
+}
+
+TensorSpec at_trial(TensorSpec spec, int64_t extent) {
+  for (int axis = 0; axis < spec.shape.rank(); ++axis)
+    if (spec.shape[axis] == -1) spec.shape.set(axis, axis == 0 ? kTrialBatch : extent);
   return spec;
 }
 
@@ -32,6 +49,61 @@ TensorSpec without_trial_batch(TensorSpec spec) {
   if (spec.shape.rank() > 0 && spec.shape[0] > 0 && spec.shape[0] % kTrialBatch == 0)
     spec.shape.set(0, -1);
   return spec;
+}
+
+// The specs of two trials, where they agree.
+std::vector<TensorSpec> in_common(std::vector<TensorSpec> a, const std::vector<TensorSpec>& b) {
+  bool alike = a.size() == b.size();
+  for (size_t i = 0; alike && i < a.size(); ++i) alike = a[i].shape.rank() == b[i].shape.rank();
+  if (!alike)
+    throw ShapeError("the number of outputs or dimensions depends on an unknown dimension");
+  for (size_t i = 0; i < a.size(); ++i)
+    for (int axis = 0; axis < a[i].shape.rank(); ++axis)
+      if (a[i].shape[axis] != b[i].shape[axis]) a[i].shape.set(axis, -1);
+  return a;
+}
+
+// A message of both trials, with "None" for the numbers in which they differ.
+std::string text_in_common(const std::string& a, const std::string& b) {
+  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto number = [&](const std::string& text, size_t at) {
+    size_t end = at;
+    while (end < text.size() && digit(text[end])) ++end;
+    return text.substr(at, end - at);
+  };
+  std::string text;
+  size_t i = 0, k = 0;
+  while (i < a.size() && k < b.size()) {
+    if (digit(a[i]) && digit(b[k])) {
+      std::string left = number(a, i), right = number(b, k);
+      text += left == right ? left : "None";
+      i += left.size(), k += right.size();
+    } else if (a[i] == b[k]) {
+      text += a[i++], ++k;
+    } else {
+      return a;
+    }
+  }
+  return i == a.size() && k == b.size() ? text : a;
+}
+
+// trial(extent) gives specs. What varies is tried twice.
+template <class Trial>
+std::vector<TensorSpec> tried(bool varies, Trial trial) {
+  if (!varies) return trial(kTrialExtents[0]);
+  std::vector<TensorSpec> first;
+  try {
+    first = trial(kTrialExtents[0]);
+  } catch (const ShapeError& error) {
+    std::string text = error.what();
+    try {
+      trial(kTrialExtents[1]);
+    } catch (const ShapeError& other) {
+      text = text_in_common(text, other.what());
+    }
+    throw ShapeError(text);
+  }
+  return in_common(std::move(first), trial(kTrialExtents[1]));
 }
 
 Values make_node(decltype(SketchNode::what) what, Values inputs, std::vector<TensorSpec> outputs) {
@@ -91,17 +163,22 @@ Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
 }  // namespace
 
 Value sketch_input(std::string name, const TensorSpec& spec) {
-  if (!spec.shape.is_known())
-    throw ShapeError(
-        fmt::format("input \"{}\": only the batch dimension may be unknown, got {} for the rest",
-                    name, to_string(spec.shape)));
   return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(-1)}})[0];
 }
 
+Shape with_trial_extents(Shape row) {
+  for (int axis = 0; axis < row.rank(); ++axis)
+    if (row[axis] == -1) row.set(axis, kTrialExtents[0]);
+  return row;
+}
+
 Values sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
-  std::vector<TensorSpec> specs;
-  for (const Value& input : inputs) specs.push_back(at_trial_batch(input.spec()));
-  std::vector<TensorSpec> outputs = infer(op, attrs, specs, "");
+  std::vector<TensorSpec> outputs = tried(varies(inputs), [&](int64_t extent) {
+    std::vector<TensorSpec> specs;
+    for (const Value& input : inputs)
+      specs.push_back(input.sketched() ? at_trial(input.spec(), extent) : input.spec());
+    return infer(op, attrs, specs, "");
+  });
   return make_node(SketchOp{op.name, std::move(attrs)}, inputs, std::move(outputs));
 }
 
@@ -112,17 +189,40 @@ Values apply(const std::shared_ptr<Callable>& callable, const Values& inputs) {
   return make_node(callable, inputs, std::move(outputs));
 }
 
-std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs, bool training) {
+namespace {
+
+struct DeclaredShapes {
+  std::map<int, Shape> of;  // by the value id of a stand-in
+};
+
+std::vector<TensorSpec> try_at(Callable& callable, const Values& inputs, bool training,
+                               int64_t extent) {
   Graph trial;
   trial.set_training(training);
   trial.set_random_state(trial.input("random state", {DType::int64, {2}}));
   Values stand_ins;
-  for (const Value& input : inputs)
-    stand_ins.push_back(input.sketched() ? trial.input("trial", at_trial_batch(input.spec()))
+  for (const Value& input : inputs) {
+    stand_ins.push_back(input.sketched() ? trial.input("trial", at_trial(input.spec(), extent))
                                          : place(trial, input));
+    if (input.sketched() && varies(input.spec()))
+      trial.notes<DeclaredShapes>().of[stand_ins.back().traced()->id] = input.shape();
+  }
   std::vector<TensorSpec> outputs;
   for (const Value& output : callable.apply(trial, stand_ins)) outputs.push_back(output.spec());
   return outputs;
+}
+
+}  // namespace
+
+std::vector<TensorSpec> try_out(Callable& callable, const Values& inputs, bool training) {
+  return tried(varies(inputs),
+               [&](int64_t extent) { return try_at(callable, inputs, training, extent); });
+}
+
+Shape declared_shape(Graph& graph, const Value& value) {
+  const std::map<int, Shape>& declared = graph.notes<DeclaredShapes>().of;
+  auto found = declared.find(value.traced()->id);
+  return found == declared.end() ? value.shape() : found->second;
 }
 
 std::vector<std::shared_ptr<const SketchNode>> topological(const Values& outputs) {

@@ -42,7 +42,8 @@ Shape weight_shape_beside(const std::string& who, const Shape& given, const Shap
   Shape beside = values;
   for (int axis = 0; axis < values.rank(); ++axis) {
     int64_t extent = axis < weight.rank() ? weight[axis] : 1;
-    if (extent != 1 && extent != values[axis]) fail_weights(who, given, values);
+    if (extent != 1 && extent != values[axis] && values[axis] != -1)
+      fail_weights(who, given, values);
     beside.set(axis, extent);
   }
   return beside;

@@ -28,6 +28,18 @@ std::string FieldType<Edges2>::text(const Edges2& value) {
                      value.right);
 }
 
+bool FieldType<Edges1>::read(const Attrs& attrs, std::string_view name, Edges1& value) {
+  Ints values;
+  if (!fields::read_ints(fields::entry(attrs, name), values)) return false;
+  if (values.empty() || values.size() > 2) return false;
+  value = {values.front(), values.back()};
+  return true;
+}
+
+std::string FieldType<Edges1>::text(const Edges1& value) {
+  return fmt::format("{{{}, {}}}", value.left, value.right);
+}
+
 bool FieldType<ActivationFunction>::read(const Attrs& attrs, std::string_view name,
                                          ActivationFunction& value) {
   std::string given;

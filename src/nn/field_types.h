@@ -37,6 +37,19 @@ struct FieldType<Edges2> : fields::PlainField {
 };
 
 template <>
+struct FieldType<Edges1> : fields::PlainField {
+  static constexpr const char* kName = "left and right";
+  static void write(Attrs& attrs, std::string_view name, const Edges1& value) {
+    attrs.set(name, Ints{value.left, value.right});
+  }
+  static bool read(const Attrs& attrs, std::string_view name, Edges1& value);
+  static std::string text(const Edges1& value);  // {1, 1}
+  static std::vector<double> numbers(const Edges1& value) {
+    return {double(value.left), double(value.right)};
+  }
+};
+
+template <>
 struct FieldType<Axes> : fields::PlainField {
   static constexpr const char* kName = "one or more axes";
   static void write(Attrs& attrs, std::string_view name, const Axes& value) {

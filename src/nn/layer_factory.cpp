@@ -65,8 +65,11 @@ const LayerKinds& built_in_layers() {
     LayerKinds all;
     add_core_layers(all);
     add_convolution_layers(all);
+    add_convolution1d_layers(all);
     add_pooling_layers(all);
+    add_pooling1d_layers(all);
     add_reshaping_layers(all);
+    add_reshaping1d_layers(all);
     add_normalization_layers(all);
     add_weight_normalization(all);
     add_unit_normalization(all);

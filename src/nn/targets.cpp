@@ -12,14 +12,14 @@ Shape without_last(const Shape& shape) {
   return Shape(shape.dims().first(size_t(shape.rank()) - 1));
 }
 
-namespace {
-
 bool fits(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return false;
   for (int axis = 0; axis < a.rank(); ++axis)
     if (a[axis] != b[axis] && a[axis] != -1 && b[axis] != -1) return false;
   return true;
 }
+
+namespace {
 
 // Whether `given` is `wanted`, give or take a last dimension of 1.
 bool fits_but_for_one(const Shape& given, const Shape& wanted) {

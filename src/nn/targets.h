@@ -21,6 +21,9 @@ TensorSpec target_spec(TargetKind kind, const std::string& who, const TensorSpec
 // The targets brought to that spec.
 Value as_targets(TargetKind kind, const std::string& who, const Value& y_true, const Value& y_pred);
 
+// One shape, where unknown dimensions (-1) may be anything.
+bool fits(const Shape& a, const Shape& b);
+
 // The mean over all axes but the batch: [B, ..] → [B].
 Value mean_per_sample(const Value& x);
 

@@ -46,10 +46,28 @@ TEST(Sketch, KnowsWhenTheBatchIsGone) {
 
 TEST(Sketch, ChecksShapesAtOnce) {
   EXPECT_THAT(error_of([] { ops::matmul(image(), weight("w", {5, 5})); }), HasSubstr("matmul: "));
+  EXPECT_THAT(error_of([] { ops::squeeze(image(), 1); }), HasSubstr("[None, 28, 28, 1]"));
+}
+
+Value sequence() { return sketch_input("x", {DType::float32, {-1, 3}}); }
+
+TEST(Sketch, KeepsOtherUnknownDimensions) {
+  EXPECT_EQ(sequence().shape(), Shape({-1, -1, 3}));
+  EXPECT_EQ(ops::sum(sequence(), {.axes = {2}}).shape(), Shape({-1, -1}));
+  EXPECT_EQ(ops::matmul(sequence(), weight("w", {3, 5})).shape(), Shape({-1, -1, 5}));
+  EXPECT_EQ(ops::pad(sequence(), {0, 2, 0}, {0, 0, 0}).shape(), Shape({-1, -1, 3}));
+  EXPECT_EQ(ops::reshape(sequence(), {-1, 3}).shape(), Shape({-1, 3}));  // all steps of a batch
+  EXPECT_EQ(ops::expand_dims(sequence(), 1).shape(), Shape({-1, 1, -1, 3}));
+  EXPECT_EQ(with_trial_extents({-1, 3}).rank(), 2);
+  EXPECT_TRUE(with_trial_extents({-1, 3}).is_known());
+}
+
+TEST(Sketch, ShowsUnknownDimensionsInErrors) {
   EXPECT_THAT(error_of([] {
-                sketch_input("x", {DType::float32, {-1, 3}});
+                ops::matmul(sequence(), weight("w", {5, 5}));
               }),
-              HasSubstr("only the batch dimension"));
+              HasSubstr("None, 3]"));
+  EXPECT_THAT(error_of([] { ops::reshape(sequence(), {-1, 7, 2}); }), HasSubstr("None"));
 }
 
 TEST(Sketch, TriesACallableOnceAndRemembersIt) {

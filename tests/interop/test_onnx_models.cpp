@@ -72,6 +72,21 @@ std::vector<Sample> samples() {
       {adapted, {2}},
       {Normalization({.axis = 1, .mean = {1, 2}, .variance = {3, 4}, .invert = true}), {2, 3}},
       {Embedding(8, 3), {4}, 1, DType::int32},
+      {Masking(), {4, 3}},
+      {Conv1D(4, 3, {.strides = 2, .padding = "causal", .groups = 2, .activation = "relu"}),
+       {7, 2}},
+      {Conv1D(4, 3, {.padding = "same", .dilation_rate = 2, .use_bias = false}), {-1, 3}},
+      {DepthwiseConv1D(3, {.depth_multiplier = 2}), {7, 3}},
+      {SeparableConv1D(4, 3, {.activation = "tanh"}), {7, 2}},
+      {Conv1DTranspose(4, 3, {.strides = 2, .padding = "same", .activation = "relu"}), {5, 2}},
+      {Conv1DTranspose(4, 2, {.strides = 3}), {-1, 2}},
+      {MaxPooling1D(3, {.strides = 2}), {7, 2}},
+      {AveragePooling1D(3, {.strides = 2, .padding = "same"}), {7, 2}},
+      {GlobalAveragePooling1D(), {-1, 2}},
+      {GlobalMaxPooling1D({.keepdims = true}), {7, 2}},
+      {ZeroPadding1D({1, 2}), {4, 2}},
+      {Cropping1D({1, 0}), {4, 2}},
+      {UpSampling1D(3), {4, 2}},
   };
 }
 
@@ -291,8 +306,8 @@ TEST(OnnxFile, IsNotWrittenForAModelThatOnnxCannotSay) {
             "file can hold");
   Lambda batch([](const Value& x) { return x * double(x.shape()[0]); }, {.name = "odd"});
   EXPECT_EQ(refusal(Sequential({Input({4}), batch})),
-            "export_onnx: layer \"odd\", op binary: what it does depends on the batch size; export "
-            "with a fixed .batch");
+            "export_onnx: layer \"odd\", op binary: what it does depends on the batch size or on "
+            "another unknown dimension; export with a fixed .batch, or give Input its sizes");
   Lambda repeat(
       [](const Value& x) {
         return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}), x.shape());

@@ -108,7 +108,7 @@ TEST(Errors, OfOptionsNameTheRightOnes) {
             }),
             "Normalization: mean and variance go together, got 2 and 0 values");
   EXPECT_EQ(value_error([] { WeightNormalization wrapped{Flatten()}; }),
-            "WeightNormalization: wraps a Dense or Conv2D, got Flatten");
+            "WeightNormalization: wraps a Dense, Conv1D or Conv2D, got Flatten");
   EXPECT_EQ(value_error([] { Huber(0); }), "Huber: delta is above 0, got 0");
   EXPECT_EQ(value_error([] { CategoricalCrossentropy({.label_smoothing = 2}); }),
             "CategoricalCrossentropy: label_smoothing is between 0 and 1, got 2");

@@ -31,7 +31,10 @@ class UnsyncedFiles : public FaultyFiles {
 
 // Normal numbers, or integers of [0, 4).
 Tensor random_rows(const TensorSpec& row, int64_t batch, uint64_t seed) {
-  Tensor tensor(DType::float32, row.shape.prepend(batch));
+  Shape shape = row.shape;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] < 0) shape.set(axis, 6 + batch);  // unknown: another one for each batch size
+  Tensor tensor(DType::float32, shape.prepend(batch));
   Rng rng(seed);
   float* out = tensor.data_mut<float>();
   for (int64_t i = 0; i < tensor.elements(); ++i)

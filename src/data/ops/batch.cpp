@@ -117,7 +117,7 @@ class BatchNode final : public Node {
       planned.maker = std::make_shared<CountedBatchMaker>(std::move(planned.maker), length, size_);
       planned.length = *batch_count({length}, size_, options_.drop_remainder).count;
     } else {
-      planned.maker = std::make_shared<GroupMaker>(std::move(planned.maker));
+      planned.maker = group_maker(std::move(planned.maker));
       planned.stream =
           std::make_unique<GroupTickets>(std::move(planned.stream), size_, options_.drop_remainder);
     }
@@ -207,6 +207,8 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
   for (TensorSpec& component : spec) component.shape = component.shape.prepend(count);
   return spec;
 }
+
+MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::move(input)); }
 
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
   return counted(of, [&](int64_t n) { return n / size + (n % size > 0 && !drop_remainder); });

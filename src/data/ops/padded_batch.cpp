@@ -41,10 +41,10 @@ void copy_block(const T* from, const Shape& from_shape, T* to, const Shape& to_s
 
 class PaddedMaker final : public Maker {
  public:
-  PaddedMaker(MakerRef rows, ElementSpec spec, PaddedBatchOptions options, size_t place)
+  PaddedMaker(MakerRef rows, ElementSpec spec, Padding padding, size_t place)
       : rows_(std::move(rows)),
         spec_(std::move(spec)),
-        options_(std::move(options)),
+        padding_(std::move(padding)),
         place_(place) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
@@ -59,39 +59,31 @@ class PaddedMaker final : public Maker {
       rows_->make_row(ticket, row, element, worker);
       rows.push_back(&element);
     }
-    for (size_t i = 0; i < spec_.size(); ++i) write(i, rows, out);
-    if (options_.mask) write_mask(rows, out);
+    for (size_t i = 0; i < spec_.size(); ++i) write(i, rows, padded_shape(i, ticket, rows), out);
+    if (padding_.mask) write_mask(rows, padded_shape(0, ticket, rows)[0], out);
     return {ticket.epoch, ticket.index};
   }
 
  private:
-  Shape padded_shape(size_t component, const std::vector<const ScratchElement*>& rows) const {
+  Shape padded_shape(size_t component, const Ticket& ticket,
+                     const std::vector<const ScratchElement*>& rows) const {
     Shape shape = spec_[component].shape;
     for (int axis = 0; axis < shape.rank(); ++axis) {
       if (shape[axis] >= 0) continue;
       int64_t longest = 0;
       for (const ScratchElement* row : rows)
         longest = std::max(longest, row->views()[component].shape[axis]);
-      shape.set(axis, rounded_up(longest));
+      shape.set(axis, padding_.extent(ticket, longest));
     }
     return shape;
   }
 
-  int64_t rounded_up(int64_t length) const {
-    if (options_.lengths.empty()) return length;
-    for (int64_t allowed : options_.lengths)
-      if (length <= allowed) return allowed;
-    throw ShapeError(
-        fmt::format("an element has length {}, but the longest of padded_batch's "
-                    "lengths is {}; cut it before, or add a length",
-                    length, options_.lengths.back()));
-  }
-
-  void write(size_t i, const std::vector<const ScratchElement*>& rows, ElementWriter& out) const {
-    Shape row_shape = padded_shape(i, rows), shape = row_shape.prepend(int64_t(rows.size()));
+  void write(size_t i, const std::vector<const ScratchElement*>& rows, const Shape& row_shape,
+             ElementWriter& out) const {
+    Shape shape = row_shape.prepend(int64_t(rows.size()));
     TensorView place{.dtype = spec_[i].dtype, .shape = shape, .data = nullptr};
     place.data = out.put(i, place.dtype, shape);
-    fill(place, options_.padding_value);
+    fill(place, padding_.values[i]);
     for (size_t row = 0; row < rows.size(); ++row)
       copy_row(rows[row]->views()[i], place, row, row_shape);
   }
@@ -110,8 +102,8 @@ class PaddedMaker final : public Maker {
     });
   }
 
-  void write_mask(const std::vector<const ScratchElement*>& rows, ElementWriter& out) const {
-    int64_t length = padded_shape(0, rows)[0];
+  void write_mask(const std::vector<const ScratchElement*>& rows, int64_t length,
+                  ElementWriter& out) const {
     auto* mask =
         static_cast<bool*>(out.put(spec_.size(), DType::bool_, {int64_t(rows.size()), length}));
     for (const ScratchElement* row : rows)
@@ -120,14 +112,25 @@ class PaddedMaker final : public Maker {
 
   MakerRef rows_;
   ElementSpec spec_;  // of a row
-  PaddedBatchOptions options_;
+  Padding padding_;
   size_t place_;
 };
+
+int64_t rounded_up(int64_t length, const PaddedBatchOptions& options) {
+  if (options.lengths.empty())
+    return (length + options.multiple_of - 1) / options.multiple_of * options.multiple_of;
+  for (int64_t allowed : options.lengths)
+    if (length <= allowed) return allowed;
+  throw ShapeError(
+      fmt::format("an element has length {}, but the longest of padded_batch's "
+                  "lengths is {}; cut it before, or add a length",
+                  length, options.lengths.back()));
+}
 
 class PaddedBatchNode final : public Node {
  public:
   PaddedBatchNode(const NodeRef& input, int64_t size, PaddedBatchOptions options)
-      : Node("padded_batch", {input}, padded_spec(input->spec(), options),
+      : Node("padded_batch", {input}, padded_spec("padded_batch", input->spec(), options.mask),
              batch_count(input->cardinality(), size, options.drop_remainder),
              input->random_access()),
         size_(size),
@@ -137,6 +140,7 @@ class PaddedBatchNode final : public Node {
     std::string text = std::to_string(size_);
     if (!options_.lengths.empty())
       text += fmt::format(", lengths = {{{}}}", fmt::join(options_.lengths, ", "));
+    if (options_.multiple_of != 1) text += fmt::format(", multiple_of = {}", options_.multiple_of);
     if (options_.padding_value != 0)
       text += fmt::format(", padding_value = {}", options_.padding_value);
     if (options_.mask) text += ", mask = true";
@@ -147,44 +151,66 @@ class PaddedBatchNode final : public Node {
     // An ordinary batch says which rows belong together.
     Dataset rows = Dataset(input()).batch(size_, {.drop_remainder = options_.drop_remainder});
     Planned planned = rows.node()->plan(context);
-    planned.maker = std::make_shared<PaddedMaker>(std::move(planned.maker), input()->spec(),
-                                                  options_, context.new_scratch());
+    Padding padding{
+        .extent = [options = options_](const Ticket&,
+                                       int64_t longest) { return rounded_up(longest, options); },
+        .values = std::vector<double>(input()->spec().size(), options_.padding_value),
+        .mask = options_.mask};
+    planned.maker = padded_maker(std::move(planned.maker), input()->spec(), std::move(padding),
+                                 context.new_scratch());
     return planned;
   }
 
  private:
-  static ElementSpec padded_spec(const ElementSpec& rows, const PaddedBatchOptions& options) {
-    ElementSpec spec = batch_spec(rows, -1);
-    if (!options.mask) return spec;
-    if (rows.empty() || rows[0].shape.rank() == 0)
-      throw ShapeError(
-          fmt::format("padded_batch: a mask needs a first component with a length, but "
-                      "elements are {}",
-                      to_string(rows)));
-    spec.push_back({DType::bool_, {-1, rows[0].shape[0]}});
-    return spec;
-  }
-
   int64_t size_;
   PaddedBatchOptions options_;
 };
 
-}  // namespace
-
-Dataset Dataset::padded_batch(int64_t size, const PaddedBatchOptions& options) const {
-  if (size < 1) throw ValueError(fmt::format("padded_batch({}): expected at least 1", size));
-  if (options.lengths.size() > 8 ||
+void check_lengths(const PaddedBatchOptions& options) {
+  constexpr size_t kMost = 32;  // as many programs as a model keeps
+  if (options.lengths.size() > kMost ||
       !std::is_sorted(options.lengths.begin(), options.lengths.end(), std::less_equal<>()) ||
       (!options.lengths.empty() && options.lengths[0] < 1))
     throw ValueError(
-        fmt::format("padded_batch: lengths are {{{}}}, expected at most eight positive "
+        fmt::format("padded_batch: lengths are {{{}}}, expected at most {} positive "
                     "numbers, ascending",
-                    fmt::join(options.lengths, ", ")));
-  for (const TensorSpec& component : spec())
-    if (is_integer(component.dtype) && !component.shape.is_known() &&
-        !holds(component.dtype, options.padding_value))
-      throw ValueError(fmt::format("padded_batch: padding_value is {}, which {} cannot hold",
-                                   options.padding_value, stoker::to_string(component)));
+                    fmt::join(options.lengths, ", "), kMost));
+  if (options.multiple_of < 1 || (options.multiple_of > 1 && !options.lengths.empty()))
+    throw ValueError(fmt::format(
+        "padded_batch: multiple_of is {}, expected at least 1, and 1 where lengths are given",
+        options.multiple_of));
+}
+
+}  // namespace
+
+MakerRef padded_maker(MakerRef rows, ElementSpec spec, Padding padding, size_t scratch) {
+  return std::make_shared<PaddedMaker>(std::move(rows), std::move(spec), std::move(padding),
+                                       scratch);
+}
+
+ElementSpec padded_spec(const std::string& op, const ElementSpec& rows, bool mask) {
+  ElementSpec spec = batch_spec(rows, -1);
+  if (!mask) return spec;
+  if (rows.empty() || rows[0].shape.rank() == 0)
+    throw ShapeError(
+        fmt::format("{}: a mask needs a first component with a length, but elements are {}", op,
+                    to_string(rows)));
+  spec.push_back({DType::bool_, {-1, rows[0].shape[0]}});
+  return spec;
+}
+
+void check_padding(const std::string& op, const ElementSpec& rows,
+                   const std::vector<double>& values) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (is_integer(rows[i].dtype) && !rows[i].shape.is_known() && !holds(rows[i].dtype, values[i]))
+      throw ValueError(fmt::format("{}: padding_value is {}, which {} cannot hold", op, values[i],
+                                   stoker::to_string(rows[i])));
+}
+
+Dataset Dataset::padded_batch(int64_t size, const PaddedBatchOptions& options) const {
+  if (size < 1) throw ValueError(fmt::format("padded_batch({}): expected at least 1", size));
+  check_lengths(options);
+  check_padding("padded_batch", spec(), std::vector<double>(spec().size(), options.padding_value));
   return Dataset(std::make_shared<PaddedBatchNode>(node_, size, options));
 }
 

@@ -1,6 +1,8 @@
-// What batch and padded_batch share: specs, counts, and rows written one after the other into one
+// What batch, padded_batch and bucket_by_sequence_length share: specs, counts, and rows written one after the other into one
 // element.
 #pragma once
+
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,24 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count);
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
 // A batch as one element of `out`.
 Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker);
+
+// Batches of the parts that a ticket holds.
+MakerRef group_maker(MakerRef input);
+
+// Rows of different lengths as one element, filled up.
+struct Padding {
+  // The extent of an unknown dimension whose longest row is `longest`. ShapeError: too long.
+  std::function<int64_t(const Ticket& ticket, int64_t longest)> extent;
+  std::vector<double> values;  // one per component
+  bool mask = false;           // as PaddedBatchOptions::mask
+};
+// `rows`: a maker of batches with rows of `spec`. `scratch`: a place of its own.
+MakerRef padded_maker(MakerRef rows, ElementSpec spec, Padding padding, size_t scratch);
+// What comes out of it. `op` opens the ShapeError where there is nothing to mask.
+ElementSpec padded_spec(const std::string& op, const ElementSpec& rows, bool mask);
+// ValueError unless every component that is filled up can hold its value.
+void check_padding(const std::string& op, const ElementSpec& rows,
+                   const std::vector<double>& values);
 
 class RowsInto final : public ElementWriter {
  public:

@@ -65,6 +65,7 @@ void conv2d_weight_grad(const Call& call) {
 void add_convolution_kernels(KernelTable& table) {
   table["conv2d"] = conv2d;
   table["conv2d_input_grad"] = conv2d_input_grad;
+  table["conv2d_transpose"] = conv2d_input_grad;
   table["conv2d_weight_grad"] = conv2d_weight_grad;
 }
 

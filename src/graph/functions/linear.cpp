@@ -52,6 +52,11 @@ Padding same_padding(const Shape& input, std::array<int64_t, 2> window,
   if (input.rank() != 4)
     throw ShapeError(
         fmt::format("same padding: expected 4-D input [B, H, W, C], got {}", to_string(input)));
+  if (input[1] < 0 || input[2] < 0)
+    throw ShapeError(fmt::format(
+        "same padding depends on the image's size, which is unknown in {}; use a layer, "
+        "or call it inside of one",
+        to_string(input)));
   int64_t height = same_total(input[1], window[0], strides[0], dilation[0]);
   int64_t width = same_total(input[2], window[1], strides[1], dilation[1]);
   // An odd pixel goes to the bottom or the right.
@@ -83,6 +88,15 @@ Value depthwise_conv2d(const Value& x, const Value& kernel, const Conv& options)
   grouped.groups = shape[2];
   return conv2d(x, reshape_beside(x, kernel, {shape[0], shape[1], 1, shape[2] * shape[3]}),
                 grouped);
+}
+
+Value conv2d_transpose(const Value& x, const Value& kernel, const ConvTranspose& options) {
+  return apply1("conv2d_transpose", {x, kernel},
+                {{"strides", list(options.strides)},
+                 {"pads", list(options.padding)},
+                 {"output_padding", list(options.output_padding)},
+                 {"dilation", list(options.dilation)},
+                 {"groups", options.groups}});
 }
 
 Value max_pool2d(const Value& x, const Pool& options) { return pool("max_pool2d", x, options); }

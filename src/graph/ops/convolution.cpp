@@ -1,4 +1,4 @@
-// conv2d, conv2d_input_grad, conv2d_weight_grad.
+// conv2d, conv2d_transpose, conv2d_input_grad, conv2d_weight_grad.
 #include <fmt/format.h>
 
 #include "graph/image_advice.h"
@@ -67,6 +67,42 @@ std::vector<TensorSpec> infer_conv2d_input_grad(const Attrs& attrs, Specs inputs
   return {{dy.dtype, x}};
 }
 
+// The image that a convolution of this geometry makes `y` of, with `more` rows and columns that its
+// window does not reach.
+Shape transposed_shape(const Shape& y, const Shape& w, const Convolution& conv, const Ints& more) {
+  Shape x = {y[0], 0, 0, w[2] * conv.groups};
+  const Window& window = conv.window;
+  for (size_t i = 0; i < 2; ++i) {
+    int axis = int(i) + 1;
+    if (more[i] < 0 || more[i] >= window.strides[i])
+      throw ShapeError(
+          fmt::format("expected output_padding of 0 or more and below the stride {}, "
+                      "got {}",
+                      window.strides[i], more[i]));
+    int64_t reach = window.dilation[i] * (window.size[i] - 1) + 1;
+    x.set(axis, (y[axis] - 1) * window.strides[i] + reach - window.pads[2 * i] -
+                    window.pads[2 * i + 1] + more[i]);
+    if (x[axis] < 1)
+      throw ShapeError(fmt::format("the padding removes all of the result of {}", to_string(y)));
+  }
+  return x;
+}
+
+std::vector<TensorSpec> infer_conv2d_transpose(const Attrs& attrs, Specs inputs) {
+  expect_count(inputs, 2);
+  const TensorSpec &x = inputs[0], &w = inputs[1];
+  expect_rank(w, 4, "a 4-D kernel [kh, kw, filters / groups, C]");
+  expect_image(x, w.shape[3]);
+  expect_dtype(w, x.dtype, "a kernel");
+  Convolution conv = convolution(attrs, {w.shape[0], w.shape[1]});
+  if (conv.groups < 1 || w.shape[3] != x.shape[3] || x.shape[3] % conv.groups != 0)
+    throw ShapeError(fmt::format(
+        "expected {} input channels, which {} groups can share, for a kernel {}, got {}",
+        w.shape[3], conv.groups, to_string(w.shape), to_string(x.shape)));
+  expect_length(attrs.get<Ints>("output_padding"), 2, "output_padding");
+  return {{x.dtype, transposed_shape(x.shape, w.shape, conv, attrs.get<Ints>("output_padding"))}};
+}
+
 std::vector<TensorSpec> infer_conv2d_weight_grad(const Attrs& attrs, Specs inputs) {
   expect_count(inputs, 2);
   const TensorSpec &x = inputs[0], &dy = inputs[1];
@@ -121,6 +157,7 @@ Values conv2d_gradient(const GradientCall& call) {
   return gradients;
 }
 
+// Of conv2d_input_grad, and of conv2d_transpose, which computes the same.
 Values conv2d_input_grad_gradient(const GradientCall& call) {
   const Value &dy = call.inputs[0], &w = call.inputs[1], &g = call.output_gradients[0];
   Values gradients(2);
@@ -169,6 +206,12 @@ void register_convolution_ops(OpRegistry& registry) {
        .cost = conv2d_cost,
        .dtypes = floats(),
        .traits = {.operands = Operands::product, .epilogue = Epilogue::bias_and_activation}});
+  registry.add({.name = "conv2d_transpose",
+                .infer = infer_conv2d_transpose,
+                .gradient = conv2d_input_grad_gradient,
+                .cost = conv2d_input_grad_cost,
+                .dtypes = floats(),
+                .traits = {.operands = Operands::product}});
   registry.add({.name = "conv2d_input_grad",
                 .infer = infer_conv2d_input_grad,
                 .gradient = conv2d_input_grad_gradient,

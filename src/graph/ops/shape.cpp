@@ -14,15 +14,36 @@ namespace {
 
 // --- reshape ---
 
-// `wanted` with its one -1 filled in from the number of elements of `have`.
+using Extents = std::span<const int64_t>;
+
+// Fills in `wanted`, where several extents are -1: it is `have` with ones put in or taken out.
+bool fill_in(Extents wanted, Extents have, Ints& filled) {
+  if (wanted.empty()) return std::ranges::all_of(have, [](int64_t extent) { return extent == 1; });
+  auto take = [&](int64_t extent, Extents rest) {
+    filled.push_back(extent);
+    bool fits = fill_in(wanted.subspan(1), rest, filled);
+    if (!fits) filled.pop_back();
+    return fits;
+  };
+  bool alike = !have.empty() && (wanted[0] == -1 || wanted[0] == have[0]);
+  if (alike && take(have[0], have.subspan(1))) return true;
+  if (wanted[0] == 1 && take(1, have)) return true;
+  return !have.empty() && have[0] == 1 && fill_in(wanted, have.subspan(1), filled);
+}
+
+// `wanted` with its one -1 filled in from the number of elements of `have`; several as fill_in().
 Shape resolve(const Shape& wanted, const Shape& have) {
   auto mismatch = [&](std::string_view why) {
     return ShapeError(
         fmt::format("{} cannot become {}: {}", to_string(have), to_string(wanted), why));
   };
   auto unknown = std::ranges::find(wanted, -1);
-  if (std::count(wanted.begin(), wanted.end(), -1) > 1)
-    throw mismatch("at most one dimension may be -1");
+  if (std::count(wanted.begin(), wanted.end(), -1) > 1) {
+    Ints filled;
+    if (!fill_in(wanted.dims(), have.dims(), filled))
+      throw mismatch("at most one dimension may be -1, unless all others stay as they are");
+    return to_shape(filled);
+  }
   Shape shape = wanted;
   if (unknown != wanted.end()) {
     int axis = int(unknown - wanted.begin());

@@ -14,8 +14,8 @@ namespace {
 
 [[noreturn]] void fail(const Node& node) {
   throw ValueError(fmt::format(
-      "export_onnx: layer \"{}\", op {}: what it does depends on the batch size; export with a "
-      "fixed .batch",
+      "export_onnx: layer \"{}\", op {}: what it does depends on the batch size or on another "
+      "unknown dimension; export with a fixed .batch, or give Input its sizes",
       node.scope, node.op->name));
 }
 

@@ -1,4 +1,5 @@
-// One model traced at two batch sizes: what differs between the graphs is what follows the batch.
+// One model traced at two batch sizes, and at two sizes of what else is unknown: what differs between
+// the graphs is what follows these.
 #pragma once
 
 #include "graph/graph.h"

@@ -24,15 +24,25 @@ void check(const OnnxOptions& options) {
         fmt::format("export_onnx: batch is at least 1 or kDynamicBatch, got {}", options.batch));
 }
 
+// The batch, and what stands for the other unknown dimensions of inputs. Two of them tell which
+// extents of a graph follow these; one is odd, so that padding which depends on it is noticed.
+struct Sizes {
+  int64_t batch, unknown;
+};
+constexpr Sizes kFirst = {2, 960}, kSecond = {3, 1021};
+
 // The prediction, biases joined to their products as ONNX has them.
-std::unique_ptr<Graph> trace(ModelBase& model, int64_t batch) {
+std::unique_ptr<Graph> trace(ModelBase& model, const Sizes& sizes) {
   const Topology& topology = model.topology("export_onnx");
   auto graph = std::make_unique<Graph>();
   graph->set_policy_dtypes([](const std::string&) { return DType::float32; });
   Values inputs;
   for (size_t i = 0; i < topology.inputs.size(); ++i) {
     TensorSpec row = topology.input_row(i);
-    inputs.push_back(graph->input(topology.input_names[i], {row.dtype, row.shape.prepend(batch)}));
+    for (int axis = 0; axis < row.shape.rank(); ++axis)
+      if (row.shape[axis] < 0) row.shape.set(axis, sizes.unknown);
+    inputs.push_back(
+        graph->input(topology.input_names[i], {row.dtype, row.shape.prepend(sizes.batch)}));
   }
   CallContext context(*graph);
   Graph::Scope scope(*graph, "model");
@@ -49,19 +59,27 @@ std::unique_ptr<Graph> trace(ModelBase& model, int64_t batch) {
   return graph;
 }
 
+bool is_known(const Topology& topology) {
+  for (size_t i = 0; i < topology.inputs.size(); ++i)
+    if (!topology.input_row(i).shape.is_known()) return false;
+  return true;
+}
+
 }  // namespace
 
 void export_onnx(const Model& model, const std::string& path, const OnnxOptions& options) {
   check(options);
   ModelBase& base = ModelAccess::base(model);
   bool dynamic = options.batch == kDynamicBatch;
-  // Two sizes tell which extents follow the batch.
-  std::unique_ptr<Graph> graph = trace(base, dynamic ? 2 : options.batch), other;
-  if (dynamic) {
-    other = trace(base, 3);
+  auto at = [&](Sizes sizes) {
+    return trace(base, dynamic ? sizes : Sizes{options.batch, sizes.unknown});
+  };
+  std::unique_ptr<Graph> graph = at(kFirst), other;
+  if (dynamic || !is_known(base.topology("export_onnx"))) {
+    other = at(kSecond);
     check_twins(*graph, *other);
   }
-  OnnxModel exported = OnnxBuilder(*graph, dynamic ? *other : *graph, options.opset).build();
+  OnnxModel exported = OnnxBuilder(*graph, other ? *other : *graph, options.opset).build();
   exported.name = base.label();
   exported.producer_version = version();
   exported.metadata = options.metadata;

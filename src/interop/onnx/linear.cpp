@@ -1,4 +1,4 @@
-// matmul, conv2d, max_pool2d, avg_pool2d.
+// matmul, conv2d, conv2d_transpose, max_pool2d, avg_pool2d.
 #include "interop/onnx/exporters.h"
 
 namespace stoker {
@@ -51,6 +51,21 @@ void export_conv2d(OnnxBuilder& builder, const Node& node) {
   builder.set(node.outputs[0], add_activation(builder, node, y), channels_first(4));
 }
 
+// Ours: [kh, kw, filters / groups, C]; ONNX's: [C, filters / groups, kh, kw].
+void export_conv2d_transpose(OnnxBuilder& builder, const Node& node) {
+  const Shape& kernel = builder.shape(node.inputs[1]);
+  std::string y = builder.add(
+      "ConvTranspose",
+      {builder.get(node.inputs[0], channels_first(4)), builder.get(node.inputs[1], {3, 2, 0, 1})},
+      {{"kernel_shape", Ints{kernel[0], kernel[1]}},
+       {"strides", node.attrs.get<Ints>("strides")},
+       {"pads", onnx_pads(node.attrs)},
+       {"output_padding", node.attrs.get<Ints>("output_padding")},
+       {"dilations", node.attrs.get<Ints>("dilation")},
+       {"group", node.attrs.get<int64_t>("groups")}});
+  builder.set(node.outputs[0], y, channels_first(4));
+}
+
 void export_pool(OnnxBuilder& builder, const Node& node, const char* op) {
   std::string x = builder.get(node.inputs[0], channels_first(4));
   std::string y = builder.add(op, {x},
@@ -65,6 +80,7 @@ void export_pool(OnnxBuilder& builder, const Node& node, const char* op) {
 void add_linear_exporters(OnnxExporters& exporters) {
   exporters["matmul"] = export_matmul;
   exporters["conv2d"] = export_conv2d;
+  exporters["conv2d_transpose"] = export_conv2d_transpose;
   exporters["max_pool2d"] = [](OnnxBuilder& builder, const Node& node) {
     export_pool(builder, node, "MaxPool");
   };

@@ -17,7 +17,7 @@ struct ActivationConfig : LayerOptions {
   }
 };
 
-class ActivationLayer : public Configured<SingleInputLayer, ActivationConfig> {
+class ActivationLayer : public Configured<SteadyLayer, ActivationConfig> {
  public:
   using Configured::Configured;
 
@@ -37,7 +37,7 @@ struct ReLUConfig : ReLUOptions {
   }
 };
 
-class ReLULayer : public Configured<SingleInputLayer, ReLUConfig> {
+class ReLULayer : public Configured<SteadyLayer, ReLUConfig> {
  public:
   using Configured::Configured;
 
@@ -61,7 +61,7 @@ struct LeakyReLUConfig : LayerOptions {
   }
 };
 
-class LeakyReLULayer : public Configured<SingleInputLayer, LeakyReLUConfig> {
+class LeakyReLULayer : public Configured<SteadyLayer, LeakyReLUConfig> {
  public:
   using Configured::Configured;
 
@@ -80,7 +80,7 @@ struct ELUConfig : LayerOptions {
   }
 };
 
-class ELULayer : public Configured<SingleInputLayer, ELUConfig> {
+class ELULayer : public Configured<SteadyLayer, ELUConfig> {
  public:
   using Configured::Configured;
 
@@ -100,7 +100,7 @@ struct PReLUConfig : PReLUOptions {
   }
 };
 
-class PReLULayer : public Configured<SingleInputLayer, PReLUConfig> {
+class PReLULayer : public Configured<SteadyLayer, PReLUConfig> {
  public:
   using Configured::Configured;
 
@@ -128,14 +128,20 @@ struct SoftmaxConfig : LayerOptions {
   static Fields<SoftmaxConfig> fields() { return {{"axis", &SoftmaxConfig::axis}}; }
 };
 
-class SoftmaxLayer : public Configured<SingleInputLayer, SoftmaxConfig> {
+class SoftmaxLayer : public Configured<SteadyLayer, SoftmaxConfig> {
  public:
   using Configured::Configured;
 
  protected:
-  Value forward(const Value& x, CallContext&) override {
+  // A mask of the input's rank leaves elements out, as between queries and keys. One per step,
+  // [B, T], passes on.
+  Value forward(const Value& x, CallContext& context) override {
     expect_float(x);
-    return ops::softmax(x, resolve_axis(options().axis, x.shape()));
+    int axis = resolve_axis(options().axis, x.shape());
+    Value mask = context.mask();
+    if (!mask.defined() || mask.shape().rank() != x.shape().rank()) return ops::softmax(x, axis);
+    double lowest = x.dtype() == DType::float16 ? -3e4 : -1e9;
+    return ops::where(mask, ops::softmax(ops::where(mask, x, lowest), axis), 0.0);
   }
 };
 
@@ -148,7 +154,7 @@ struct DropoutConfig : LayerOptions {
   }
 };
 
-class DropoutLayer : public Configured<SingleInputLayer, DropoutConfig> {
+class DropoutLayer : public Configured<SteadyLayer, DropoutConfig> {
  public:
   using Configured::Configured;
 

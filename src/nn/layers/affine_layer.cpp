@@ -6,7 +6,8 @@ Value AffineLayer::forward_with(const Value& kernel, const Value& x, CallContext
   expect_float(x);
   Value y = linear(as_float32(x), kernel);
   if (bias_.defined()) y = y + bias_;
-  y = activation_(y);
+  bool own = activation_.name() == ActivationFunction::kCustom;  // sees what the layer returns
+  y = own ? activation_(unfolded(y)) : unfolded(activation_(y));
   if (activity_regularizer_) context.add_loss(activity_regularizer_(y) / double(y.shape()[0]));
   return y;
 }

@@ -24,6 +24,9 @@ class AffineLayer : public SingleInputLayer {
         activity_regularizer_(options.activity_regularizer) {}
 
   virtual Value linear(const Value& x, const Value& kernel) = 0;
+  // The result in the shape that the layer returns, where linear() computes in another. Bias and
+  // activation come before it, so that an engine can join them to the product.
+  virtual Value unfolded(const Value& y) const { return y; }
   Value forward(const Value& x, CallContext& context) final {
     return forward_with(kernel_, x, context);
   }

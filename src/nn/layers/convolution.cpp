@@ -103,10 +103,10 @@ class Conv2DLayer : public ConvolutionLayer<Conv2DConfig> {
   void build_for(const Shape& input) override {
     expect_image(input);
     int64_t groups = options().groups;
-    if (input[3] % groups != 0)
+    if (input[3] > 0 && input[3] % groups != 0)
       fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
     kernel_ = add_weight(
-        "kernel", kernel_shape(input[3] / groups, options().filters),
+        "kernel", kernel_shape(input[3] < 0 ? -1 : input[3] / groups, options().filters),
         {.initializer = options().kernel_initializer, .regularizer = options().kernel_regularizer});
     add_bias(options().filters);
   }

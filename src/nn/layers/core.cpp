@@ -7,6 +7,7 @@
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/input_layer.h"
+#include "nn/targets.h"
 
 namespace stoker {
 
@@ -24,7 +25,7 @@ InputLayer::InputLayer(InputConfig config)
 Value InputLayer::forward(const Value& x, CallContext&) {
   const TensorSpec& got = x.spec();
   if (got.shape.rank() == 0 || got.dtype != element_.dtype ||
-      got.shape.drop_front() != element_.shape)
+      !fits(got.shape.drop_front(), element_.shape))
     fail_input(fmt::format("expected {}, got {}", to_string(value_.spec()), to_string(got)));
   return x;
 }
@@ -53,6 +54,7 @@ struct DenseConfig : DenseOptions {
 class DenseLayer : public Configured<AffineLayer, DenseConfig> {
  public:
   using Configured::Configured;
+  bool supports_masking() const override { return true; }
 
  protected:
   void build_for(const Shape& input) override {

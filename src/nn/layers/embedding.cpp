@@ -1,8 +1,9 @@
-// Embedding.
+// Embedding and Masking.
 #include "graph/graph.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
+#include "nn/masks.h"
 
 namespace stoker {
 
@@ -16,13 +17,18 @@ struct EmbeddingConfig : EmbeddingOptions {
     return {{"input_dim", &C::input_dim, {.check = at_least(1), .required = true}},
             {"output_dim", &C::output_dim, {.check = at_least(1), .required = true}},
             {"embeddings_initializer", &C::embeddings_initializer},
-            {"embeddings_regularizer", &C::embeddings_regularizer}};
+            {"embeddings_regularizer", &C::embeddings_regularizer},
+            {"mask_zero", &C::mask_zero}};
   }
 };
 
 class EmbeddingLayer : public Configured<SingleInputLayer, EmbeddingConfig> {
  public:
   using Configured::Configured;
+  bool supports_masking() const override { return options().mask_zero; }
+  Values compute_mask(const Values& inputs, const Values&) const override {
+    return options().mask_zero ? Values{ops::not_equal(inputs[0], 0)} : Values();
+  }
 
  protected:
   void build_for(const Shape&) override {
@@ -41,11 +47,40 @@ class EmbeddingLayer : public Configured<SingleInputLayer, EmbeddingConfig> {
   Variable embeddings_;
 };
 
+struct MaskingConfig : LayerOptions {
+  double mask_value = 0;
+  static constexpr const char* kKind = "Masking";
+  static Fields<MaskingConfig> fields() { return {{"mask_value", &MaskingConfig::mask_value}}; }
+};
+
+class MaskingLayer : public Configured<SteadyLayer, MaskingConfig> {
+ public:
+  using Configured::Configured;
+  // The mask that forward() sets; an earlier one ends here.
+  Values compute_mask(const Values&, const Values&) const override { return {}; }
+
+ protected:
+  Value forward(const Value& x, CallContext& context) override {
+    if (x.shape().rank() < 2)
+      fail_input("input of 2 or more dimensions, [B, T, C]", x.shape(), "add Reshape before it");
+    Value mask = any_last(ops::not_equal(x, options().mask_value));
+    Value y = ops::where(ops::expand_dims(mask, -1), x, 0);
+    context.set_mask(y, mask);
+    return y;
+  }
+};
+
 }  // namespace
 
 Embedding::Embedding(int64_t input_dim, int64_t output_dim, const EmbeddingOptions& options)
     : Layer(configured<EmbeddingLayer>({options, input_dim, output_dim})) {}
 
-void add_embedding_layers(LayerKinds& kinds) { add_layer<EmbeddingLayer>(kinds); }
+Masking::Masking(double mask_value, const LayerOptions& options)
+    : Layer(configured<MaskingLayer>({options, mask_value})) {}
+
+void add_embedding_layers(LayerKinds& kinds) {
+  add_layer<EmbeddingLayer>(kinds);
+  add_layer<MaskingLayer>(kinds);
+}
 
 }  // namespace stoker

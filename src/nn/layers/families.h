@@ -7,8 +7,11 @@ namespace stoker {
 
 void add_core_layers(LayerKinds& kinds);
 void add_convolution_layers(LayerKinds& kinds);
+void add_convolution1d_layers(LayerKinds& kinds);
 void add_pooling_layers(LayerKinds& kinds);
+void add_pooling1d_layers(LayerKinds& kinds);
 void add_reshaping_layers(LayerKinds& kinds);
+void add_reshaping1d_layers(LayerKinds& kinds);
 void add_normalization_layers(LayerKinds& kinds);
 void add_weight_normalization(LayerKinds& kinds);
 void add_unit_normalization(LayerKinds& kinds);

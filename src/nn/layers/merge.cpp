@@ -7,6 +7,8 @@
 
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
+#include "nn/masks.h"
+#include "nn/targets.h"
 
 namespace stoker {
 
@@ -21,6 +23,9 @@ std::string list(const Values& inputs) {
 
 // A layer of several inputs.
 class MultiInputLayer : public LayerBase {
+ public:
+  bool supports_masking() const override { return true; }
+
  protected:
   explicit MultiInputLayer(const LayerOptions& options) { LayerBase::set_name(options.name); }
 };
@@ -69,6 +74,14 @@ class MergeLayer : public Configured<MultiInputLayer, MergeConfig<Merge>> {
     for (size_t i = 1; i < inputs.size(); ++i) merged = Merge::of(merged, of_rank(inputs[i], rank));
     if (std::is_same_v<Merge, Mean>) merged = merged * (1.0 / double(inputs.size()));
     return {merged};
+  }
+
+  // A step counts where it does in any input; an input without a mask ends all masks, as in Keras.
+  Values compute_mask(const Values&, const Values& masks) const override {
+    if (!std::ranges::all_of(masks, &Value::defined)) return {};
+    Value mask = masks[0];
+    for (size_t i = 1; i < masks.size(); ++i) mask = either(mask, masks[i]);
+    return {mask};
   }
 
  private:
@@ -128,6 +141,34 @@ class ConcatenateLayer : public Configured<MultiInputLayer, ConcatenateConfig> {
       if (input.shape().rank() != first.rank() || input.shape().with(axis, first[axis]) != first)
         fail_input(fmt::format("inputs may differ in axis {} only, got {}", given, list(inputs)));
     return {ops::concatenate(inputs, axis)};
+  }
+
+  // Side by side, as the inputs are; where features are joined, a step counts where it does in any
+  // input. Steps of an input without a mask all count.
+  Values compute_mask(const Values& inputs, const Values& masks) const override {
+    if (std::ranges::none_of(masks, &Value::defined)) return {};
+    int rank = inputs[0].shape().rank();
+    int axis = options().axis < 0 ? options().axis + rank : options().axis;
+    Values steps;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      steps.push_back(mask_per_step(inputs[i].shape(), masks[i]));
+    if (axis < rank - 1) return {ops::concatenate(steps, axis)};
+    Value mask = steps[0];
+    for (size_t i = 1; i < steps.size(); ++i) mask = either(mask, steps[i]);
+    return {mask};
+  }
+
+ private:
+  // For an input [B, .., C]: bool [B, ..].
+  static Value mask_per_step(const Shape& input, const Value& mask) {
+    Shape steps = without_last(input);
+    if (!mask.defined()) return Tensor::full(steps, 1, DType::bool_);
+    Shape shape = mask.shape().rank() == input.rank() ? input : steps;
+    Shape beside = shape;
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      beside.set(axis, axis < mask.shape().rank() ? mask.shape()[axis] : 1);
+    Value whole = ops::broadcast_to(ops::reshape(mask, beside), shape);
+    return shape.rank() == input.rank() ? any_last(whole) : whole;
   }
 };
 

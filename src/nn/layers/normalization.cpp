@@ -45,10 +45,10 @@ struct LayerNormalizationConfig : LayerNormalizationOptions {
 
 // What both can have: gamma and beta, or ones and zeros in their place.
 template <class Config>
-class NormalizationLayer : public Configured<SingleInputLayer, Config> {
+class NormalizationLayer : public Configured<SteadyLayer, Config> {
  protected:
-  using Configured<SingleInputLayer, Config>::Configured;
-  using Configured<SingleInputLayer, Config>::options;
+  using Configured<SteadyLayer, Config>::Configured;
+  using Configured<SteadyLayer, Config>::options;
 
   void add_gamma_and_beta(const Shape& shape) {
     if (options().scale)
@@ -108,6 +108,8 @@ class BatchNormalizationLayer : public NormalizationLayer<BatchNormalizationConf
       fail_input(
           fmt::format("{} channels in axis {}, which it was built for", shape_[0], options().axis),
           x.shape());
+    if (context.mask().defined() && context.training() && trainable())
+      return normalize_masked(x, axis, context);
     if (axis == rank - 1) return normalize(x, context);
     Ints perm = to_the_end({axis}, rank);
     return ops::transpose(normalize(ops::transpose(x, perm), context), inverse(perm));
@@ -123,6 +125,33 @@ class BatchNormalizationLayer : public NormalizationLayer<BatchNormalizationConf
     move(moving_mean_, batch.mean, context);
     move(moving_variance_, batch.variance, context);
     return batch.y;
+  }
+
+  // By the moments of the steps that count, as Keras has them.
+  Value normalize_masked(const Value& x, int axis, CallContext& context) {
+    constexpr double kNoStep = 1e-7;  // beside the number of steps, which may be 0
+    Value mask = context.mask();
+    if (mask.shape().rank() != x.shape().rank() - 1)
+      fail_input(fmt::format("a mask of one dimension less than the input {}, got {}",
+                             to_string(x.shape()), to_string(mask.shape())));
+    Value counts = ops::broadcast_to(ops::expand_dims(mask, -1), x.shape());
+    ops::Reduce others{.keepdims = true};
+    Shape along = x.shape();  // of gamma beside x
+    for (int i = 0; i < along.rank(); ++i)
+      if (i != axis) {
+        others.axes.push_back(i);
+        along.set(i, 1);
+      }
+    Value floats = as_float32(x);
+    Value weights = ops::sum(ops::cast(counts, DType::float32), others) + kNoStep;
+    Value mean = ops::sum(ops::where(counts, floats, 0.0), others) / weights;
+    Value variance =
+        ops::sum(ops::square(ops::where(counts, floats - mean, 0.0)), others) / weights;
+    move(moving_mean_, ops::reshape(mean, shape_), context);
+    move(moving_variance_, ops::reshape(variance, shape_), context);
+    Value scale = ops::rsqrt(variance + options().epsilon) * ops::reshape(gamma(), along);
+    Value y = (floats - mean) * scale + ops::reshape(beta(), along);
+    return y.dtype() == x.dtype() ? y : ops::cast(y, x.dtype());
   }
 
   void move(const Variable& average, const Value& value, CallContext& context) const {

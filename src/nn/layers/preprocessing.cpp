@@ -17,7 +17,7 @@ struct RescalingConfig : LayerOptions {
   }
 };
 
-class RescalingLayer : public Configured<SingleInputLayer, RescalingConfig> {
+class RescalingLayer : public Configured<SteadyLayer, RescalingConfig> {
  public:
   using Configured::Configured;
 
@@ -62,7 +62,7 @@ std::vector<Moments> moments(const Tensor& data, int axis) {
   return result;
 }
 
-class AdaptableNormalizationLayer : public Configured<SingleInputLayer, NormalizationConfig> {
+class AdaptableNormalizationLayer : public Configured<SteadyLayer, NormalizationConfig> {
  public:
   explicit AdaptableNormalizationLayer(NormalizationConfig config) : Configured(std::move(config)) {
     size_t means = options().mean.size(), variances = options().variance.size();

@@ -30,6 +30,15 @@ void SingleInputLayer::expect_image(const Shape& input) const {
   if (input.rank() != 4) fail_input("4-D input [B, H, W, C]", input, image_advice(input));
 }
 
+void SingleInputLayer::expect_sequence(const Shape& input) const {
+  if (input.rank() == 3) return;
+  std::string advice;
+  if (input.rank() == 2)
+    advice = fmt::format("add Embedding before it if these are ids, or Reshape({{{}, 1}})",
+                         input[1] < 0 ? "-1" : std::to_string(input[1]));
+  fail_input("3-D input [B, T, C]", input, advice);
+}
+
 int SingleInputLayer::resolve_axis(int64_t axis, const Shape& input) const {
   int64_t resolved = axis < 0 ? axis + input.rank() : axis;
   if (resolved < 1 || resolved >= input.rank())

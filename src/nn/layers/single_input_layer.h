@@ -23,8 +23,19 @@ class SingleInputLayer : public LayerBase {
   void expect_float(const Value& x) const;
   // ShapeError unless the input is [B, H, W, C].
   void expect_image(const Shape& input) const;
+  // ShapeError unless the input is [B, T, C].
+  void expect_sequence(const Shape& input) const;
   // `axis` counted from 0; ShapeError when the input has no such axis, or when it is the batch.
   int resolve_axis(int64_t axis, const Shape& input) const;
+};
+
+// One that leaves every step where it is: the output carries the input's mask.
+class SteadyLayer : public SingleInputLayer {
+ public:
+  bool supports_masking() const override { return true; }
+
+ protected:
+  using SingleInputLayer::SingleInputLayer;
 };
 
 // x in float32, whatever it was.

@@ -14,7 +14,7 @@ struct UnitNormalizationConfig : UnitNormalizationOptions {
   }
 };
 
-class UnitNormalizationLayer : public Configured<SingleInputLayer, UnitNormalizationConfig> {
+class UnitNormalizationLayer : public Configured<SteadyLayer, UnitNormalizationConfig> {
  public:
   using Configured::Configured;
 

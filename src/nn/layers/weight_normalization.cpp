@@ -1,4 +1,4 @@
-// WeightNormalization around a Dense or Conv2D.
+// WeightNormalization around a Dense, Conv1D or Conv2D.
 #include <algorithm>
 #include <cmath>
 
@@ -29,13 +29,14 @@ class WeightNormalizationLayer : public LayerBase {
   WeightNormalizationLayer(const Layer& layer, const LayerOptions& options)
       : inner_(std::dynamic_pointer_cast<AffineLayer>(layer.shared())) {
     std::string wraps = layer.shared() == nullptr ? "an empty Layer" : layer.base().kind();
-    if (inner_ == nullptr || (wraps != "Dense" && wraps != "Conv2D"))
-      fail_option(fmt::format("wraps a Dense or Conv2D, got {}", wraps));
+    if (inner_ == nullptr || (wraps != "Dense" && wraps != "Conv2D" && wraps != "Conv1D"))
+      fail_option(fmt::format("wraps a Dense, Conv1D or Conv2D, got {}", wraps));
     if (std::string name = options.name.empty() ? layer.name() : options.name; !name.empty())
       WeightNormalizationLayer::set_name(name);
   }
 
   std::string kind() const override { return "WeightNormalization"; }
+  bool supports_masking() const override { return inner_->supports_masking(); }
 
   Attrs config() const override {
     Attrs attrs = {{"layer", inner_->kind()}};

@@ -6,6 +6,7 @@
 
 #include "nn/element_weights.h"
 #include "nn/losses/loss_kind.h"
+#include "nn/masks.h"
 #include "nn/own_function.h"
 
 namespace stoker {
@@ -63,7 +64,38 @@ Value Loss::per_element(const Value& y_true, const Value& y_pred) const {
   return averaged_last(values(y_true, y_pred));
 }
 
+namespace {
+
+// Keras's weight of a step: elements / elements that count where the mask is true, else 0, so that
+// the mean over all elements is that of those that count. 0 where none counts.
+Value mask_weights(const Value& mask) {
+  Value counts = cast_to(mask, DType::float32);
+  Value valid = ops::sum(counts);
+  return counts * (double(mask.shape().elements()) / ops::maximum(valid, 1.0));
+}
+
+}  // namespace
+
+Value Loss::masked(const Value& losses, const Value& mask, const Value& sample_weight) const {
+  std::string who = loss_title(kind_);
+  if (mask.shape().rank() > losses.shape().rank())
+    throw ShapeError(fmt::format(
+        "{}: the predictions carry a mask {}, which does not fit the loss's values {}; return one "
+        "per step",
+        who, to_string(mask.shape()), to_string(losses.shape())));
+  Value weights = weights_beside(who, mask_weights(mask), losses.shape());
+  if (sample_weight.defined())
+    weights = weights * weights_beside(who, sample_weight, losses.shape());
+  return ops::mean(losses * weights);
+}
+
 Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
+  if (Value mask = mask_of(y_pred); mask.defined()) {
+    Value losses = averaged_last(values(y_true, y_pred));
+    if (losses.shape().rank() > 0) return masked(losses, mask, sample_weight);
+    if (sample_weight.defined()) check_weighable(loss_title(kind_), losses);
+    return losses;  // an own loss of the whole batch
+  }
   if (!sample_weight.defined()) return ops::mean(per_sample(y_true, y_pred));
   Value losses = values(y_true, y_pred);
   check_weighable(loss_title(kind_), losses);

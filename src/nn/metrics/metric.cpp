@@ -4,9 +4,12 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "nn/element_weights.h"
+#include "nn/masks.h"
 #include "nn/metrics/share_metric.h"
 #include "nn/names.h"
 #include "nn/own_function.h"
+#include "nn/targets.h"
 
 namespace stoker {
 
@@ -77,6 +80,17 @@ const Attrs& Metric::config() const { return impl_->config; }
 bool Metric::custom() const { return impl_->custom; }
 const std::vector<Variable>& Metric::state() const { return impl_->base->variables(); }
 
+namespace {
+
+// What is masked weighs nothing. Without weights the mask itself, as bools.
+Value with_mask(const std::string& who, const Value& weights, const Value& mask) {
+  if (!mask.defined()) return weights;
+  if (!weights.defined()) return mask;
+  return cast_to(mask, DType::float32) * weights_beside(who, weights, mask.shape());
+}
+
+}  // namespace
+
 void Metric::update(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
   if (y_pred.traced() == nullptr)
     throw Error(
@@ -86,8 +100,10 @@ void Metric::update(const Value& y_true, const Value& y_pred, const Value& sampl
   Graph& graph = *y_pred.traced()->graph;
   Graph::Scope scope(graph, graph.scope());
   AlignedPair pair{y_true, y_pred};
-  if (impl_->aligns) pair = aligned(fmt::format("metric \"{}\"", name()), y_true, y_pred);
-  impl_->base->update_state(pair.y_true, pair.y_pred, sample_weight);
+  std::string who = fmt::format("metric \"{}\"", name());
+  if (impl_->aligns) pair = aligned(who, y_true, y_pred);
+  Value weights = with_mask(who, sample_weight, mask_of(y_pred));
+  impl_->base->update_state(pair.y_true, pair.y_pred, weights);
 }
 
 double Metric::result() const { return impl_->base->result(); }

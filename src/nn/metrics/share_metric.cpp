@@ -4,6 +4,7 @@
 #include <stoker/ops.h>
 
 #include "nn/element_weights.h"
+#include "nn/masks.h"
 #include "nn/own_function.h"
 #include "nn/targets.h"
 
@@ -12,6 +13,9 @@ namespace stoker {
 namespace {
 
 Value total(const Value& x, DType dtype) { return ops::sum(cast_to(x, dtype)); }
+
+// Bools in place of weights: elements that count, and others.
+bool is_mask(const Value& weights) { return weights.defined() && weights.dtype() == DType::bool_; }
 
 }  // namespace
 
@@ -31,6 +35,8 @@ Share ShareMetric::share(const Value& y_true, const Value& y_pred,
   bool per_element = sample_weight.defined() && !weighs_samples(sample_weight.shape());
   if (!function_) return metric_share({kind_, config_, name_, per_element}, y_true, y_pred);
   Value values = call_own(name_, function_, y_true, y_pred);
+  if (is_mask(sample_weight) && values.shape().rank() == 0)
+    return {own_per_sample(values, y_pred.shape()[0]), {}};
   if (sample_weight.defined()) check_weighable(name_, values);
   return {per_element ? values : own_per_sample(values, y_pred.shape()[0]), {}};
 }
@@ -41,6 +47,16 @@ void ShareMetric::add_counts(const Share& share) const {
              total(share.part, real ? DType::float32 : DType::int64));
   assign_add(whole_count_, share.whole.defined() ? total(share.whole, DType::int64)
                                                  : Value(double(share.part.shape().elements())));
+}
+
+Share ShareMetric::masked(const Share& share, const Value& mask) const {
+  if (share.part.shape().rank() < mask.shape().rank()) return share;  // of an own function
+  const Shape& shape = share.part.shape();
+  Shape beside = weight_shape_beside(name_, mask.shape(), shape);
+  Value counts = ops::broadcast_to(ops::reshape(mask, beside), shape);
+  bool real = is_floating(share.part.dtype());
+  return {real ? ops::where(counts, share.part, 0.0) : both(counts, share.part),
+          share.whole.defined() ? both(counts, share.whole) : counts};
 }
 
 void ShareMetric::add_weighted(const Share& share, const Value& sample_weight) const {
@@ -54,7 +70,9 @@ void ShareMetric::add_weighted(const Share& share, const Value& sample_weight) c
 void ShareMetric::update_state(const Value& y_true, const Value& y_pred,
                                const Value& sample_weight) {
   Share counted = share(y_true, y_pred, sample_weight);
-  if (sample_weight.defined())
+  if (is_mask(sample_weight))
+    add_counts(masked(counted, sample_weight));
+  else if (sample_weight.defined())
     add_weighted(counted, sample_weight);
   else
     add_counts(counted);

@@ -20,6 +20,7 @@ class ShareMetric : public MetricBase {
 
  private:
   Share share(const Value& y_true, const Value& y_pred, const Value& sample_weight) const;
+  Share masked(const Share& share, const Value& mask) const;
   void add_counts(const Share& share) const;
   void add_weighted(const Share& share, const Value& sample_weight) const;
 

@@ -132,8 +132,9 @@ class Reader {
     for (const Json& each : list(json, "inputs", where)) {
       Shape shape;
       for (const Json& extent : list(each, "shape", where)) {
-        if (!extent.is_number_unsigned() || shape.rank() + 1 >= Shape::kMaxRank ||
-            extent.get<uint64_t>() > kMaxExtent)
+        bool unknown = extent.is_number_integer() && extent.get<int64_t>() == -1;
+        bool known = extent.is_number_unsigned() && extent.get<uint64_t>() <= kMaxExtent;
+        if (!(known || unknown) || shape.rank() + 1 >= Shape::kMaxRank)
           fail(where, fmt::format("an input has the shape {}", each["shape"].dump()));
         Ints dims(shape.begin(), shape.end());
         dims.push_back(extent.get<int64_t>());
@@ -175,13 +176,27 @@ class Reader {
               const std::string& where) {
     try {
       if (json.contains("layer"))
-        return layers[index(json["layer"], layers.size(), where, "layer")].call_all(
-            from, {.training = training(json, where)});
+        return call(json, layers[index(json["layer"], layers.size(), where, "layer")], from, where);
       Attrs attrs = attrs_from_json(field(json, "attrs", Json::value_t::object, where).dump());
       return apply(text(json, "op", where), from, std::move(attrs));
     } catch (const ShapeError& error) {
       fail(where, error.what());
     }
+  }
+
+  // "masked": the inputs whose masks stand behind the layer's inputs.
+  static Values call(const Json& json, const Layer& layer, Values from, const std::string& where) {
+    CallOptions options{.training = training(json, where)};
+    if (json.contains("masked")) {
+      const Json& masked = list(json, "masked", where);
+      if (masked.size() >= from.size()) fail(where, "it has more masks than inputs");
+      size_t inputs = from.size() - masked.size();
+      options.mask.resize(inputs);
+      for (size_t i = 0; i < masked.size(); ++i)
+        options.mask[index(masked[i], inputs, where, "input")] = from[inputs + i];
+      from.resize(inputs);
+    }
+    return layer.call_all(from, options);
   }
 
   static std::optional<bool> training(const Json& json, const std::string& where) {

@@ -165,6 +165,7 @@ class Writer {
     if (const LayerCall* call = call_of(node)) {
       json["layer"] = std::ranges::find(layers, call->layer) - layers.begin();
       if (call->training) json["training"] = *call->training;
+      if (!call->masked.empty()) json["masked"] = call->masked;
     } else if (const auto* op = std::get_if<SketchOp>(&node.what)) {
       json["op"] = op->op;
       json["attrs"] = Json::parse(attrs_to_json(op->attrs));

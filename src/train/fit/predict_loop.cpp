@@ -13,7 +13,14 @@ namespace {
 Tensor joined_rows(const std::vector<Tensor>& parts) {
   if (parts.size() == 1) return parts[0];
   int64_t rows = 0;
-  for (const Tensor& part : parts) rows += part.shape()[0];
+  for (const Tensor& part : parts) {
+    rows += part.shape()[0];
+    if (part.shape().drop_front() != parts[0].shape().drop_front())
+      throw ShapeError(fmt::format(
+          "predict: batches of different lengths gave outputs {} and {}, which do not become one "
+          "tensor; pad all batches to one length, or use predict_on_batch",
+          to_string(parts[0].shape()), to_string(part.shape())));
+  }
   Tensor whole(parts[0].dtype(), parts[0].shape().with(0, rows));
   auto* out = static_cast<std::byte*>(whole.raw_mut());
   for (const Tensor& part : parts) {

@@ -100,7 +100,7 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   trainer.programs.clear();
   trainer.lanes.clear();
   say_settings_without_effect(context, layer_policies(model));
-  trainer.training_call.reset();
+  trainer.traced_call.reset();
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();
     trainer.random_state = make_random_state("random_state", trainer.seed, kDropoutPurpose);

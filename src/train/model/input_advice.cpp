@@ -24,6 +24,18 @@ bool lacks_channels(const Shape& given, const Shape& row) {
   return given.rank() == 3 && row.rank() == 3 && given[1] == row[0] && given[2] == row[1];
 }
 
+// Sequences or images of another length, but with the same features.
+bool differs_in_length(const Shape& given, const Shape& row) {
+  return given.rank() == row.rank() + 1 && row.rank() < 4 && given[-1] == row[-1] &&
+         given.drop_front() != row;
+}
+
+std::string with_unknown_lengths(const Shape& row) {
+  std::string text;
+  for (int axis = 0; axis + 1 < row.rank(); ++axis) text += "-1, ";
+  return text + std::to_string(row[-1]);
+}
+
 bool has_as_many(const Shape& given, const Shape& row) {
   return given.rank() > 1 && given.is_known() && row.is_known() &&
          given.drop_front().elements() == row.elements();
@@ -42,6 +54,11 @@ std::string input_advice(const Shape& given, const Shape& row) {
   if (has_as_many(given, row))
     return fmt::format("; reshape it to {}, or begin the model with Input of its shape and Reshape",
                        to_string(row.prepend(given[0])));
+  if (row.rank() == 1 && given.rank() == 2)
+    return "; for sequences whose length varies, begin the model with Input({-1})";
+  if (differs_in_length(given, row))
+    return fmt::format("; for lengths that vary, begin the model with Input({{{}}})",
+                       with_unknown_lengths(row));
   return "";
 }
 

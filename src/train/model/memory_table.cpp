@@ -33,6 +33,9 @@ std::vector<TensorSpec> likely_step_specs(const ModelBase& model, int64_t batch_
   const Topology& topology = model.topology("summary");
   for (size_t i = 0; i < topology.inputs.size(); ++i) {
     TensorSpec row = topology.input_row(i);
+    if (!row.shape.is_known())
+      throw ShapeError(fmt::format("input \"{}\" has unknown dimensions, {}",
+                                   topology.input_names[i], to_string(topology.inputs[i].shape())));
     specs.push_back({row.dtype, row.shape.prepend(batch_size)});
   }
   std::vector<TensorSpec> predictions = prediction_specs(model, batch_size);

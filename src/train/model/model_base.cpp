@@ -6,8 +6,11 @@
 #include <stoker/ops.h>
 
 #include "graph/graph.h"
+#include "graph/placement.h"
 #include "nn/layer_tree.h"
 #include "nn/layers/input_layer.h"
+#include "nn/masks.h"
+#include "nn/targets.h"
 #include "train/model/input_advice.h"
 #include "train/model/trainer.h"
 
@@ -23,7 +26,7 @@ DType first_dtype(const Layer& first) {
 
 bool lacks_last_dimension(const Shape& given, const Shape& row) {
   return given.rank() == row.rank() && row.rank() > 0 && row[-1] == 1 &&
-         std::equal(given.begin() + 1, given.end(), row.begin());
+         fits(given.drop_front(), without_last(row));
 }
 
 template <class Get>
@@ -108,8 +111,12 @@ Values ModelBase::call(const Values& inputs, CallContext& context) {
     throw ValueError(
         fmt::format("{}: expected {} inputs, got {}", title(), drawn.inputs.size(), inputs.size()));
   Values adapted;
-  for (size_t i = 0; i < inputs.size(); ++i)
+  for (size_t i = 0; i < inputs.size(); ++i) {
     adapted.push_back(adapt_input(inputs[i], drawn.input_row(i), title(), drawn.input_names[i]));
+    if (!context.mask(i).defined()) continue;
+    adapted[i] = place(context.graph(), adapted[i]);
+    context.set_mask(adapted[i], context.mask(i));
+  }
   return replay(context.graph(), drawn.inputs, adapted, drawn.outputs);
 }
 
@@ -165,9 +172,9 @@ std::string ModelBase::title() const { return fmt::format("{} \"{}\"", kind(), l
 void check_input(const TensorSpec& given, const TensorSpec& row, const std::string& who,
                  const std::string& name) {
   const Shape& shape = given.shape;
-  bool fits = shape.rank() > 0 &&
-              (shape.drop_front() == row.shape || lacks_last_dimension(shape, row.shape));
-  if (!fits || (given.dtype == DType::bytes) != (row.dtype == DType::bytes))
+  bool good = shape.rank() > 0 &&
+              (fits(shape.drop_front(), row.shape) || lacks_last_dimension(shape, row.shape));
+  if (!good || (given.dtype == DType::bytes) != (row.dtype == DType::bytes))
     throw ShapeError(fmt::format("{}: input \"{}\" expects {}, got {}{}", who, name,
                                  to_string(TensorSpec{row.dtype, row.shape.prepend(-1)}),
                                  to_string(given), input_advice(shape, row.shape)));
@@ -178,7 +185,9 @@ Value adapt_input(const Value& given, const TensorSpec& row, const std::string& 
   check_input(given.spec(), row, who, name);
   Value value = given;
   if (value.shape().rank() != row.shape.rank() + 1) value = ops::expand_dims(value, -1);
-  return value.dtype() == row.dtype ? value : ops::cast(value, row.dtype);
+  if (value.dtype() != row.dtype) value = ops::cast(value, row.dtype);
+  if (given.traced() && value.traced()) copy_mask(given, value);
+  return value;
 }
 
 }  // namespace stoker

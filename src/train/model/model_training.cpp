@@ -13,7 +13,7 @@
 #include "train/fit/services.h"
 #include "train/model/compile.h"
 #include "train/step/steps.h"
-#include "train/step/training_call.h"
+#include "train/step/traced_call.h"
 
 namespace stoker {
 
@@ -325,9 +325,14 @@ Tensor Model::predict_on_batch(const TensorList& x) const {
 }
 
 Tensor Model::operator()(const Tensor& x, const CallOptions& options) const {
-  if (!options.training.value_or(false)) return predict_on_batch(x);
+  bool training = options.training.value_or(false);
+  bool masked = !options.mask.empty() && options.mask[0].defined();
+  if (!training && !masked) return predict_on_batch(x);
+  if (masked && (options.mask.size() > 1 || options.mask[0].constant() == nullptr))
+    throw ValueError("model(x): expected one tensor as .mask, which x has beside it");
   prepare(impl(), TensorList(x).list(), "model(x)");
-  std::vector<Tensor> outputs = call_in_training(impl(), x);
+  std::vector<Tensor> outputs = call_traced(
+      impl(), x, {.training = training, .mask = masked ? *options.mask[0].constant() : Tensor()});
   return only(std::move(outputs), impl());
 }
 

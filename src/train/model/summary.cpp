@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +14,7 @@
 #include "train/model/memory_table.h"
 #include "train/model/model_base.h"
 #include "train/model/summary.h"
+#include "train/model/trainer.h"
 
 namespace stoker {
 
@@ -26,6 +29,7 @@ std::string with_thousands(int64_t number) {
 }
 
 std::string human_count(double count) {
+  if (std::isnan(count)) return "None";
   for (const char* unit : {"", " k", " M", " G", " T"}) {
     if (count < 1000) return fmt::format("{:.{}f}{}", count, unit[0] ? 2 : 0, unit);
     count /= 1000;
@@ -36,14 +40,14 @@ std::string human_count(double count) {
 // What one node costs: its own part of a forward graph for one sample.
 class ForwardCost {
  public:
-  explicit ForwardCost(const Topology& topology) {
+  // `rows`: the shapes of the inputs, without batch, all known.
+  ForwardCost(const Topology& topology, const std::vector<Shape>& rows) {
     graph_.offer_random_state([] {
       return Variable("random_state", Tensor::from<int64_t>({0, 0}, {2}));
     });
     for (size_t i = 0; i < topology.inputs.size(); ++i) {
-      TensorSpec row = topology.input_row(i);
       known_[place(topology.inputs[i])] =
-          graph_.input(topology.input_names[i], {row.dtype, row.shape.prepend(1)});
+          graph_.input(topology.input_names[i], {topology.input_row(i).dtype, rows[i].prepend(1)});
     }
   }
 
@@ -89,9 +93,33 @@ std::string sources(const SketchNode& node) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// The shapes of the inputs, without batch: as declared or, where dimensions are unknown, as the
+// batch before had them. Empty: there was none.
+std::vector<Shape> known_rows(const ModelBase& model, const Topology& topology) {
+  std::vector<Shape> rows;
+  const auto& programs = model.trainer->programs.entries();
+  for (size_t i = 0; i < topology.inputs.size(); ++i) {
+    rows.push_back(topology.input_row(i).shape);
+    if (rows.back().is_known()) continue;
+    if (programs.empty()) return {};
+    rows.back() = programs[0]->specs[i].shape.drop_front();
+  }
+  return rows;
+}
+
+// " of [17, 64]" where that is not what the inputs declare.
+std::string seen_rows(const ModelBase& model, const Topology& topology) {
+  std::vector<Shape> rows = known_rows(model, topology);
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (!topology.input_row(i).shape.is_known())
+      text += (text.empty() ? " of " : " and ") + to_string(rows[i]);
+  return text;
+}
+
 struct Entry {
   std::string title, shape, params, connected;
-  double flops = 0;
+  double flops = 0;                // NaN: not known before a batch
   std::vector<std::string> names;  // of the layers that it stands for
 };
 
@@ -104,13 +132,15 @@ std::vector<std::string> names_in(const Layer& layer) {
 }
 
 // One row a layer, its calls added up, and one an op.
-std::vector<Entry> entries_of(const Topology& topology) {
-  ForwardCost cost(topology);
+std::vector<Entry> entries_of(const ModelBase& model, const Topology& topology) {
+  std::optional<ForwardCost> cost;
+  if (std::vector<Shape> rows = known_rows(model, topology); !rows.empty())
+    cost.emplace(topology, rows);
   std::vector<Entry> entries;
   std::map<const LayerBase*, size_t> index;
   for (const auto& node : topology.nodes) {
     const Layer* layer = layer_of(*node);
-    double flops = cost.flops(node);
+    double flops = cost ? cost->flops(node) : std::nan("");
     if (layer != nullptr) {
       auto [known, is_new] = index.try_emplace(&layer->base(), entries.size());
       if (!is_new) {
@@ -200,8 +230,11 @@ int64_t elements(const std::vector<Variable>& variables) {
 
 double count_flops(const Model& model) {
   double sum = 0;
-  for (const Entry& entry : entries_of(ModelAccess::base(model).topology("count_flops()")))
-    sum += entry.flops;
+  const ModelBase& base = ModelAccess::base(model);
+  for (const Entry& entry : entries_of(base, base.topology("count_flops()"))) sum += entry.flops;
+  if (std::isnan(sum))
+    throw Error(base.title() +
+                ": count_flops() depends on dimensions that are unknown before the first batch");
   return sum;
 }
 
@@ -224,7 +257,7 @@ std::string summary_text(const Model& handle, const SummaryArgs& args,
       add({topology.input_names[i] + " (Input)", to_string(topology.inputs[i].shape()), "0", "0"},
           {}, "");
   double flops = 0;
-  for (const Entry& entry : entries_of(topology)) {
+  for (const Entry& entry : entries_of(model, topology)) {
     flops += entry.flops;
     add({entry.title, entry.shape, entry.params, human_count(entry.flops)}, entry.names,
         entry.connected);
@@ -242,8 +275,11 @@ std::string summary_text(const Model& handle, const SummaryArgs& args,
       fmt::format("Parameters: {} ({}), trainable {}, non-trainable {}\n",
                   with_thousands(trainable + others), human_bytes(4.0 * double(trainable + others)),
                   with_thousands(trainable), with_thousands(others));
-  text +=
-      fmt::format("Forward: {}FLOPs a sample\n", human_count(flops) + (flops < 1000 ? " " : ""));
+  if (std::isnan(flops))
+    text += "Forward FLOPs and memory depend on the None dimensions; the first batch tells\n";
+  else
+    text += fmt::format("Forward: {}FLOPs a sample{}\n",
+                        human_count(flops) + (flops < 1000 ? " " : ""), seen_rows(model, topology));
   if (times)
     text += fmt::format(
         "A training step at batch {}: {:.3f} ms forward, {:.3f} backward, {:.3f} "
@@ -251,8 +287,8 @@ std::string summary_text(const Model& handle, const SummaryArgs& args,
         args.batch_size, times->total().forward * 1e3, times->total().backward * 1e3,
         times->total().update * 1e3);
   if (std::optional<MemoryReport> memory = training_memory(model, args.batch_size))
-    text += fmt::format("Memory of a training step at batch {}:\n{}", args.batch_size,
-                        memory_table(*memory));
+    text += fmt::format("Memory of a training step at batch {}{}:\n{}", args.batch_size,
+                        seen_rows(model, topology), memory_table(*memory));
   return printable_lines(text);
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,7 +28,7 @@ struct Diagnosis;
 }
 
 class ModelBase;
-struct TrainingCall;
+struct TracedCall;
 class StepObserver;
 
 // What compile() settled.
@@ -76,14 +77,15 @@ struct Trainer {
   History history;
   std::atomic<bool> stop = false;
   std::atomic<bool> settings_said = false;  // those without effect, by a model that is not compiled
+  std::set<std::string> masks_dropped;      // by these layers; each is said once
   bool busy = false;                        // inside fit
   bool device_said = false;                 // the next fit need not name its device
   int64_t batch_size = 0;                   // of the last fit
   std::shared_ptr<const doctor::Diagnosis> diagnosis;  // of the last fit, by who observed it
   StepObserver* observer = nullptr;                    // of the running fit
   PartSizes parts;                                     // of the running fit
-  std::vector<Variable> part_sums;              // gradients of parts, one per trainable weight
-  std::shared_ptr<TrainingCall> training_call;  // model(x, {.training = true}), once used
+  std::vector<Variable> part_sums;          // gradients of parts, one per trainable weight
+  std::shared_ptr<TracedCall> traced_call;  // model(x, options), once used in such a way
 };
 
 Trainer& trainer_of(ModelBase& model);

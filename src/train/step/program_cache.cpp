@@ -103,9 +103,16 @@ CachedProgram& ProgramCache::add(int kind, std::vector<TensorSpec> specs,
       *graph, [&](std::string_view op, DType dtype) { return engine.supports(op, dtype); });
   entry->program = engine.compile(*graph, options);
   entry->graph = std::move(graph);
-  if (entries_.size() == kCapacity) entries_.pop_back();
+  make_room(kind);
   entries_.insert(entries_.begin(), std::move(entry));
   return *entries_.front();
+}
+
+void ProgramCache::make_room(int kind) {
+  auto of_kind = [&](const auto& entry) { return entry->kind == kind; };
+  if (size_t(std::ranges::count_if(entries_, of_kind)) < kCapacity) return;
+  auto oldest = std::find_if(entries_.rbegin(), entries_.rend(), of_kind);
+  entries_.erase(std::next(oldest).base());
 }
 
 void ProgramCache::clear() {

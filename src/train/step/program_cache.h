@@ -1,8 +1,10 @@
 // The programs of one model or function: one for each kind of step and each set of input specs, at
-// most eight (the least recently used goes), all in one arena. Looking one up costs a few
-// comparisons and no allocation.
+// most 32 of a kind (the least recently used goes), all in one arena, which is as large as the
+// largest of them needs. Looking one up costs a few comparisons and no allocation.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,16 +17,33 @@
 
 namespace stoker {
 
+// The numbers of the last steps that a program ran.
+class RecentSteps {
+ public:
+  void add(int64_t step) { steps_[size_t(count_++) % steps_.size()] = step; }
+  // The step `back` runs before the last one, as far as it is remembered.
+  int64_t before(int64_t back) const {
+    int64_t known = std::min(count_, int64_t(steps_.size()));
+    return known == 0 ? -1 : steps_[size_t(count_ - 1 - std::min(back, known - 1)) % steps_.size()];
+  }
+
+ private:
+  std::array<int64_t, 8> steps_{};
+  int64_t count_ = 0;
+};
+
 struct CachedProgram {
   int kind = 0;
   std::vector<TensorSpec> specs;  // of the inputs
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Program> program;
+  // Which steps ran it last. Where programs take turns, runs of one are not steps in a row.
+  RecentSteps steps = {};
 };
 
 class ProgramCache {
  public:
-  static constexpr size_t kCapacity = 8;
+  static constexpr size_t kCapacity = 32;  // of a kind
 
   // The program for these inputs, or null. A program that is found becomes the most recently used.
   CachedProgram* find(int kind, std::span<const Tensor> inputs);
@@ -42,6 +61,7 @@ class ProgramCache {
  private:
   template <class Matches>
   CachedProgram* find_if(Matches matches);
+  void make_room(int kind);
 
   std::vector<std::unique_ptr<CachedProgram>> entries_;  // most recently used first
   std::shared_ptr<Arena> arena_;

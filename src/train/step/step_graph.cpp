@@ -1,12 +1,14 @@
 #include "train/step/step_graph.h"
 
 #include <algorithm>
+#include <ostream>
 #include <set>
 
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
 #include "nn/layer_tree.h"
+#include "nn/masks.h"
 #include "train/model/model_base.h"
 #include "train/model/settings.h"
 
@@ -87,8 +89,11 @@ Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
   Graph::Scope scope(graph, "inputs");
   traced.predictions = model.call(inputs, context);
   for (Value& prediction : traced.predictions)  // losses and metrics count in float32
-    if (is_floating(prediction.dtype()) && prediction.dtype() != DType::float32)
-      prediction = ops::cast(prediction, DType::float32);
+    if (is_floating(prediction.dtype()) && prediction.dtype() != DType::float32) {
+      Value wide = ops::cast(prediction, DType::float32);
+      copy_mask(prediction, wide);
+      prediction = wide;
+    }
   if (compiled == nullptr) return traced;
 
   size_t next = inputs.size(), outputs = traced.predictions.size();
@@ -195,6 +200,21 @@ Variable inference_state(Trainer& trainer, StepKind kind) {
 
 }  // namespace
 
+namespace {
+
+// Once per layer.
+void say_dropped_masks(Trainer& trainer, Graph& graph) {
+  std::ostream* out = trainer.context->out;
+  for (const std::string& layer : layers_that_dropped_masks(graph))
+    if (trainer.masks_dropped.insert(layer).second && out != nullptr)
+      *out << fmt::format(
+          "{}: its input carries a mask, which it does not support: what follows counts every "
+          "step\n",
+          layer);
+}
+
+}  // namespace
+
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
                                   std::span<const TensorSpec> specs, int64_t whole) {
   if (!trainer.compiled && !trainer.settings_said.exchange(true))
@@ -210,6 +230,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
   AsCompiled layers(compiled);
   Traced traced = trace_forward(model, *graph, compiled, specs);
+  say_dropped_masks(trainer, *graph);
   if (compiled == nullptr) {
     for (size_t i = 0; i < traced.predictions.size(); ++i)
       graph->output(traced.predictions[i], model.topology("predict").output_names[i]);

@@ -24,10 +24,10 @@ CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind k
                       *trainer.context);
 }
 
-// `runs_per_step`: of this program.
-[[noreturn]] void fail_non_finite(Program& program, std::span<const Tensor> inputs, StepPlace place,
-                                  const Optimizer& optimizer, int64_t runs_per_step = 1) {
-  if (place.epoch >= 0) place.step -= program.runs_behind() / runs_per_step;
+[[noreturn]] void fail_non_finite(CachedProgram& cached, std::span<const Tensor> inputs,
+                                  StepPlace place, const Optimizer& optimizer) {
+  Program& program = *cached.program;
+  if (place.epoch >= 0) place.step = cached.steps.before(program.runs_behind());
   std::optional<NonFinite> found = program.find_non_finite(inputs);
   std::string first =
       found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",
@@ -51,6 +51,7 @@ CachedProgram& program_in(ModelBase& model, ProgramCache& programs, StepKind kin
 
 RunStatus run(const ModelBase& model, CachedProgram& cached, std::span<const Tensor> inputs,
               const StepPlace& place) {
+  cached.steps.add(place.step);
   try {
     return run_tapped({.context = *model.trainer->context,
                        .cached = cached,
@@ -158,8 +159,7 @@ void run_training_parts(ModelBase& model, std::span<const Tensor> inputs, const 
       RunStatus status = run(model, cached, part.inputs, place);
       if (status == RunStatus::ok && place.epoch < 0) status = cached.program->status();
       if (status == RunStatus::skipped_non_finite)
-        fail_non_finite(*cached.program, part.inputs, place, optimizer,
-                        part.last ? 1 : int64_t(parts.size()) - 1);
+        fail_non_finite(cached, part.inputs, place, optimizer);
     }
   } catch (const std::exception&) {
     clear_part_sums(trainer);
@@ -177,13 +177,16 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   if (in_parts(inputs, model.trainer->parts.training))
     return run_training_parts(model, inputs, place);
   StepKind kind = training_kind(*model.trainer);
+  // A new program may take the place of one that has not reported its last steps yet.
+  if (model.trainer->programs.find(program_key(kind), inputs) == nullptr)
+    finish_training_steps(model, place);
   CachedProgram& cached = program_for(model, kind, inputs, place.action);
   Program& program = *cached.program;
   RunStatus status = run(model, cached, inputs, place);
   // Steps of their own are waited for; fit looks back when a later step or the epoch's end reports it.
   if (status == RunStatus::ok && place.epoch < 0) status = program.status();
   if (status == RunStatus::skipped_non_finite)
-    fail_non_finite(program, inputs, place, compiled.args.optimizer);
+    fail_non_finite(cached, inputs, place, compiled.args.optimizer);
   count_batch(compiled.args.optimizer);
   compiled.training->count(inputs[0].shape()[0]);
 }
@@ -192,7 +195,7 @@ void finish_training_steps(ModelBase& model, const StepPlace& place) {
   for (const auto& cached : model.trainer->programs.entries())
     if (is_training(kind_of(*cached)) && cached->program->status() != RunStatus::ok) {
       clear_part_sums(*model.trainer);
-      fail_non_finite(*cached->program, {}, place, model.trainer->compiled->args.optimizer);
+      fail_non_finite(*cached, {}, place, model.trainer->compiled->args.optimizer);
     }
 }
 

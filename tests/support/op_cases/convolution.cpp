@@ -1,4 +1,4 @@
-// conv2d and its two gradients, over one list of geometries.
+// conv2d, its way back and its two gradients, over one list of geometries.
 #include <fmt/format.h>
 
 #include "support/op_cases.h"
@@ -117,6 +117,21 @@ OpCase input_gradient(const Geometry& at) {
   return {at.name, attrs, {{at.y()}, {at.w()}}, sums(products, {0, 1})};
 }
 
+OpCase transposed(const Geometry& at) {
+  OpCase one = input_gradient(at);
+  Shape y = at.y();
+  Ints kernel = {at.kernel_height, at.kernel_width}, more;
+  for (size_t i = 0; i < 2; ++i) {
+    int axis = int(i) + 1;
+    int64_t reached = (y[axis] - 1) * at.strides[i] + at.dilation[i] * (kernel[i] - 1) + 1 -
+                      at.pads[2 * i] - at.pads[2 * i + 1];
+    more.push_back(at.x[axis] - reached);
+  }
+  one.attrs = at.attrs();
+  one.attrs.set("output_padding", more);
+  return one;
+}
+
 OpCase weight_gradient(const Geometry& at, bool bias) {
   Attrs attrs = at.attrs();
   attrs.set("kernel", Ints{at.kernel_height, at.kernel_width});
@@ -152,10 +167,11 @@ std::vector<BadCall> bad_forward() {
 
 void add_convolution_cases(OpCaseTable& table) {
   OpCases &conv = table["conv2d"], &dx = table["conv2d_input_grad"],
-          &dw = table["conv2d_weight_grad"];
+          &dw = table["conv2d_weight_grad"], &back = table["conv2d_transpose"];
   for (const Geometry& at : geometries()) {
     conv.good.push_back(forward(at));
     dx.good.push_back(input_gradient(at));
+    back.good.push_back(transposed(at));
     for (bool bias : {false, true}) dw.good.push_back(weight_gradient(at, bias));
   }
   for (const Geometry& at : photo_stems()) {
@@ -184,6 +200,14 @@ void add_convolution_cases(OpCaseTable& table) {
   OpCase good_dw = weight_gradient({"", {2, 7, 7, 3}, 3, 3, 4}, false);
   dx.bad = {{"a gradient of another shape", good_dx.attrs, {{DType::float32, {2, 6, 5, 4}}, w}},
             {"no kernel", good_dx.attrs, {y}}};
+  OpCase good_back = transposed({"", {2, 7, 7, 3}, 3, 3, 4});
+  Attrs much = good_back.attrs, all = good_back.attrs;
+  much.set("output_padding", Ints{0, 1});
+  all.set("pads", Ints{4, 3, 0, 0});
+  back.bad = {{"other channels", good_back.attrs, {{DType::float32, {2, 5, 5, 3}}, w}},
+              {"a flat image", good_back.attrs, {{DType::float32, {2, 100}}, w}},
+              {"output_padding of a stride", much, {y, w}},
+              {"padding that leaves nothing", all, {y, w}}};
   dw.bad = {{"a gradient of another shape", good_dw.attrs, {x, {DType::float32, {2, 5, 6, 4}}}},
             {"no gradient", good_dw.attrs, {x}}};
 }

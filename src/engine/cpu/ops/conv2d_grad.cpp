@@ -114,6 +114,7 @@ void build_conv2d_weight_grad(Builder& b, const Node& node) {
 
 void add_conv2d_grad_builders(OpBuilders& table) {
   table["conv2d_input_grad"] = {floats, build_conv2d_input_grad};
+  table["conv2d_transpose"] = {floats, build_conv2d_input_grad};
   table["conv2d_weight_grad"] = {floats, build_conv2d_weight_grad};
 }
 

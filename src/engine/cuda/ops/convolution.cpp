@@ -132,6 +132,7 @@ void build_input_grad(Builder& b, const Node& node) {
 void add_convolution_builders(OpBuilders& table) {
   table["conv2d"] = {build_conv2d};
   table["conv2d_input_grad"] = {build_input_grad};
+  table["conv2d_transpose"] = {build_input_grad};
   table["conv2d_weight_grad"] = {build_conv_weight_grad};
 }
 
