@@ -19,6 +19,11 @@
 // Layers and models that call() calls are the layer's children: their weights are its weights too.
 // They are members, or made in the constructor or in build(). Weights are made in the constructor
 // or in build().
+//
+// A mask is a bool Value whose shape is the beginning of the shape that it masks, mostly [B, T]:
+// false marks steps that do not count. It travels with a Value from layer to layer, as in Keras:
+// Embedding and Masking make one, a layer reads it with CallContext::mask(), compute_mask() says
+// what its outputs carry, and losses and metrics skip what is masked. What ops return has none.
 #pragma once
 
 #include <functional>
@@ -43,12 +48,15 @@ struct CallOptions {
   // Whether it runs as in training (dropout drops, batch normalisation uses its batch), with all
   // that it calls, unless one of those calls says otherwise. Empty: as the caller runs.
   std::optional<bool> training = {};
+  // Masks for this call, one per input, in place of those that the inputs carry; empty or
+  // undefined: the input's own.
+  Values mask = {};
 };
 
 // What call() may ask of the graph that is being traced.
 class CallContext {
  public:
-  explicit CallContext(Graph& graph) : graph_(graph) {}
+  explicit CallContext(Graph& graph, Values masks = {}) : graph_(graph), masks_(std::move(masks)) {}
   bool training() const;  // of this call, see CallOptions
   // For ops::dropout; Error in a graph without a random state.
   Value random_state() const;
@@ -59,10 +67,18 @@ class CallContext {
   Value current(const Variable& variable) const;
   // Adds a scalar to the loss.
   void add_loss(const Value& scalar);
+  // The mask of the call's input `index`; undefined: none, every step counts.
+  Value mask(size_t index = 0) const { return index < masks_.size() ? masks_[index] : Value(); }
+  // The mask that a value of this graph carries; undefined: none.
+  Value mask_of(const Value& value) const;
+  // From here on layers that take `value` get this mask. compute_mask() leaves it as it is.
+  // ShapeError unless the mask's shape is the beginning of the value's (extents of 1 also fit).
+  void set_mask(const Value& value, const Value& mask);
   Graph& graph() { return graph_; }
 
  private:
   Graph& graph_;
+  Values masks_;
 };
 
 struct WeightOptions {
@@ -81,6 +97,12 @@ class LayerBase {
   // Makes the weights for inputs of these shapes (batch included, its extent meaningless).
   virtual void build(const std::vector<Shape>& inputs) { (void)inputs; }
   virtual Values call(const Values& inputs, CallContext& context) = 0;
+  // Whether the layer knows what to do with a mask. One that does not drops it; fit says so once.
+  virtual bool supports_masking() const { return false; }
+  // The masks of the outputs, given those of the inputs (undefined: none). Fewer than outputs, or
+  // undefined: none. Default: the inputs' own where supports_masking(), else none. Runs after
+  // call(); outputs that already carry a mask keep it.
+  virtual Values compute_mask(const Values& inputs, const Values& masks) const;
   // What it was constructed with, by Keras's names: enough to make the layer again.
   virtual Attrs config() const { return {}; }
 
@@ -108,9 +130,10 @@ class LayerBase {
   virtual std::vector<Variable> trainable_weights() const;  // without those of frozen layers
   int64_t parameters() const;                               // elements of weights()
 
-  // Builds if need be, then calls, inside the layer's scope; adds the regularisers of its weights.
-  // A layer that fails at its first input is as it was before.
-  Values run(Graph& graph, const Values& inputs);
+  // Builds if need be, then calls, inside the layer's scope; adds the regularisers of its weights
+  // and the masks of its outputs. A layer that fails at its first input is as it was before.
+  // masks: one per input, each may be undefined.
+  Values run(Graph& graph, const Values& inputs, const Values& masks = {});
   void ensure_built(const std::vector<Shape>& inputs);
   // Adds the regularisers of the trainable weights to the loss, once per graph.
   virtual void add_penalties(Graph& graph) const;

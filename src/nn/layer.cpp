@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "nn/layer_call.h"
 #include "nn/layer_tree.h"
+#include "nn/masks.h"
 #include "nn/names.h"
 
 namespace stoker {
@@ -36,6 +37,12 @@ void CallContext::update(const Variable& variable, const Value& value) {
 Value CallContext::current(const Variable& variable) const { return graph_.read(variable); }
 
 void CallContext::add_loss(const Value& scalar) { graph_.add_penalty(scalar); }
+
+Value CallContext::mask_of(const Value& value) const { return stoker::mask_of(value); }
+
+void CallContext::set_mask(const Value& value, const Value& mask) {
+  stoker::set_mask(value, mask, graph_.scope());
+}
 
 namespace {
 
@@ -136,7 +143,12 @@ Values as_float32(const Values& inputs) {
 
 }  // namespace
 
-Values LayerBase::run(Graph& graph, const Values& inputs) {
+Values LayerBase::compute_mask(const Values& inputs, const Values& masks) const {
+  (void)inputs;
+  return supports_masking() ? masks : Values();
+}
+
+Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks) {
   std::vector<Shape> shapes;
   shapes.reserve(inputs.size());
   for (const Value& input : inputs) shapes.push_back(input.shape());
@@ -148,9 +160,10 @@ Values LayerBase::run(Graph& graph, const Values& inputs) {
     bool own_policy = !dtype_policy_.empty();
     DType dtype = own_policy ? graph.policy_dtype(dtype_policy_) : graph.compute_dtype();
     Graph::ComputeDtype compute(graph, dtype);
-    CallContext context(graph);
+    CallContext context(graph, masks);
     Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
     add_penalties(graph);
+    mask_outputs(graph, *this, inputs, masks, outputs);
     return outputs;
   } catch (...) {
     disown_from(known);
@@ -225,11 +238,12 @@ Values Layer::call_all(const Values& inputs, const CallOptions& options) const {
   if (base_ == nullptr)
     throw Error("an empty Layer was called: it was declared, but never given a layer");
   auto call = std::make_shared<LayerCall>(*this, options.training);
+  Values operands = call->with_masks(inputs, options.mask);
   call->trial = std::ranges::any_of(inputs, [](const Value& v) { return v.sketched() != nullptr; });
   bool first = call->trial && !base_->built();
-  Values outputs = stoker::apply(call, inputs);
+  Values outputs = stoker::apply(call, operands);
   if (first && !base_->children_.empty() && !options.training)
-    find_children_in_training(*call, inputs);
+    find_children_in_training(*call, operands);
   call->trial = false;
   return outputs;
 }

@@ -4,6 +4,7 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "nn/masks.h"
 
 namespace stoker {
 
@@ -32,14 +33,31 @@ void check_not_running(const LayerBase& layer, const Graph::Call* call) {
 
 }  // namespace
 
-Values LayerCall::apply(Graph& graph, const Values& inputs) {
+Values LayerCall::with_masks(const Values& inputs, const Values& masks) {
+  if (masks.size() > inputs.size())
+    throw ValueError(fmt::format("{}: got {} masks for {} inputs", layer.base().title(),
+                                 masks.size(), inputs.size()));
+  Values operands = inputs;
+  for (size_t i = 0; i < masks.size(); ++i) {
+    if (!masks[i].defined()) continue;
+    masked.push_back(i);
+    operands.push_back(masks[i]);
+  }
+  return operands;
+}
+
+Values LayerCall::apply(Graph& graph, const Values& operands) {
   check_not_running(layer.base(), graph.call());
   if (graph.call() != nullptr) graph.call()->layer.adopt(layer.shared());
   Graph::Call call(graph, layer.base(), training.value_or(graph.training()));
+  Values inputs(operands.begin(), operands.end() - int64_t(masked.size()));
+  Values masks = masks_of(inputs);
+  for (size_t i = 0; i < masked.size(); ++i)
+    masks[masked[i]] = as_mask(operands[inputs.size() + i]);
   if (!trial || inputs.empty() || inputs[0].shape().rank() == 0)
-    return layer.base().run(graph, inputs);
+    return layer.base().run(graph, inputs, masks);
   try {
-    return layer.base().run(graph, inputs);
+    return layer.base().run(graph, inputs, masks);
   } catch (const ShapeError& error) {
     throw ShapeError(without_batch(error.what(), inputs[0].shape()[0]));
   }

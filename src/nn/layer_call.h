@@ -16,10 +16,14 @@ class LayerCall : public Callable {
   explicit LayerCall(Layer called, std::optional<bool> in_training = {})
       : layer(std::move(called)), training(in_training) {}
   // Error when the layer is already being called: it would call itself without end.
+  // inputs: the layer's, then the masks that the call was given.
   Values apply(Graph& graph, const Values& inputs) override;
+  // The operands of apply(): the inputs, then the masks that are defined.
+  Values with_masks(const Values& inputs, const Values& masks);
 
   const Layer layer;
   const std::optional<bool> training;  // as in CallOptions
+  std::vector<size_t> masked;          // per mask among the operands: the input that it masks
   // While a sketch tries the layer out, its batch size is a placeholder: errors show "None" in its
   // place.
   bool trial = false;

@@ -6,8 +6,10 @@
 #include <stoker/ops.h>
 
 #include "graph/graph.h"
+#include "graph/placement.h"
 #include "nn/layer_tree.h"
 #include "nn/layers/input_layer.h"
+#include "nn/masks.h"
 #include "train/model/input_advice.h"
 #include "train/model/trainer.h"
 
@@ -108,8 +110,12 @@ Values ModelBase::call(const Values& inputs, CallContext& context) {
     throw ValueError(
         fmt::format("{}: expected {} inputs, got {}", title(), drawn.inputs.size(), inputs.size()));
   Values adapted;
-  for (size_t i = 0; i < inputs.size(); ++i)
+  for (size_t i = 0; i < inputs.size(); ++i) {
     adapted.push_back(adapt_input(inputs[i], drawn.input_row(i), title(), drawn.input_names[i]));
+    if (!context.mask(i).defined()) continue;
+    adapted[i] = place(context.graph(), adapted[i]);
+    context.set_mask(adapted[i], context.mask(i));
+  }
   return replay(context.graph(), drawn.inputs, adapted, drawn.outputs);
 }
 

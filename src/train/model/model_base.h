@@ -28,6 +28,8 @@ class ModelBase : public LayerBase {
   std::string kind() const override { return sequential_ ? "Sequential" : "Functional"; }
   void build(const std::vector<Shape>& inputs) override;
   Values call(const Values& inputs, CallContext& context) override;
+  bool supports_masking() const override { return true; }  // its layers say what becomes of masks
+  Values compute_mask(const Values&, const Values&) const override { return {}; }
   void set_trainable(bool trainable) override;
   std::vector<Layer> children() const override { return layers(); }
   // Part of a layer, it names its layers by their paths, unless it was trained, run or frozen by
