@@ -16,6 +16,7 @@
 
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
+#include <stoker/recurrent_layers.h>
 
 namespace stoker {
 
