@@ -23,6 +23,7 @@ namespace stoker {
 // --- input --------------------------------------------------------------------------------------
 
 struct InputOptions {
+  int64_t batch_size = 0;  // of every batch, for stateful layers; 0: any
   DType dtype = DType::float32;
   std::string name = "";
 };

@@ -90,12 +90,14 @@ Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
 
 }  // namespace
 
-Value sketch_input(std::string name, const TensorSpec& spec) {
+bool is_trial_batch(int64_t extent) { return extent > 0 && extent % kTrialBatch == 0; }
+
+Value sketch_input(std::string name, const TensorSpec& spec, int64_t batch) {
   if (!spec.shape.is_known())
     throw ShapeError(
         fmt::format("input \"{}\": only the batch dimension may be unknown, got {} for the rest",
                     name, to_string(spec.shape)));
-  return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(-1)}})[0];
+  return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(batch)}})[0];
 }
 
 Values sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
