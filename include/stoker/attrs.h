@@ -1,6 +1,6 @@
 // The attributes of an op or the configuration of a layer: a short list of named plain values.
-// Data only: it can be compared, printed and written to a file. (A host function is the one
-// exception: it is code, belongs to the program and is never written.)
+// Data only: it can be compared, printed and written to a file. (Host functions and the graphs of
+// loops are the exceptions: they belong to the program and are never written.)
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@
 namespace stoker {
 
 struct HostFunction;
+class Graph;
 
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 using Attr = std::variant<bool, int64_t, double, std::string, Ints, Doubles,
-                          std::shared_ptr<const HostFunction>>;
+                          std::shared_ptr<const HostFunction>, std::shared_ptr<const Graph>>;
 
 class Attrs {
  public:

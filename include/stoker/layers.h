@@ -16,12 +16,14 @@
 
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
+#include <stoker/recurrent_layers.h>
 
 namespace stoker {
 
 // --- input --------------------------------------------------------------------------------------
 
 struct InputOptions {
+  int64_t batch_size = 0;  // of every batch, for stateful layers; 0: any
   DType dtype = DType::float32;
   std::string name = "";
 };

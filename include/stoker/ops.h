@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include <stoker/value.h>
@@ -150,5 +152,50 @@ Value sparse_softmax_cross_entropy(const Value& logits, const Value& labels);
 // logits and targets [.., C] → float32 [..]
 Value softmax_cross_entropy(const Value& logits, const Value& targets);
 Value sigmoid_cross_entropy(const Value& logits, const Value& targets);  // elementwise
+
+// --- loops and recurrence --------------------------------------------------------------------
+
+// What a step of a loop gives: the carry for the next step, and results that are stacked.
+struct ScanStep {
+  Values carry = {};
+  Values outputs = {};
+};
+using ScanFunction = std::function<ScanStep(const Values& carry, const Values& slices)>;
+struct Scan {
+  bool reverse = false;                // from the last slice to the first
+  std::optional<int64_t> length = {};  // needed where there are no sequences
+};
+struct ScanResult {
+  Values carry;    // after the last step
+  Values outputs;  // [T, …], in the order of the sequences
+};
+// Runs `step` on the slices of the sequences [T, …] along dimension 0, in one node of the graph: it
+// is traced once, whatever the length, and differentiated as a loop back. The carry keeps its specs;
+// a float carry keeps its dtype. `step` may use variables and any values around it, random numbers
+// (other ones in every step) and further loops. It cannot assign variables. Inside Layer::call and
+// function(); behind Input(), in a Lambda.
+//   Value sum = ops::scan([](const Values& carry, const Values& x) {
+//     Value next = carry[0] * 0.9 + x[0];
+//     return ops::ScanStep{{next}, {next}};
+//   }, {start}, {sequence}).outputs[0];
+ScanResult scan(const ScanFunction& step, const Values& carry, const Values& sequences,
+                const Scan& options = {});
+
+struct Recurrent {
+  std::string cell = "lstm";  // lstm, gru (reset after the product), rnn_tanh, rnn_relu
+  bool reverse = false;       // from the last step to the first; results stand where they belong
+  bool zero_masked = false;   // masked steps give 0; else the output before them, 0 at first
+};
+struct RecurrentResult {
+  Value outputs;  // [B, T, units]
+  Values states;  // after the last step: h, and c of an lstm; [B, units]
+};
+// A whole recurrent layer. x: [B, T, F]; kernel: [F, gates · units], recurrent_kernel: [units,
+// gates · units], bias: [gates · units], of a gru [2, gates · units] (input, recurrent); gates in
+// Keras's order: i, f, c, o and z, r, h. states: h, and c of an lstm. mask: bool [B, T], may be
+// undefined; where it is false the states stay as they are.
+RecurrentResult recurrent(const Value& x, const Value& kernel, const Value& recurrent_kernel,
+                          const Value& bias, const Values& states, const Value& mask = {},
+                          const Recurrent& options = {});
 
 }  // namespace stoker::ops

@@ -26,6 +26,7 @@ struct Text {
   std::string operator()(const std::shared_ptr<const HostFunction>& function) const {
     return function ? function->name : "null";
   }
+  std::string operator()(const std::shared_ptr<const Graph>&) const { return "a graph"; }
 };
 
 }  // namespace

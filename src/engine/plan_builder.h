@@ -26,6 +26,8 @@ class PlanBuilder {
   bool in_updates() const { return in_updates_; }  // behind the guard
 
   int scratch(size_t bytes);  // workspace of the next instruction
+  // Whether anything reads a value: a result that nothing reads need not be made.
+  bool is_read(int value) const { return schedule_.last_use[size_t(value)] >= 0; }
 
  protected:
   // What an engine may leave out of the cost of an instruction.

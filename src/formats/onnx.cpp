@@ -16,7 +16,7 @@ int64_t ir_version(int64_t opset) { return opset < 19 ? 8 : opset < 21 ? 9 : 10;
 
 struct AttributeWriter {
   WireWriter& out;
-  // AttributeProto: f = 2, i = 3, s = 4, ints = 8; type = 20, of AttributeType.
+  // AttributeProto: f = 2, i = 3, s = 4, ints = 8, strings = 9; type = 20, of AttributeType.
   void operator()(float value) {
     out.floating(2, value);
     out.varint(20, 1);
@@ -32,6 +32,10 @@ struct AttributeWriter {
   void operator()(const std::vector<int64_t>& values) {
     for (int64_t value : values) out.varint(8, uint64_t(value));
     out.varint(20, 7);
+  }
+  void operator()(const std::vector<std::string>& values) {
+    for (const std::string& value : values) out.bytes(9, value);
+    out.varint(20, 8);
   }
 };
 

@@ -15,7 +15,8 @@
 
 namespace stoker {
 
-using OnnxAttribute = std::variant<int64_t, float, std::string, std::vector<int64_t>>;
+using OnnxAttribute =
+    std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<std::string>>;
 
 struct OnnxNode {
   std::string op, name;

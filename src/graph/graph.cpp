@@ -35,6 +35,7 @@ Value Graph::input(std::string name, const TensorSpec& spec) {
 
 Value Graph::constant(const Tensor& tensor) {
   if (!tensor.defined()) throw Error("an undefined tensor cannot be a constant of a graph");
+  if (outer_ != nullptr) return capture(outer_->constant(tensor));
   std::vector<int>& there = constants_at_[tensor.raw()];
   for (int index : there)
     if (constants_[size_t(index)].tensor.spec() == tensor.spec())
@@ -46,6 +47,7 @@ Value Graph::constant(const Tensor& tensor) {
 }
 
 Value Graph::number(const Tensor& scalar) {
+  if (outer_ != nullptr) return capture(outer_->number(scalar));
   std::string bytes(static_cast<const char*>(scalar.raw()), size_of(scalar.dtype()));
   auto [known, is_new] = numbers_.try_emplace({scalar.dtype(), std::move(bytes)}, -1);
   if (is_new) known->second = constant(scalar).traced()->id;
@@ -53,6 +55,7 @@ Value Graph::number(const Tensor& scalar) {
 }
 
 Value Graph::variable(const Variable& variable) {
+  if (outer_ != nullptr) return capture(outer_->variable(variable));
   auto [known, is_new] = variable_values_.try_emplace(variable.id(), int(values_.size()));
   if (is_new) {
     add_leaf(variable.spec(), ValueKind::variable, variables_.size());
@@ -169,6 +172,8 @@ Graph::Outside::~Outside() { innermost = outer_; }
 Graph* Graph::current() { return innermost; }
 
 const Value& Graph::random_state() {
+  if (!random_state_.defined() && outer_ != nullptr && outer_->random_state().defined())
+    random_state_ = input("random state", {DType::int64, {2}});
   if (!random_state_.defined() && offered_state_) random_state_ = variable(offered_state_());
   return random_state_;
 }

@@ -115,6 +115,20 @@ class Graph {
   // those that are made `always` are (dynamic loss scaling).
   void gate(const Value& value);
 
+  // --- the body of a loop ---
+  // Makes this graph the body of a loop in `outer` while it is traced: it runs in the same mode and
+  // dtype, and what it reads of `outer`, variables and constants included, becomes an input of it.
+  // Nothing can be assigned and no penalty added in it.
+  void begin_body(Graph& outer);
+  void end_body();  // from here on `outer` may go
+  Graph* outer() const { return outer_; }
+  // The input of this body that stands for a value of outer(), or of a graph further out.
+  Value capture(const Value& value);
+  // By input: the value of outer() that it stands for; undefined for the loop's own.
+  const Values& captured() const { return captured_; }
+  // What a value of this body is in outer(); undefined for what the body computes.
+  Value captured_from(int value) const;
+
   // The layer and phase that new nodes belong to; restored when the Scope goes. While it lives, ops
   // whose inputs belong to no graph (only variables and constants) on this thread join this one.
   class Scope {
@@ -190,7 +204,7 @@ class Graph {
   void set_random_state(const Value& state) { random_state_ = state; }
   void offer_random_state(std::function<Variable()> state) { offered_state_ = std::move(state); }
   bool has_random_state() const { return random_state_.defined(); }
-  int64_t next_stream() { return streams_++; }
+  int64_t next_stream() { return outer_ ? outer_->next_stream() : streams_++; }
   // The dtype of products and of what flows between them (mixed precision); float32: as written.
   // See apply(): convolutions and matrix products take their operands in it.
   DType compute_dtype() const { return compute_dtype_; }
@@ -200,7 +214,7 @@ class Graph {
   using PolicyDtypes = std::function<DType(const std::string& policy)>;
   void set_policy_dtypes(PolicyDtypes dtypes) { policy_dtypes_ = std::move(dtypes); }
   // Scalars that are added to the loss: regularisers, activity penalties.
-  void add_penalty(const Value& scalar) { penalties_.push_back(scalar); }
+  void add_penalty(const Value& scalar);
   const Values& penalties() const { return penalties_; }
   // What a room above keeps about a graph while it traces it: one object per type, made when it is
   // first asked for. Not cloned.
@@ -289,6 +303,9 @@ class Graph {
   int64_t streams_ = 0;
   Values penalties_;
   std::map<std::type_index, std::any> notes_;
+  Graph* outer_ = nullptr;
+  Values captured_;                    // by input
+  std::unordered_map<int, int> inner_;  // by value of outer_: the input that stands for it
 
   Node make_node(const OpDef& op, const Values& inputs, Attrs attrs) const;  // without outputs
   std::vector<TensorSpec> specs(const std::vector<int>& values) const;

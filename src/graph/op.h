@@ -121,6 +121,8 @@ void register_lookup_ops(OpRegistry& registry);
 void register_random_ops(OpRegistry& registry);
 void register_optimizer_ops(OpRegistry& registry);
 void register_host_ops(OpRegistry& registry);
+void register_recurrent_ops(OpRegistry& registry);
+void register_scan_ops(OpRegistry& registry);
 
 // The output specs of one call: checks the main operand's dtype, applies the shape rule, and gives
 // a ShapeError the op, the layer (`scope`) and the input specs.

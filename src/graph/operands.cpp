@@ -17,6 +17,8 @@ const Tensor* constant_of(const Value& value) {
   const Value::Traced* traced = value.traced();
   if (traced == nullptr) return value.constant();
   const ValueInfo& info = traced->graph->values()[size_t(traced->id)];
+  if (Value outer = traced->graph->captured_from(traced->id); outer.defined())
+    return constant_of(outer);
   if (info.kind != ValueKind::constant) return nullptr;
   return &traced->graph->constants()[size_t(info.source)].tensor;
 }
@@ -24,7 +26,8 @@ const Tensor* constant_of(const Value& value) {
 bool is_variable(const Value& value) {
   const Value::Traced* traced = value.traced();
   if (traced == nullptr) return value.variable() != nullptr;
-  return traced->graph->is_read(traced->id);
+  Value outer = traced->graph->captured_from(traced->id);
+  return outer.defined() ? is_variable(outer) : traced->graph->is_read(traced->id);
 }
 
 // Whether a float32 value follows the 16-bit ones that it meets: variables do, and constants
@@ -106,6 +109,10 @@ Value as_dtype(Graph* graph, const Value& value, DType dtype) {
         graph->spec(node->inputs[0]).dtype == dtype)
       return graph->value(node->inputs[0]);
   }
+  // What a loop reads from around it is converted there, once.
+  if (value.traced() != nullptr)
+    if (Value outer = graph->captured_from(value.traced()->id); outer.defined())
+      return graph->capture(as_dtype(graph->outer(), outer, dtype));
   return cast_node(graph, value, dtype);
 }
 

@@ -6,6 +6,16 @@
 
 namespace stoker {
 
+namespace {
+
+// Whether `inner` is the body of a loop in `outer`, or of one in such a body.
+bool is_around(const Graph* outer, const Graph* inner) {
+  while (inner != nullptr && inner != outer) inner = inner->outer();
+  return inner == outer && inner != nullptr;
+}
+
+}  // namespace
+
 Graph* graph_of(std::string_view what, const Values& inputs) {
   Graph* graph = nullptr;
   bool sketched = false;
@@ -15,7 +25,8 @@ Graph* graph_of(std::string_view what, const Values& inputs) {
     sketched |= inputs[i].sketched() != nullptr;
     const Value::Traced* traced = inputs[i].traced();
     if (traced == nullptr) continue;
-    if (graph != nullptr && graph != traced->graph)
+    if (graph != nullptr && is_around(traced->graph, graph)) continue;
+    if (graph != nullptr && graph != traced->graph && !is_around(graph, traced->graph))
       throw Error(
           fmt::format("{}: its inputs belong to two different graphs; a value of one function() or "
                       "step cannot be used in another, pass it in as an input",
@@ -42,6 +53,8 @@ Value place(Graph& graph, const Value& value) {
     return graph.read(read->variable, read->graph == graph.serial() ? read->updates : SIZE_MAX);
   if (const Tensor* constant = value.constant()) return graph.constant(*constant);
   if (const double* scalar = value.scalar()) return graph.number(Tensor(float(*scalar)));
+  if (value.traced() && value.traced()->graph != &graph && is_around(value.traced()->graph, &graph))
+    return graph.capture(value);
   return value;
 }
 

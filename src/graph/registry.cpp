@@ -23,6 +23,8 @@ OpRegistry build() {
   register_random_ops(registry);
   register_optimizer_ops(registry);
   register_host_ops(registry);
+  register_recurrent_ops(registry);
+  register_scan_ops(registry);
   return registry;
 }
 

@@ -46,8 +46,7 @@ TensorSpec at_trial(TensorSpec spec, int64_t extent) {
 }
 
 TensorSpec without_trial_batch(TensorSpec spec) {
-  if (spec.shape.rank() > 0 && spec.shape[0] > 0 && spec.shape[0] % kTrialBatch == 0)
-    spec.shape.set(0, -1);
+  if (spec.shape.rank() > 0 && is_trial_batch(spec.shape[0])) spec.shape.set(0, -1);
   return spec;
 }
 
@@ -162,8 +161,10 @@ Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
 
 }  // namespace
 
-Value sketch_input(std::string name, const TensorSpec& spec) {
-  return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(-1)}})[0];
+bool is_trial_batch(int64_t extent) { return extent > 0 && extent % kTrialBatch == 0; }
+
+Value sketch_input(std::string name, const TensorSpec& spec, int64_t batch) {
+  return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(batch)}})[0];
 }
 
 Shape with_trial_extents(Shape row) {

@@ -12,6 +12,11 @@
 namespace stoker {
 
 void Graph::assign(const Variable& variable, const Value& value, Assign when) {
+  if (outer_ != nullptr)
+    throw Error(
+        fmt::format("variable \"{}\" cannot be assigned inside a loop (ops::scan); make it a part of "
+                    "the carry, and assign the result of the loop",
+                    variable.name()));
   int to = own(this->variable(variable), "assign");
   int from = own(value, "assign");
   if (spec(from) != spec(to))
@@ -29,6 +34,7 @@ void Graph::assign(const Variable& variable, const Value& value, Assign when) {
 }
 
 Value Graph::read(const Variable& variable, size_t updates) {
+  if (outer_ != nullptr) return capture(outer_->read(variable));
   int id = own(this->variable(variable), "read");
   int index = values_[size_t(id)].source;
   const std::vector<Version>& versions = versions_[size_t(index)];

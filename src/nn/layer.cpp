@@ -205,9 +205,11 @@ bool has_penalty(Graph& graph, const Variable& weight) {
 
 void LayerBase::add_penalties(Graph& graph) const {
   if (!trainable_) return;
+  Graph* step = &graph;
+  while (step->outer() != nullptr) step = step->outer();  // not inside the body of a loop
   for (const Weight& weight : weights_)
-    if (weight.regularizer && weight.trainable && !has_penalty(graph, weight.variable))
-      graph.add_penalty(weight.regularizer(graph.read(weight.variable)));
+    if (weight.regularizer && weight.trainable && !has_penalty(*step, weight.variable))
+      step->add_penalty(weight.regularizer(step->read(weight.variable)));
 }
 
 // --- LayerBase: errors ---------------------------------------------------------------------------

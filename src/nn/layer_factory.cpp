@@ -46,7 +46,7 @@ Layer make_custom(const LayerFactory& make, const std::string& kind, const std::
 }
 
 Layer make_built_in(const std::string& kind, const std::string& name, const Attrs& config,
-                    const LayerPlace& place) {
+                    const LayerFactories& custom, const LayerPlace& place) {
   auto found = built_in_layers().find(kind);
   if (place.own || found == built_in_layers().end()) fail_unknown(kind, place);
   const Attr* activation = config.find("activation");
@@ -55,7 +55,7 @@ Layer make_built_in(const std::string& kind, const std::string& name, const Attr
         fmt::format("the activation of {} \"{}\" is a C++ function, which is not in the file; pass "
                     "the layer: {}",
                     kind, name, how_to_pass_layer(name)));
-  return found->second.make(config);
+  return found->second.wrap ? found->second.wrap(config, custom) : found->second.make(config);
 }
 
 }  // namespace
@@ -78,6 +78,9 @@ const LayerKinds& built_in_layers() {
     add_preprocessing_layers(all);
     add_embedding_layers(all);
     add_host_layers(all);
+    add_recurrent_cells(all);
+    add_recurrent_layers(all);
+    add_recurrent_wrappers(all);
     return all;
   }();
   return kinds;
@@ -101,7 +104,7 @@ Layer layer_from_config(const std::string& kind, const std::string& name, const 
   named.set("name", name);
   const LayerFactory* own = find_custom(custom, kind, name, place);
   Layer layer = own != nullptr ? make_custom(*own, kind, name, named)
-                               : make_built_in(kind, name, named, place);
+                               : make_built_in(kind, name, named, custom, place);
   if (!name.empty()) layer.base().set_name(name);
   if (!config.get_or("trainable", true)) layer.set_trainable(false);
   layer.set_dtype_policy(config.get_or("dtype_policy", std::string()));

@@ -18,6 +18,8 @@ using LayerFactories = std::map<std::string, LayerFactory, std::less<>>;
 // One kind of layers.h.
 struct LayerKind {
   LayerFactory make = {};
+  // In place of `make`, for a layer around others, which may be the user's own.
+  std::function<Layer(const Attrs& config, const LayerFactories& custom)> wrap = {};
   std::function<bool(const LayerBase&)> is = {};  // whether the layer's class is the library's
   std::function<std::vector<FieldText>()> fields = {};  // its options, for the reference
 };

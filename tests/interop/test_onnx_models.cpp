@@ -87,6 +87,15 @@ std::vector<Sample> samples() {
       {ZeroPadding1D({1, 2}), {4, 2}},
       {Cropping1D({1, 0}), {4, 2}},
       {UpSampling1D(3), {4, 2}},
+      {SimpleRNN(3), {5, 4}},
+      {SimpleRNN(3, {.activation = "relu", .return_sequences = true, .go_backwards = true}), {5, 4}},
+      {LSTM(3), {5, 4}},
+      {LSTM(3, {.use_bias = false, .return_sequences = true}), {5, 4}},
+      {GRU(3, {.return_sequences = true}), {5, 4}},
+      {RNN(LSTMCell(3), {.return_sequences = true}), {5, 4}},
+      {Bidirectional(LSTM(3, {.return_sequences = true})), {5, 4}},
+      {Bidirectional(GRU(3), {.merge_mode = "sum"}), {5, 4}},
+      {TimeDistributed(Dense(2)), {5, 4}},
   };
 }
 
@@ -119,6 +128,7 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
     files.add("Activation-" + name, model_of({Activation(name), {3, 5}}));
   kinds.insert(
       {"Activation", "InputLayer", "HostLayer", "CudaLayer", "Lambda"});  // HostLayer: see below
+  kinds.insert({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells"});  // parts of RNN
   for (const auto& [kind, factory] : built_in_layers()) EXPECT_TRUE(kinds.contains(kind)) << kind;
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
 }

@@ -4,7 +4,7 @@
     python3 tests/parity/record_keras.py
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
-separable, adam, optimizers, layers, losses, activations, initializers and sequences.safetensors beside itself;
+separable, adam, optimizers, layers, recurrent, losses, activations, initializers and sequences.safetensors beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -22,6 +22,7 @@ import tensorflow as tf
 import keras_layers
 import keras_networks
 import keras_optimizers
+import keras_recurrent
 import keras_sequences
 import keras_values
 
@@ -38,6 +39,7 @@ def main() -> None:
     keras_networks.record_adam(metadata)
     keras_optimizers.record_optimizers(metadata)
     keras_layers.record_layers(metadata)
+    keras_recurrent.record_recurrent(metadata)
     keras_values.record_losses_and_metrics(metadata)
     keras_values.record_activations(metadata)
     keras_values.record_initializers(metadata)

@@ -51,7 +51,7 @@ struct BadCall {
 struct OpCases {
   std::vector<OpCase> good;
   std::vector<BadCall> bad;
-  size_t differentiable_outputs = 1;  // the first ones; the others carry no gradient
+  size_t differentiable_outputs = 1;  // the first ones, if floats; the others carry no gradient
 };
 
 using OpCaseTable = std::map<std::string, OpCases>;
@@ -69,6 +69,7 @@ void add_softmax_cases(OpCaseTable& table);
 void add_lookup_cases(OpCaseTable& table);
 void add_optimizer_cases(OpCaseTable& table);
 void add_host_cases(OpCaseTable& table);
+void add_recurrent_cases(OpCaseTable& table);
 
 // The dtypes of the main operand that a case is for.
 std::vector<DType> dtypes_of(const OpDef& op, const OpCase& op_case);

@@ -6,6 +6,7 @@
 
 #include "engine/cpu/builder.h"
 #include "engine/cpu/ops/op_builders.h"
+#include "graph/passes/passes.h"
 
 namespace stoker::cpu {
 
@@ -64,6 +65,12 @@ void Builder::write_assignments() {
     for (size_t at = first; at < parts_.instructions.size(); ++at)
       parts_.instructions[at].always = assignment.when == Assign::always;
   }
+}
+
+void rewrite(Graph& graph) {
+  passes::merge_duplicates(graph);
+  passes::fold_padding(graph);
+  passes::fuse(graph);
 }
 
 ProgramParts Builder::build() {

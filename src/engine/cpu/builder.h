@@ -42,6 +42,9 @@ struct ProgramParts : PlannedParts {
   std::vector<int> watched;  // variables whose NaN only the guard can tell of
 };
 
+// What the engine rewrites before it builds anything.
+void rewrite(Graph& graph);
+
 std::string own_kernel();  // "own:avx2": how own kernels call themselves in reports
 
 class Builder final : public PlanBuilder {
@@ -77,6 +80,11 @@ class Builder final : public PlanBuilder {
   // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
   // is legal, else a copy that is assigned at the end.
   int define_update(int output, int input, const Layout& layout);
+  // Memory that a forward op leaves for its gradient, by the value it goes with.
+  int kept(size_t bytes) {
+    return new_buffer({BufferKind::arena, bytes, MemoryCategory::activations, -1});
+  }
+  std::map<int, std::vector<int>>& attachments() { return attachments_; }
 
   // --- instructions ---
   template <class F>
@@ -101,6 +109,7 @@ class Builder final : public PlanBuilder {
     append(std::move(kernel), std::move(call));
   }
   const dnnl::stream& stream() const { return parts_.stream; }
+  VariableHomes& homes() { return homes_; }
   void emit_copy(int from, int to, size_t bytes) override;
   void emit_reorder(int from, const Desc& from_desc, int to, const Desc& to_desc);
 
@@ -141,6 +150,7 @@ class Builder final : public PlanBuilder {
   std::vector<std::vector<Copy>> copies_;  // by value; the first is as produced
   std::vector<int> alias_;  // by value: the value whose row-major bytes it shares, or -1
   std::map<int, std::function<void(Builder&)>> claims_;  // by node
+  std::map<int, std::vector<int>> attachments_;
   std::vector<int> into_;  // by node: the one whose kernel does its work, or -1
 };
 

@@ -9,7 +9,6 @@
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/program.h"
 #include "engine/cpu/team.h"
-#include "graph/passes/passes.h"
 
 namespace stoker {
 
@@ -36,11 +35,7 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
     std::unique_ptr<Graph> copy = graph.clone();
-    if (!options.keep_order) {
-      passes::merge_duplicates(*copy);
-      passes::fold_padding(*copy);
-      passes::fuse(*copy);
-    }
+    if (!options.keep_order) rewrite(*copy);
     // oneDNN divides its work when a primitive is made, so the team must have its size by now.
     int threads = threads_for(options);
     TeamScope team(threads);

@@ -18,19 +18,7 @@ CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, i
       threads_(threads) {
   size_t buffers = parts_.buffers.size();
   own_.resize(buffers);
-  addresses_.assign(buffers, nullptr);
-  pointers_of_.resize(buffers);
-  memories_of_.resize(buffers);
   input_buffers_.assign(parts_.graph->inputs().size(), -1);
-  for (const Instruction& instruction : parts_.instructions) {
-    first_pointer_.push_back(pointers_.size());
-    for (int buffer : instruction.operands) {
-      pointers_of_[size_t(buffer)].push_back(pointers_.size());
-      pointers_.push_back(nullptr);
-    }
-  }
-  for (size_t i = 0; i < parts_.memories.size(); ++i)
-    memories_of_[size_t(parts_.memories[i].buffer)].push_back(i);
   plan(parts_.instructions, parts_.buffers);
   check_host_memory(memory(), *parts_.graph, memory_limit,
                     arena_bytes() - std::min(arena_bytes(), arena_->bytes()), "cpu");
@@ -42,13 +30,6 @@ CpuProgram::CpuProgram(ProgramParts parts, std::shared_ptr<SharedArena> arena, i
 }
 
 // --- addresses ---
-
-void CpuProgram::bind(int buffer, void* data) {
-  if (addresses_[size_t(buffer)] == data) return;
-  addresses_[size_t(buffer)] = data;
-  for (size_t place : pointers_of_[size_t(buffer)]) pointers_[place] = data;
-  for (size_t i : memories_of_[size_t(buffer)]) parts_.memories[i].memory.set_data_handle(data);
-}
 
 void CpuProgram::bind_all() {
   arena_->reserve(arena_bytes());
@@ -84,7 +65,7 @@ TeamChooser CpuProgram::chooser() const {
 }
 
 bool CpuProgram::is_finite(int buffer) const {
-  return buffer < 0 || std::isfinite(*static_cast<const float*>(addresses_[size_t(buffer)]));
+  return buffer < 0 || std::isfinite(*static_cast<const float*>(bound_.at(buffer)));
 }
 
 int CpuProgram::watched_variable() const {
@@ -132,7 +113,7 @@ std::optional<NonFinite> CpuProgram::non_finite_output(const Instruction& instru
   for (auto [value, buffer] : instruction.results) {
     if (value < 0 || parts_.graph->spec(value).dtype != DType::float32) continue;
     const Node* node = parts_.graph->producer(value);
-    const float* data = static_cast<const float*>(addresses_[size_t(buffer)]);
+    const float* data = static_cast<const float*>(bound_.at(buffer));
     size_t elements = parts_.buffers[size_t(buffer)].bytes / sizeof(float);
     for (size_t i = 0; node != nullptr && i < elements; ++i)
       if (!std::isfinite(data[i]))
@@ -158,7 +139,7 @@ std::optional<NonFinite> CpuProgram::find_non_finite(std::span<const Tensor> inp
 // --- memory ---
 
 void CpuProgram::read_output(size_t index, void* to, size_t bytes) const {
-  std::memcpy(to, addresses_[size_t(parts_.output_buffers[index])], bytes);
+  std::memcpy(to, bound_.at(parts_.output_buffers[index]), bytes);
 }
 
 void CpuProgram::fill_own() {

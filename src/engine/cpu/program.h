@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/cpu/bindings.h"
 #include "engine/cpu/builder.h"
 #include "engine/cpu/memory.h"
 #include "engine/cpu/team_use.h"
@@ -28,13 +29,13 @@ class CpuProgram final : public PlannedProgram {
   TeamChooser chooser() const;
   void prepare(std::span<const Tensor> inputs);
   void bind_all();
-  void bind(int buffer, void* data);
+  void bind(int buffer, void* data) { bound_.bind(parts_, buffer, data); }
   bool guard_is_finite() const { return is_finite(parts_.guard_buffer) && watched_variable() < 0; }
   int watched_variable() const;      // a watched one that holds NaN or infinity, or -1
   bool is_finite(int buffer) const;  // a float32; true where there is none
   std::optional<NonFinite> non_finite_output(const Instruction& instruction) const;
   void run_instruction(size_t i) const {
-    parts_.instructions[i].kernel->run(Pointers(pointers_.data() + first_pointer_[i]));
+    parts_.instructions[i].kernel->run(bound_.of(i));
   }
 
   ProgramParts parts_;
@@ -44,13 +45,9 @@ class CpuProgram final : public PlannedProgram {
   int threads_;
   TeamChooser team_use_ = chooser();
   int64_t step_began_ = 0;
-  std::vector<AlignedBlock> own_;                 // outputs and constants, by buffer
-  std::vector<void*> addresses_;                  // by buffer
-  std::vector<void*> pointers_;                   // operands of all instructions, one after another
-  std::vector<size_t> first_pointer_;             // by instruction
-  std::vector<std::vector<size_t>> pointers_of_;  // by buffer: places in pointers_
-  std::vector<std::vector<size_t>> memories_of_;  // by buffer: memory objects
-  std::vector<int> input_buffers_;                // by input, or -1 when it is not used
+  std::vector<AlignedBlock> own_;  // outputs and constants, by buffer
+  Bindings bound_{parts_};
+  std::vector<int> input_buffers_;  // by input, or -1 when it is not used
   bool has_run_ = false;
 };
 

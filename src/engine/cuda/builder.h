@@ -64,6 +64,9 @@ class WeightLayouts {
 
 using Call = InstructionCall;
 
+// What the engine rewrites before it builds anything.
+void rewrite(Graph& graph, const CompileOptions& options);
+
 class Builder final : public PlanBuilder {
  public:
   Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOptions& options);

@@ -20,6 +20,16 @@ namespace stoker {
 
 namespace cuda {
 
+void rewrite(Graph& graph, const CompileOptions& options) {
+  if (options.keep_order) return;
+  passes::merge_duplicates(graph);
+  passes::fold_padding(graph);
+  passes::fuse(graph);
+  skip_gradient_casts(graph);
+  for (const Special& special : specials())
+    if (special.order != nullptr) special.order(graph);
+}
+
 namespace {
 
 // How much of this device may be held.
@@ -52,14 +62,7 @@ class CudaBackend final : public Backend {
     Device::Turn turn(*shared_.device);
     shared_.pool->set_share(share_of(options, shared_.device->info()));
     std::unique_ptr<Graph> copy = graph.clone();
-    if (!options.keep_order) {
-      passes::merge_duplicates(*copy);
-      passes::fold_padding(*copy);
-      passes::fuse(*copy);
-      skip_gradient_casts(*copy);
-      for (const Special& special : specials())
-        if (special.order != nullptr) special.order(*copy);
-    }
+    rewrite(*copy, options);
     auto arena = std::dynamic_pointer_cast<SharedArena>(options.arena);
     if (arena == nullptr) arena = std::make_shared<SharedArena>(shared_.pool);
     ProgramParts parts = build(graph, std::move(copy), options);

@@ -10,12 +10,17 @@
 #include <stoker/attrs.h>
 #include "engine/reference/array.h"
 
+namespace stoker {
+struct Node;
+}
+
 namespace stoker::reference {
 
 struct Call {
   const Attrs& attrs;
   std::span<const Array* const> inputs;
   std::span<Array* const> outputs;
+  Rounding rounding = Rounding::as_dtype;  // for kernels that run other ones
 
   const Array& in(size_t index) const { return *inputs[index]; }
   Array& out(size_t index = 0) const { return *outputs[index]; }
@@ -25,6 +30,7 @@ using Kernel = void (*)(const Call&);
 using KernelTable = std::map<std::string_view, Kernel>;
 
 const KernelTable& kernel_table();
+Kernel find_kernel(const Node& node);  // Error where there is none
 
 // One family per file.
 void add_elementwise_kernels(KernelTable& table);
@@ -39,5 +45,7 @@ void add_lookup_kernels(KernelTable& table);
 void add_random_kernels(KernelTable& table);
 void add_optimizer_kernels(KernelTable& table);
 void add_host_kernels(KernelTable& table);
+void add_recurrent_kernels(KernelTable& table);
+void add_scan_kernels(KernelTable& table);
 
 }  // namespace stoker::reference

@@ -17,6 +17,8 @@ const KernelTable& kernel_table() {
     add_random_kernels(all);
     add_optimizer_kernels(all);
     add_host_kernels(all);
+    add_recurrent_kernels(all);
+    add_scan_kernels(all);
     return all;
   }();
   return table;

@@ -14,18 +14,18 @@ namespace stoker::reference {
 
 namespace {
 
+bool is_finite(const Array& array) {
+  return std::ranges::all_of(array.data, [](Number value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
 Kernel find_kernel(const Node& node) {
   auto found = kernel_table().find(node.op->name);
   if (found == kernel_table().end())
     throw Error(fmt::format("the reference backend has no kernel for \"{}\"", node.op->name));
   return found->second;
 }
-
-bool is_finite(const Array& array) {
-  return std::ranges::all_of(array.data, [](Number value) { return std::isfinite(value); });
-}
-
-}  // namespace
 
 ReferenceProgram::ReferenceProgram(const Graph& graph, Rounding rounding)
     : ReferenceProgram(graph.clone(), rounding) {}
@@ -67,7 +67,7 @@ void ReferenceProgram::bind(std::span<const Tensor> inputs) {
 
 void ReferenceProgram::run_step(const Step& step) {
   for (Array* output : step.outputs) std::ranges::fill(output->data, Number(0));
-  step.kernel({step.node->attrs, step.inputs, step.outputs});
+  step.kernel({step.node->attrs, step.inputs, step.outputs, rounding_});
   for (Array* output : step.outputs) round(*output, rounding_);
 }
 

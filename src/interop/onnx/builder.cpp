@@ -109,9 +109,16 @@ std::string OnnxBuilder::unique(const std::string& name) {
 
 std::string OnnxBuilder::add(const std::string& op, std::vector<std::string> inputs,
                              std::vector<std::pair<std::string, OnnxAttribute>> attributes) {
-  std::string name = unique(fmt::format("{}/{}", scope_, op));
-  model_.nodes.push_back({op, name, std::move(inputs), {name}, std::move(attributes)});
-  return name;
+  return add_all(op, std::move(inputs), 1, std::move(attributes))[0];
+}
+
+std::vector<std::string> OnnxBuilder::add_all(
+    const std::string& op, std::vector<std::string> inputs, size_t outputs,
+    std::vector<std::pair<std::string, OnnxAttribute>> attributes) {
+  std::vector<std::string> names = {unique(fmt::format("{}/{}", scope_, op))};
+  while (names.size() < outputs) names.push_back(unique(names[0]));
+  model_.nodes.push_back({op, names[0], std::move(inputs), names, std::move(attributes)});
+  return names;
 }
 
 std::string OnnxBuilder::initializer(const std::string& name, const Tensor& tensor) {
@@ -196,7 +203,8 @@ void OnnxBuilder::drop_unused() {
   for (const OnnxValue& output : model_.outputs) read.insert(output.name);
   std::vector<OnnxNode> kept;
   for (auto node = model_.nodes.rbegin(); node != model_.nodes.rend(); ++node) {
-    if (!read.contains(node->outputs[0])) continue;
+    auto is_read = [&](const std::string& output) { return read.contains(output); };
+    if (std::ranges::none_of(node->outputs, is_read)) continue;
     read.insert(node->inputs.begin(), node->inputs.end());
     kept.push_back(std::move(*node));
   }

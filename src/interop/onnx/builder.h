@@ -41,6 +41,9 @@ class OnnxBuilder {
   // Both extents follow the batch in the same way.
   bool equal_extents(int a, int axis_a, int b, int axis_b) const;
   bool known(int value) const { return known_.values.contains(value); }
+  const Tensor* known_tensor(int value) const {  // null: not known
+    return known(value) ? &known_.values.at(value).tensor : nullptr;
+  }
 
   // --- values ---
   // In which form it is at hand; plain for what is known.
@@ -57,6 +60,10 @@ class OnnxBuilder {
   // A node of one output, named after the layer that is being exported; its output's name.
   std::string add(const std::string& op, std::vector<std::string> inputs,
                   std::vector<std::pair<std::string, OnnxAttribute>> attributes = {});
+  // The same with several outputs.
+  std::vector<std::string> add_all(
+      const std::string& op, std::vector<std::string> inputs, size_t outputs,
+      std::vector<std::pair<std::string, OnnxAttribute>> attributes = {});
   std::string constant(const Tensor& tensor);
   std::string scalar(double value, DType dtype);
   std::string integers(const Ints& values);  // int64 [n]

@@ -11,6 +11,7 @@ const OnnxExporters& onnx_exporters() {
     add_linear_exporters(all);
     add_normalization_exporters(all);
     add_lookup_exporters(all);
+    add_recurrent_exporters(all);
     return all;
   }();
   return table;
@@ -25,6 +26,9 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
         {"moving_average", "it changes a weight, and an ONNX model has no state"},
         {"in_top_k", "it is a metric; export the predictions that it counts"},
+        {"scan",
+         "it is a loop, which is not exported; LSTM, GRU and SimpleRNN with their default activations, "
+         "and GRU with reset_after, have ONNX operators"},
     };
     for (std::string_view op :
          {"sparse_softmax_cross_entropy", "softmax_cross_entropy", "sigmoid_cross_entropy"})
@@ -33,7 +37,7 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          {"unary_grad", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d_grad",
           "avg_pool2d_grad", "batch_norm_grad", "layer_norm_grad", "softmax_grad",
           "log_softmax_grad", "sparse_softmax_cross_entropy_grad", "softmax_cross_entropy_grad",
-          "gather_grad"})
+          "gather_grad", "recurrent_grad"})
       all[op] = "it is a gradient, which is for training";
     constexpr const char* kUpdate = "it is part of an optimizer's update, which is for training";
     for (const auto& op : OpRegistry::get().all())

@@ -14,12 +14,14 @@ namespace stoker {
 // --- Input ---------------------------------------------------------------------------------------
 
 Fields<InputConfig> InputConfig::fields() {
-  return {{"shape", &InputConfig::shape}, {"dtype", &InputConfig::dtype}};
+  return {{"shape", &InputConfig::shape},
+          {"batch_size", &InputConfig::batch_size, {.check = at_least(0), .sparse = true}},
+          {"dtype", &InputConfig::dtype}};
 }
 
 InputLayer::InputLayer(InputConfig config)
     : Configured(std::move(config)), element_{options().dtype, options().shape} {
-  value_ = sketch_input(label(), element_);
+  value_ = sketch_input(label(), element_, options().batch_size > 0 ? options().batch_size : -1);
 }
 
 Value InputLayer::forward(const Value& x, CallContext&) {

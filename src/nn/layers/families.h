@@ -20,5 +20,8 @@ void add_merge_layers(LayerKinds& kinds);
 void add_preprocessing_layers(LayerKinds& kinds);
 void add_embedding_layers(LayerKinds& kinds);
 void add_host_layers(LayerKinds& kinds);
+void add_recurrent_cells(LayerKinds& kinds);
+void add_recurrent_layers(LayerKinds& kinds);
+void add_recurrent_wrappers(LayerKinds& kinds);
 
 }  // namespace stoker

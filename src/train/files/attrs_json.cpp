@@ -26,6 +26,8 @@ Json attr_to_json(const std::string& name, const Attr& attr) {
         if constexpr (std::is_same_v<T, std::shared_ptr<const HostFunction>>) {
           throw ValueError(
               fmt::format("\"{}\" is a C++ function, which cannot be written to a file", name));
+        } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {
+          throw ValueError(fmt::format("\"{}\" is a graph, which cannot be written here", name));
         } else if constexpr (std::is_same_v<T, double>) {
           return number_to_json(value);
         } else if constexpr (std::is_same_v<T, Doubles>) {

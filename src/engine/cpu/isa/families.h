@@ -16,6 +16,7 @@ void add_weight_grad(KernelTable& table);
 void add_gemm(KernelTable& table);
 void add_optimizers(KernelTable& table);
 void add_random(KernelTable& table);
+void add_recurrent(KernelTable& table);
 
 KernelTable make_table();
 

@@ -51,6 +51,38 @@ struct WeightGradBlocks {
   int64_t sum_block;          // blocks of filters among the sums
 };
 
+// A step of a recurrent layer for some rows of the batch and n of its units. States and gates point
+// to the first of these units in the first of these rows: states are [.., units], gates [.., gates,
+// units]. Masked rows keep their states.
+struct RecurrentTile {
+  int64_t rows, n, units;
+  int64_t width;         // of a row of `product`
+  const float* product;  // [gates, kGemmRows, width]: h · R
+  float* gates;          // x · W + bias on entry, after their activations then
+  const float* bias;     // of a gru: the recurrent one, [gates, units]
+  const float *h_before, *c_before;
+  float *h, *c;      // c of a gru: h · R + bias of the candidate
+  const bool* mask;  // may be null: every row counts
+  int64_t mask_stride;
+  float* packed;  // [n, kGemmRows]: h, for the next product
+};
+// The way back: dh and dc are of the states behind the step on entry, of those before it then
+// (dh without what the next `product` adds). `repeated`: dy of masked steps behind this one.
+struct RecurrentGradTile {
+  int64_t rows, n, units, width;
+  const float* product;               // [kGemmRows, width], added to dh; may be null
+  const float* gates;                 // may be null: only `product` is added
+  float *dgates, *drecurrent;         // for the products with x and h; one buffer but for a gru
+  const float *h_before, *c_before, *c;
+  const float* dy;
+  int64_t dy_stride;
+  float *dh, *dc, *repeated;
+  const bool* mask;
+  int64_t mask_stride;
+  bool zero_masked;
+  float* packed;  // [gates · units, kGemmRows] from the first of these units on: drecurrent
+};
+
 struct KernelTable {
   const char* name;  // "generic", "avx2", "avx512"
   int64_t lanes;     // floats in a vector
@@ -148,6 +180,10 @@ struct KernelTable {
   int64_t gemm_columns;
   void (*gemm_tile[kGemmRows])(const float* a, const float* b, int64_t k, float* c, int64_t c_line,
                                bool add);
+
+  // --- recurrent layers, by cell: lstm, gru, rnn_tanh, rnn_relu ---
+  void (*recurrent_tile[4])(const RecurrentTile& tile);
+  void (*recurrent_grad_tile[4])(const RecurrentGradTile& tile);
 
   // --- optimisers, on n elements of one parameter; in place ---
   void (*sgd)(float* p, const float* g, float* m, int64_t n, const UpdateCommon& common,

@@ -19,6 +19,7 @@ KernelTable make_table() {
   add_gemm(table);
   add_optimizers(table);
   add_random(table);
+  add_recurrent(table);
   return table;
 }
 

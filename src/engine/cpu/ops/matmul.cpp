@@ -62,14 +62,30 @@ void build_matmul(Builder& b, const Node& node) {
   Product product(b.shape(left), b.shape(right), b.shape(result), transpose_a);
   if (build_gemm(b, node, product)) return;
   Desc a_desc = matrix_desc(product.a, transpose_a), b_desc = matrix_desc(product.b, transpose_b);
-  Desc y_desc = matrix_desc(product.y, false), bias = bias_desc(product.y);
+  Desc y_desc = matrix_desc(product.y, false);
 
   Activation activation(node.attrs);
   dnnl::primitive_attr attr = attr_with_scratchpad();
   activation.fuse_into(attr, b, node);
-  auto describe_product = [=] {
-    return with_bias ? describe<dnnl::matmul>(attr, a_desc, b_desc, bias, y_desc)
-                     : describe<dnnl::matmul>(attr, a_desc, b_desc, y_desc);
+  MatmulOperands operands{b.plain(left), b.plain(right), -1, a_desc, b_desc, y_desc};
+  if (with_bias) {
+    operands.bias = b.plain(node.inputs[2]);
+    operands.bias_desc = bias_desc(product.y);
+  }
+  operands.y = b.define(result);
+  emit_matmul(b, operands, attr);
+  activation.emit(b, operands.y, b.spec(result), {});
+}
+
+}  // namespace
+
+void emit_matmul(Builder& b, const MatmulOperands& operands, const dnnl::primitive_attr& attr,
+                 std::string op) {
+  bool with_bias = operands.bias >= 0;
+  auto describe_product = [=, a = operands.a_desc, w = operands.b_desc, y = operands.y_desc,
+                           bias = operands.bias_desc] {
+    return with_bias ? describe<dnnl::matmul>(attr, a, w, bias, y)
+                     : describe<dnnl::matmul>(attr, a, w, y);
   };
   auto desc = describe_product();
   // Its parts belong to numbered threads: on one thread all of them are another primitive's.
@@ -77,16 +93,12 @@ void build_matmul(Builder& b, const Node& node) {
     auto alone = describe_product();
     return AloneForm{dnnl::matmul(alone), alone.scratchpad_desc()};
   };
-  std::vector<Argument> arguments = {{DNNL_ARG_SRC, b.plain(left), a_desc},
-                                     {DNNL_ARG_WEIGHTS, b.plain(right), b_desc}};
-  if (with_bias) arguments.push_back({DNNL_ARG_BIAS, b.plain(node.inputs[2]), bias});
-  int buffer = b.define(result);
-  arguments.push_back({DNNL_ARG_DST, buffer, y_desc, true});
-  b.emit_primitive<dnnl::matmul>(desc, arguments, {}, make_alone);
-  activation.emit(b, buffer, b.spec(result), {});
+  std::vector<Argument> arguments = {{DNNL_ARG_SRC, operands.a, operands.a_desc},
+                                     {DNNL_ARG_WEIGHTS, operands.b, operands.b_desc}};
+  if (with_bias) arguments.push_back({DNNL_ARG_BIAS, operands.bias, operands.bias_desc});
+  arguments.push_back({DNNL_ARG_DST, operands.y, operands.y_desc, true});
+  b.emit_primitive<dnnl::matmul>(desc, arguments, std::move(op), make_alone);
 }
-
-}  // namespace
 
 void add_matmul_builders(OpBuilders& table) { table["matmul"] = {floats, build_matmul}; }
 

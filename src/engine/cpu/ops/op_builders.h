@@ -33,6 +33,18 @@ void add_lookup_builders(OpBuilders& table);
 void add_dropout_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
+void add_recurrent_builders(OpBuilders& table);
+void add_scan_builders(OpBuilders& table);
+
+// A product of matrices [M, K] · [K, N] (+ bias) as an instruction. `bias` may be -1: none.
+struct MatmulOperands {
+  int a, b, y;
+  Desc a_desc, b_desc, y_desc;
+  int bias = -1;
+  Desc bias_desc = {};
+};
+void emit_matmul(Builder& b, const MatmulOperands& operands,
+                 const dnnl::primitive_attr& attr = attr_with_scratchpad(), std::string op = {});
 
 // --- which dtypes a builder takes. 16-bit floats are moved and converted: this host has no
 // arithmetic on them that would be worth it.

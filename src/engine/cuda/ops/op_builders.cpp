@@ -17,6 +17,8 @@ const OpBuilder* find_op_builder(std::string_view op) {
     add_lookup_builders(all);
     add_optimizer_builders(all);
     add_host_builders(all);
+    add_recurrent_builders(all);
+    add_scan_builders(all);
     return all;
   }();
   auto found = table.find(op);

@@ -27,6 +27,8 @@ void add_softmax_builders(OpBuilders& table);
 void add_lookup_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
+void add_recurrent_builders(OpBuilders& table);
+void add_scan_builders(OpBuilders& table);
 
 // out = activation(from + bias) for what a library's own epilogue cannot do; `from` may be `out`,
 // or a buffer of float32 so that nothing is rounded before the end. `bias` is a buffer, or -1.
