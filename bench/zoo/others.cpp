@@ -100,7 +100,7 @@ Model fpn_dilated() {
     x = conv_bn(Add()({UpSampling2D()(x), side}), 128, 3);
   }
   Value y = Conv2D(8, 1)(x);
-  y = UpSampling2D(4, {.interpolation = "bilinear"})(y);
+  y = UpSampling2D(4)(y);
   return {begin.input, Activation("softmax", {.dtype = "float32"})(y)};
 }
 

@@ -289,7 +289,7 @@ class Pyramid(nn.Module):
         x = self.joined(torch.cat([block(x) for block in self.context], 1))
         for level in (1, 0):
             x = self.smooth[level](F.interpolate(x, scale_factor=2) + self.sides[level](levels[level]))
-        return F.interpolate(self.last(x), scale_factor=4, mode="bilinear")
+        return F.interpolate(self.last(x), scale_factor=4)
 
 
 def make(name):
