@@ -85,13 +85,7 @@ void measure(const Case& each, const std::string& directory, Report& report) {
               .note = fmt::format("{} / {}", saving.text(), plain.text())});
 }
 
-}  // namespace
-}  // namespace stoker::bench
-
-int main(int argc, char** argv) {
-  using namespace stoker;
-  using namespace stoker::bench;
-  Options options = parse(argc, argv);
+int run(const Options& options) {
   default_context().out = nullptr;
   default_context().device = "cpu";
   std::string directory =
@@ -102,7 +96,13 @@ int main(int argc, char** argv) {
   measure(mlp("MLP of 1.3 M", 1024, 6400), directory, report);
   measure(mlp("MLP of 10 M", 3000, 3200), directory, report);
   std::filesystem::remove_all(directory);
-  report.print(std::cout);
-  if (!options.json.empty()) report.write_json(options.json);
+  finish(report, options);
   return 0;
+}
+
+}  // namespace
+}  // namespace stoker::bench
+
+int main(int argc, char** argv) {
+  return stoker::bench::run_main("bench_checkpoint", argc, argv, stoker::bench::run);
 }

@@ -230,11 +230,11 @@ int run(const Options& options) {
   uint64_t seeds = options.longer ? 5 : 1;
   for (uint64_t seed = 1; seed <= seeds; ++seed)
     for (const Fault& fault : list)
-      if (fault.name.find(options.only) != std::string::npos) {
+      if (options.wants(fault.name)) {
         all.push_back(examine(fault, seed, options.profile));
         write();
       }
-  if (std::string("tune").find(options.only) != std::string::npos)
+  if (options.wants("tune"))
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       ratios.push_back(tuned_ratio(seed, options.profile));
       write();

@@ -134,8 +134,7 @@ int run(const Options& options) {
           samples[0], kBlock, 2, batches.size());
   add_row(report, "fit alone, with statistics and tier-0 measurement, against a bare loop",
           samples[1], samples[0], kBlock, 1, batches.size());
-  report.print(std::cout);
-  if (!options.json.empty()) report.write_json(options.json);
+  finish(report, options);
   return 0;
 }
 

@@ -5,8 +5,6 @@
 //   bench_gpu --losses FOLDER                writes ResNet-50's weights, batch and losses there
 // SCRIPT is bench/gpu/peer.py: it runs the same steps in PyTorch and prints rows.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -17,6 +15,8 @@
 #include <stoker/stoker.h>
 #include <nlohmann/json.hpp>
 
+#include "common/options.h"
+#include "common/peer_script.h"
 #include "common/report.h"
 #include "common/timing.h"
 #include "engine/registry.h"
@@ -28,64 +28,19 @@ namespace stoker::bench {
 
 namespace {
 
-struct Arguments {
-  bool check = false, profile = false, all = false;
-  std::string json, torch, photos, only, losses, device = "cuda";
+struct Arguments : Options {
+  bool check = false, all = false;
+  std::string torch, photos, losses, device = "cuda";
+
+  std::vector<Flag> flags() {
+    return with(Options::flags(), {{"--check", &check},
+                                   {"--all", &all},
+                                   {"--torch", &torch},
+                                   {"--photos", &photos},
+                                   {"--losses", &losses},
+                                   {"--device", &device}});
+  }
 };
-
-Arguments parse_arguments(int argc, char** argv) {
-  Arguments found;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    auto next = [&]() -> std::string {
-      if (i + 1 == argc) throw ValueError(word + " needs a value");
-      return argv[++i];
-    };
-    if (word == "--check")
-      found.check = true;
-    else if (word == "--all")
-      found.all = true;
-    else if (word == "--photos")
-      found.photos = next();
-    else if (word == "--profile")
-      found.profile = true;
-    else if (word == "--json")
-      found.json = next();
-    else if (word == "--torch")
-      found.torch = next();
-    else if (word == "--only")
-      found.only = next();
-    else if (word == "--losses")
-      found.losses = next();
-    else if (word == "--device")
-      found.device = next();
-    else
-      throw ValueError("unknown option " + word +
-                       "; there are --check, --all, --profile, --json, --torch, --photos, --only, "
-                       "--losses, --device");
-  }
-  return found;
-}
-
-// --- peers ---
-
-using Peers = std::map<std::string, std::vector<Peer>>;  // by row
-
-// The script prints one JSON object a line: {"row", "peer", "value", "unit"}.
-Peers run_torch(const std::string& script) {
-  Peers peers;
-  if (script.empty()) return peers;
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("python3 " + script).c_str(), "r"), pclose);
-  char line[4096];
-  while (pipe != nullptr && fgets(line, sizeof line, pipe.get()) != nullptr) {
-    nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
-    if (row.is_discarded() || !row.contains("row")) continue;
-    peers[row["row"]].push_back({row["peer"], row["value"], row["unit"]});
-    std::cout << "  " << row["row"] << ", " << row["peer"] << ": " << row["value"] << " "
-              << row["unit"] << std::endl;
-  }
-  return peers;
-}
 
 // --- measuring ---
 
@@ -330,19 +285,15 @@ int run(const Arguments& arguments) {
   if (!arguments.losses.empty()) return write_losses(arguments.losses, arguments.device);
   Report report;
   if (arguments.all) check_all_ops(report);
-  Peers peers = run_torch(arguments.torch);
-  auto asked = [&](const std::string& name) {
-    return name.find(arguments.only) != std::string::npos;
-  };
+  Peers peers = run_peer_script(arguments.torch);
   for (const Bar& bar : bars())
-    if (asked(bar.name)) measure_bar(bar, arguments, peers, report);
-  if (asked("steadiness") && !arguments.profile) measure_steadiness(arguments, report);
-  if (asked(kFitRow) && !arguments.profile) measure_fit(arguments, report);
-  if (asked(kResnetFitRow) && !arguments.profile) measure_resnet_fit(arguments, report);
-  if (asked("fed from JPEG") && !arguments.profile)
+    if (arguments.wants(bar.name)) measure_bar(bar, arguments, peers, report);
+  if (arguments.wants("steadiness") && !arguments.profile) measure_steadiness(arguments, report);
+  if (arguments.wants(kFitRow) && !arguments.profile) measure_fit(arguments, report);
+  if (arguments.wants(kResnetFitRow) && !arguments.profile) measure_resnet_fit(arguments, report);
+  if (arguments.wants("fed from JPEG") && !arguments.profile)
     measure_fed(arguments.photos, arguments.device, report);
-  report.print(std::cout);
-  if (!arguments.json.empty() && !arguments.profile) report.write_json(arguments.json);
+  if (!arguments.profile) finish(report, arguments);
   return 0;
 }
 
@@ -351,10 +302,5 @@ int run(const Arguments& arguments) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(stoker::bench::parse_arguments(argc, argv));
-  } catch (const std::exception& error) {
-    std::cerr << "bench_gpu: " << error.what() << "\n";
-    return 2;
-  }
+  return stoker::bench::run_main("bench_gpu", argc, argv, stoker::bench::run);
 }

@@ -3,7 +3,6 @@
 // Without a folder the photographs are made up. PYTHON needs torchvision (default: that of
 // scripts/peers-setup.sh); without it there is no peer, and the ratios are not judged.
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -27,31 +26,18 @@ using namespace image;
 constexpr int64_t kSize = 224;
 constexpr int64_t kRowBytes = kSize * kSize * 3;
 
-struct Arguments {
-  std::string photos, python;
-  Options common;
-};
-
 std::string default_python() {
   if (const char* venv = std::getenv("STOKER_PEERS_VENV")) return std::string(venv) + "/bin/python";
   const char* home = std::getenv("HOME");
   return (home == nullptr ? std::string() : std::string(home)) + "/.cache/stoker/peers/bin/python";
 }
 
-Arguments parse_all(int argc, char** argv) {
-  Arguments arguments{.photos = "", .python = default_python(), .common = {}};
-  std::vector<char*> rest;
-  for (int i = 0; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--photos") == 0 && i + 1 < argc)
-      arguments.photos = argv[++i];
-    else if (std::strcmp(argv[i], "--python") == 0 && i + 1 < argc)
-      arguments.python = argv[++i];
-    else
-      rest.push_back(argv[i]);
+struct Arguments : Options {
+  std::string photos, python = default_python();
+  std::vector<Flag> flags() {
+    return with(Options::flags(), {{"--photos", &photos}, {"--python", &python}});
   }
-  arguments.common = parse(int(rest.size()), rest.data());
-  return arguments;
-}
+};
 
 // A place for results that is always the same, as a row of a batch would be.
 class Place : public Target {
@@ -204,7 +190,7 @@ int run_all(const Arguments& arguments) {
       .photos = arguments.photos.empty() ? generate_photos(40) : read_photos(arguments.photos),
       .folder = folder.path(),
       .worker = nullptr,
-      .seconds = arguments.common.longer ? 60.0 : 20.0};
+      .seconds = arguments.longer ? 60.0 : 20.0};
   if (setting.photos.empty()) throw ValueError("no .jpg files in " + arguments.photos);
   write_photos(setting.photos, folder.path());
   Worker worker({arguments.python, torchvision_script(), folder.path()});
@@ -212,10 +198,9 @@ int run_all(const Arguments& arguments) {
   Report report;
   add_rates(setting, report);
   if (worker.alive()) add_difference(setting, report);
-  report.print(std::cout);
+  finish(report, arguments);
   std::cout << setting.photos.size() << " photographs, kernels " << kernels().name
             << (worker.alive() ? "" : "; no torchvision at " + arguments.python) << "\n";
-  if (!arguments.common.json.empty()) report.write_json(arguments.common.json);
   return report.all_met() ? 0 : 1;
 }
 
@@ -223,10 +208,5 @@ int run_all(const Arguments& arguments) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run_all(stoker::bench::parse_all(argc, argv));
-  } catch (const std::exception& error) {
-    std::cerr << "bench_image: " << error.what() << "\n";
-    return 2;
-  }
+  return stoker::bench::run_main("bench_image", argc, argv, stoker::bench::run_all);
 }

@@ -198,8 +198,7 @@ int run(const Options& options) {
                   .peers = {{each["other"], each["other_ms"], "ms an epoch"}},
                   .note = each["note"]});
   }
-  report.print(std::cout);
-  if (!options.json.empty()) report.write_json(options.json);
+  finish(report, options);
   return 0;
 }
 

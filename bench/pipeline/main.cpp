@@ -1,41 +1,30 @@
 // bench_pipeline: what the input pipeline costs and reaches, beside what the machine allows.
-//   bench_pipeline [--photos FOLDER] [--json FILE] [--only TEXT] [--long]
-#include <iostream>
-
+//   bench_pipeline [--photos FOLDER] [common options]
 #include "common/options.h"
 #include "pipeline/rows.h"
 
+namespace stoker::bench {
 namespace {
 
-int run(int argc, char** argv) {
-  using namespace stoker::bench;
+struct Arguments : Options {
   std::string photos;
-  std::vector<char*> rest;
-  for (int i = 0; i < argc; ++i) {
-    if (std::string(argv[i]) == "--photos" && i + 1 < argc)
-      photos = argv[++i];
-    else
-      rest.push_back(argv[i]);
-  }
-  Options options = parse(int(rest.size()), rest.data());
-  Wanted wanted{options.only, options.longer ? 3.0 : 1.0};
+  std::vector<Flag> flags() { return with(Options::flags(), {{"--photos", &photos}}); }
+};
+
+int run(const Arguments& arguments) {
+  Wanted wanted{arguments.only, arguments.longer ? 3.0 : 1.0};
   Report report;
   measure_overheads(wanted, report);
-  measure_images(photos, wanted, report);
+  measure_images(arguments.photos, wanted, report);
   measure_first_batch(wanted, report);
   measure_tuning(wanted, report);
-  report.print(std::cout);
-  if (!options.json.empty()) report.write_json(options.json);
+  finish(report, arguments);
   return 0;
 }
 
 }  // namespace
+}  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_pipeline: " << error.what() << "\n";
-    return 1;
-  }
+  return stoker::bench::run_main("bench_pipeline", argc, argv, stoker::bench::run);
 }

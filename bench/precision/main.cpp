@@ -9,53 +9,35 @@
 // recover and learn.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <stoker/stoker.h>
 
+#include "common/options.h"
 #include "common/report.h"
 
 namespace stoker::bench {
 
 namespace {
 
-struct Arguments {
-  std::string json, mnist, device = "cuda";
-  uint64_t seeds = 8;
+struct Arguments : Options {
+  std::string mnist, device = "cuda";
+  int64_t seeds = 8;
   // The generated task: how strong its waves are under their noise, of how many pictures it is
   // learnt, and how often each is seen.
   double strength = 0.22;
   int64_t images = 32768, epochs = 16;
-};
 
-Arguments parse_arguments(int argc, char** argv) {
-  Arguments found;
-  for (int i = 1; i < argc; i += 2) {
-    std::string word = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (word == "--json")
-      found.json = value;
-    else if (word == "--mnist")
-      found.mnist = value;
-    else if (word == "--device")
-      found.device = value;
-    else if (word == "--seeds")
-      found.seeds = std::stoul(value);
-    else if (word == "--strength")
-      found.strength = std::stod(value);
-    else if (word == "--images")
-      found.images = std::stol(value);
-    else if (word == "--epochs")
-      found.epochs = std::stol(value);
-    else
-      throw ValueError("unknown option " + word +
-                       "; there are --json, --mnist, --device, --seeds, --strength, --images, "
-                       "--epochs");
+  std::vector<Flag> flags() {
+    return with(Options::flags(), {{"--mnist", &mnist},
+                                   {"--device", &device},
+                                   {"--seeds", &seeds},
+                                   {"--strength", &strength},
+                                   {"--images", &images},
+                                   {"--epochs", &epochs}});
   }
-  if (found.seeds < 2) throw ValueError("--seeds: a spread needs two at least");
-  return found;
-}
+};
 
 struct Task {
   std::string name;
@@ -201,7 +183,7 @@ void compare(const Task& task, const Arguments& arguments, Report& report) {
   // What one may lose and still be called as good, in points. The whole interval has to lie above.
   constexpr double kMargin = 0.5;
   std::vector<std::vector<Result>> results(ways().size());
-  for (uint64_t seed = 1; seed <= arguments.seeds; ++seed)
+  for (uint64_t seed = 1; seed <= uint64_t(arguments.seeds); ++seed)
     for (size_t i = 0; i < ways().size(); ++i) {
       Result result = train(task, arguments.device, ways()[i], seed);
       std::cout << fmt::format("{}, seed {}, {}: {:.2f} %, test loss {:.4f}", task.name, seed,
@@ -254,14 +236,13 @@ void overflow(const Arguments& arguments, Report& report) {
                            model.optimizer().skipped_steps(), model.optimizer().loss_scale())});
 }
 
-int run(int argc, char** argv) {
-  Arguments arguments = parse_arguments(argc, argv);
+int run(const Arguments& arguments) {
+  if (arguments.seeds < 2) throw ValueError("--seeds: a spread needs two at least");
   Report report;
   if (!arguments.mnist.empty()) compare(mnist(arguments.mnist), arguments, report);
   compare(generated(arguments), arguments, report);
   overflow(arguments, report);
-  report.print(std::cout);
-  if (!arguments.json.empty()) report.write_json(arguments.json);
+  finish(report, arguments);
   return report.all_met() ? 0 : 1;
 }
 
@@ -270,10 +251,5 @@ int run(int argc, char** argv) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_precision: %s\n", error.what());
-    return 2;
-  }
+  return stoker::bench::run_main("bench_precision", argc, argv, stoker::bench::run);
 }

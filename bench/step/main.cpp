@@ -134,12 +134,9 @@ void measure_first_step(Report& report) {
 
 int run(const Options& options) {
   Report report;
-  auto wanted = [&](const std::string& name) {
-    return name.find(options.only) != std::string::npos;
-  };
   if (options.profile) {
     for (const Case& one : cases()) {
-      if (!wanted(one.name)) continue;
+      if (!options.wants(one.name)) continue;
       std::cout << one.name << "\n";
       std::unique_ptr<TrainingStep> step = make_step(one);
       print_profile(step->program(), step->batch().tensors(), options.longer ? 200 : 50, std::cout);
@@ -147,14 +144,13 @@ int run(const Options& options) {
     return 0;
   }
   // Before anything else has woken a team or filled the memory.
-  if (wanted("process start")) measure_first_step(report);
-  if (wanted("host cost")) measure_host_cost(report);
-  if (wanted("allocations")) measure_allocations(report);
+  if (options.wants("process start")) measure_first_step(report);
+  if (options.wants("host cost")) measure_host_cost(report);
+  if (options.wants("allocations")) measure_allocations(report);
   MatmulPeak peak(kThreads);
   for (const Case& one : cases())
-    if (wanted(one.name)) measure_case(one, options.longer ? 4 : 1, peak, report);
-  report.print(std::cout);
-  if (!options.json.empty()) report.write_json(options.json);
+    if (options.wants(one.name)) measure_case(one, options.longer ? 4 : 1, peak, report);
+  finish(report, options);
   return 0;
 }
 

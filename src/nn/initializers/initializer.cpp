@@ -1,7 +1,5 @@
 #include <stoker/initializers.h>
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <stoker/context.h>
 #include <stoker/error.h>
@@ -20,10 +18,10 @@ const std::vector<InitializerKind>& initializer_kinds() {
   return kinds;
 }
 
-Rng generator(std::optional<int64_t> seed) {
-  if (seed) return Rng(uint64_t(*seed));
+RandomSequence sequence(std::optional<int64_t> seed) {
+  if (seed) return {uint64_t(*seed), 0};
   Context& context = default_context();
-  return Rng(context.seed.value(), context.next_stream());
+  return {context.seed.value(), context.next_stream()};
 }
 
 namespace {
@@ -35,27 +33,7 @@ const InitializerKind& known_initializer(const std::string& name) {
   throw ValueError(fmt::format("unknown initializer \"{}\"; there are {}", name, list_of(names)));
 }
 
-template <class Draw>
-Tensor drawn(const Shape& shape, Draw draw) {
-  Tensor tensor(DType::float32, shape);
-  float* values = tensor.data_mut<float>();
-  std::generate_n(values, tensor.elements(), draw);
-  return tensor;
-}
-
 }  // namespace
-
-Tensor normal_values(const Shape& shape, Rng rng, double mean, double stddev) {
-  return drawn(shape, [&] { return float(mean + stddev * double(rng.normal())); });
-}
-
-Tensor truncated_normal_values(const Shape& shape, Rng rng, double mean, double stddev) {
-  return drawn(shape, [&] { return float(mean + stddev * double(rng.truncated_normal())); });
-}
-
-Tensor uniform_values(const Shape& shape, Rng rng, double low, double high) {
-  return drawn(shape, [&] { return rng.uniform(float(low), float(high)); });
-}
 
 Initializer::Initializer(const std::string& name) : kind_(known_initializer(name).names.kind) {}
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include <stoker/initializers.h>
-#include <stoker/random.h>
 
 #include "base/fields.h"
+#include "nn/initializers/draw.h"
 #include "nn/names.h"
 
 namespace stoker {
@@ -50,10 +50,7 @@ Initializer made_initializer(const Kind& options) {
 }
 
 // An explicit seed alone decides; otherwise the context's seed and a stream of its own.
-Rng generator(std::optional<int64_t> seed);
-Tensor normal_values(const Shape& shape, Rng rng, double mean, double stddev);
-Tensor truncated_normal_values(const Shape& shape, Rng rng, double mean, double stddev);
-Tensor uniform_values(const Shape& shape, Rng rng, double low, double high);
+RandomSequence sequence(std::optional<int64_t> seed);
 
 // One family per file.
 void add_plain_initializers(std::vector<InitializerKind>& kinds);

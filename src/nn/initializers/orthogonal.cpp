@@ -1,10 +1,10 @@
 #include "nn/initializers/orthogonal.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
 #include <vector>
+
+#include "nn/initializers/isa/kernels.h"
 
 namespace stoker {
 
@@ -12,20 +12,12 @@ namespace {
 
 using Column = std::vector<double>;
 
-// Eight sums side by side: one would wait for itself at every addition.
 double dot(const Column& a, const Column& b) {
-  constexpr size_t kLanes = 8;
-  std::array<double, kLanes> sums{};
-  size_t whole = a.size() / kLanes * kLanes;
-  for (size_t begin = 0; begin < whole; begin += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[begin + lane] * b[begin + lane];
-  for (size_t rest = whole; rest < a.size(); ++rest) sums[0] += a[rest] * b[rest];
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
+  return draw::kernels().dot(a.data(), b.data(), int64_t(a.size()));
 }
 
 void subtract_projection(Column& from, const Column& unit) {
-  double along = dot(from, unit);
-  for (size_t i = 0; i < from.size(); ++i) from[i] -= along * unit[i];
+  draw::kernels().subtract(from.data(), unit.data(), dot(from, unit), int64_t(from.size()));
 }
 
 // Gram–Schmidt, each column twice, which makes it as exact as Householder's QR. The lengths it
@@ -43,14 +35,16 @@ void orthonormalize(std::vector<Column>& columns) {
 
 }  // namespace
 
-Tensor orthogonal(const Shape& shape, Rng rng, double gain) {
+Tensor orthogonal(const Shape& shape, const RandomSequence& sequence, double gain) {
   if (shape.rank() < 2)
     throw ShapeError("Orthogonal: expected a shape of 2 or more dimensions, got " +
                      to_string(shape));
   int64_t cols = shape[-1], rows = cols == 0 ? 0 : shape.elements() / cols;
   std::vector<Column> columns(size_t(std::min(rows, cols)), Column(size_t(std::max(rows, cols))));
+  Tensor drawn = normal_values(shape, sequence, 0, 1);
+  const float* next = drawn.data<float>();
   for (Column& column : columns)
-    for (double& value : column) value = double(rng.normal());
+    for (double& value : column) value = double(*next++);
   orthonormalize(columns);
   Tensor tensor(DType::float32, shape);
   float* out = tensor.data_mut<float>();

@@ -33,7 +33,7 @@ struct NormalValues : RandomOptions {
   static constexpr KindNames kNames = {"RandomNormal", "random_normal", "normal"};
   static Fields<NormalValues> fields() { return normal_fields<NormalValues>(); }
   Tensor operator()(const Shape& shape) const {
-    return normal_values(shape, generator(seed), mean, stddev);
+    return normal_values(shape, sequence(seed), mean, stddev);
   }
 };
 
@@ -41,7 +41,7 @@ struct TruncatedNormalValues : RandomOptions {
   static constexpr KindNames kNames = {"TruncatedNormal", "truncated_normal"};
   static Fields<TruncatedNormalValues> fields() { return normal_fields<TruncatedNormalValues>(); }
   Tensor operator()(const Shape& shape) const {
-    return truncated_normal_values(shape, generator(seed), mean, stddev);
+    return truncated_normal_values(shape, sequence(seed), mean, stddev);
   }
 };
 
@@ -53,7 +53,7 @@ struct UniformValues : UniformOptions {
             {"seed", &UniformValues::seed}};
   }
   Tensor operator()(const Shape& shape) const {
-    return uniform_values(shape, generator(seed), minval, maxval);
+    return uniform_values(shape, sequence(seed), minval, maxval);
   }
 };
 

@@ -46,12 +46,12 @@ struct ScaledValues : VarianceScalingOptions {
     constexpr double kTruncatedDeviation = 0.87962566103423978;
     double variance = scale / std::max(1.0, fan_of(shape, mode));
     if (distribution == "truncated_normal")
-      return truncated_normal_values(shape, generator(seed), 0,
+      return truncated_normal_values(shape, sequence(seed), 0,
                                      std::sqrt(variance) / kTruncatedDeviation);
     if (distribution == "untruncated_normal")
-      return normal_values(shape, generator(seed), 0, std::sqrt(variance));
+      return normal_values(shape, sequence(seed), 0, std::sqrt(variance));
     double limit = std::sqrt(3 * variance);
-    return uniform_values(shape, generator(seed), -limit, limit);
+    return uniform_values(shape, sequence(seed), -limit, limit);
   }
 };
 
@@ -87,7 +87,7 @@ struct OrthogonalValues : SeedOptions {
   static Fields<OrthogonalValues> fields() {
     return {{"gain", &OrthogonalValues::gain}, {"seed", &OrthogonalValues::seed}};
   }
-  Tensor operator()(const Shape& shape) const { return orthogonal(shape, generator(seed), gain); }
+  Tensor operator()(const Shape& shape) const { return orthogonal(shape, sequence(seed), gain); }
 };
 
 template <const Scaling& scaling>

@@ -1,0 +1,124 @@
+#include "nn/initializers/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include <stoker/context.h>
+
+#include "base/cores.h"
+#include "base/thread_pool.h"
+#include "nn/initializers/isa/kernels.h"
+
+namespace stoker {
+
+namespace {
+
+// Numbers in a range of one thread: about half a millisecond, ten times what starting one costs.
+constexpr int64_t kRange = 32768;
+
+// Threads for one tensor; none where it is small.
+class Crew {
+ public:
+  explicit Crew(int64_t numbers) {
+    int wanted = default_context().threads.compute;
+    int64_t threads = std::min<int64_t>(wanted > 0 ? wanted : available_cores(), numbers / kRange);
+    if (threads > 1) pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{int(threads) - 1});
+  }
+  // body(begin, end): ranges that begin at multiples of kRange.
+  void run(int64_t count, const std::function<void(int64_t begin, int64_t end)>& body) {
+    if (pool_)
+      parallel_for(*pool_, count, kRange, body);
+    else if (count > 0)
+      body(0, count);
+  }
+
+ private:
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+// Moves the numbers within two deviations to the front; returns how many there are.
+int64_t keep_likely(float* values, int64_t count) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    values[kept] = values[i];
+    kept += std::abs(values[i]) <= 2 ? 1 : 0;
+  }
+  return kept;
+}
+
+// Ranges of candidates side by side, each with its likely numbers at its front.
+struct Candidates {
+  std::vector<float> values;
+  std::vector<int64_t> kept;  // of each range
+
+  // Candidates `first` … of the sequence, so many ranges.
+  void draw(Crew& crew, const RandomSequence& from, int64_t first, int64_t ranges) {
+    values.resize(size_t(ranges * kRange));
+    kept.assign(size_t(ranges), 0);
+    crew.run(ranges * kRange, [&](int64_t begin, int64_t end) {
+      for (; begin < end; begin += kRange) {
+        float* range = values.data() + begin;
+        draw::kernels().normals(from.seed, from.stream, uint64_t(first + begin) / 2, kRange, range);
+        kept[size_t(begin / kRange)] = keep_likely(range, kRange);
+      }
+    });
+  }
+  int64_t take(float* out, int64_t most) const {
+    int64_t taken = 0;
+    for (size_t range = 0; range < kept.size(); ++range) {
+      int64_t count = std::min(kept[range], most - taken);
+      std::copy_n(values.data() + int64_t(range) * kRange, count, out + taken);
+      taken += count;
+    }
+    return taken;
+  }
+};
+
+}  // namespace
+
+Tensor normal_values(const Shape& shape, const RandomSequence& from, double mean, double stddev) {
+  Tensor tensor(DType::float32, shape);
+  float* values = tensor.data_mut<float>();
+  Crew(tensor.elements()).run(tensor.elements(), [&](int64_t begin, int64_t end) {
+    draw::kernels().normals(from.seed, from.stream, uint64_t(begin) / 2, end - begin,
+                            values + begin);
+    draw::kernels().scale(values + begin, end - begin, mean, stddev);
+  });
+  return tensor;
+}
+
+Tensor truncated_normal_values(const Shape& shape, const RandomSequence& from, double mean,
+                               double stddev) {
+  constexpr int64_t kMostRanges = 64;  // 8 MiB of candidates: they stay in a cache
+  Tensor tensor(DType::float32, shape);
+  float* values = tensor.data_mut<float>();
+  int64_t count = tensor.elements();
+  Crew crew(count);
+  Candidates candidates;
+  for (int64_t done = 0, first = 0; done < count; first += int64_t(candidates.values.size())) {
+    // 95.4 % are within two deviations.
+    int64_t ranges = (count - done) * 22 / 21 / kRange + 1;
+    candidates.draw(crew, from, first, std::min(ranges, kMostRanges));
+    done += candidates.take(values + done, count - done);
+  }
+  crew.run(count, [&](int64_t begin, int64_t end) {
+    draw::kernels().scale(values + begin, end - begin, mean, stddev);
+  });
+  return tensor;
+}
+
+Tensor uniform_values(const Shape& shape, const RandomSequence& from, double low, double high) {
+  Tensor tensor(DType::float32, shape);
+  float* values = tensor.data_mut<float>();
+  auto least = float(low), range = float(high) - float(low);
+  Crew(tensor.elements()).run(tensor.elements(), [&](int64_t begin, int64_t end) {
+    draw::kernels().uniforms(from.seed, from.stream, uint64_t(begin) / 4, end - begin,
+                             values + begin);
+    for (int64_t i = begin; i < end; ++i) values[i] = least + range * values[i];
+  });
+  return tensor;
+}
+
+}  // namespace stoker
