@@ -14,6 +14,12 @@ Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
 // A batch as one element of `out`.
 Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker);
 
+// Makes elements whose rows are the parts of held tickets.
+MakerRef group_maker(MakerRef input);
+// A row; one that does not fit is named as `stage`'s.
+Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
+               Worker& worker);
+
 class RowsInto final : public ElementWriter {
  public:
   RowsInto(ElementWriter& out, int64_t rows) : out_(out), rows_(rows) {}
