@@ -66,6 +66,11 @@ struct InterleaveOptions {
 struct BatchOptions {
   bool drop_remainder = false;
 };
+struct WindowOptions {
+  std::optional<int64_t> shift = {};  // elements from one window to the next; none: its size
+  int64_t stride = 1;                 // elements from one row of a window to the next
+  bool drop_remainder = false;        // false: the last windows may have fewer rows
+};
 struct PaddedBatchOptions {
   // Lengths that an unknown dimension is rounded up to, ascending, at most 32; longer elements
   // are an error. None: to the longest element of the batch.
@@ -181,6 +186,9 @@ class Dataset {
                                     std::vector<int64_t> batch_sizes,
                                     const BucketOptions& options = {}) const;
   Dataset unbatch() const;
+  // Rows of `size` neighbours as one element, window after window. With random access an element
+  // is made once for every window that it is in; cache() in front of it makes it once.
+  Dataset window(int64_t size, const WindowOptions& options = {}) const;
 
   // Exact and global, in constant memory; needs random access.
   Dataset shuffle(const ShuffleOptions& options = {}) const;

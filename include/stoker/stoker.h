@@ -39,6 +39,7 @@
 #include <stoker/shape.h>
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>
+#include <stoker/text.h>
 #include <stoker/typed_function.h>
 #include <stoker/value.h>
 #include <stoker/variable.h>

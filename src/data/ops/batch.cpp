@@ -12,15 +12,6 @@ namespace stoker::data {
 
 namespace {
 
-// A row; one that does not fit into the batch is named.
-Made make_part(const Maker& input, const Ticket& part, ElementWriter& out, Worker& worker) {
-  try {
-    return input.make(part, out, worker);
-  } catch (...) {
-    rethrow_addressed("batch", part.epoch, part.index, input.origin(part));
-  }
-}
-
 class CountedBatchMaker final : public Maker {
  public:
   CountedBatchMaker(MakerRef input, int64_t length, int64_t size)
@@ -31,8 +22,8 @@ class CountedBatchMaker final : public Maker {
   }
   Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                 Worker& worker) const override {
-    return make_part(*input_, {.epoch = ticket.epoch, .index = ticket.index * size_ + row}, out,
-                     worker);
+    return make_part("batch", *input_, {.epoch = ticket.epoch, .index = ticket.index * size_ + row},
+                     out, worker);
   }
   void hint_row(const Ticket& ticket, int64_t row) const override {
     int64_t index = ticket.index * size_ + row;
@@ -87,7 +78,7 @@ class GroupMaker final : public Maker {
   int64_t rows(const Ticket& ticket) const override { return int64_t(ticket.held->parts.size()); }
   Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                 Worker& worker) const override {
-    return make_part(*input_, ticket.held->parts[size_t(row)], out, worker);
+    return make_part("batch", *input_, ticket.held->parts[size_t(row)], out, worker);
   }
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     return make_all_rows(*this, ticket, out, worker);
@@ -212,6 +203,17 @@ MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::
 
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
   return counted(of, [&](int64_t n) { return n / size + (n % size > 0 && !drop_remainder); });
+}
+
+MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::move(input)); }
+
+Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
+               Worker& worker) {
+  try {
+    return input.make(part, out, worker);
+  } catch (...) {
+    rethrow_addressed(stage, part.epoch, part.index, input.origin(part));
+  }
 }
 
 Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker) {

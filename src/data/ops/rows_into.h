@@ -33,6 +33,9 @@ ElementSpec padded_spec(const std::string& op, const ElementSpec& rows, bool mas
 // ValueError unless every component that is filled up can hold its value.
 void check_padding(const std::string& op, const ElementSpec& rows,
                    const std::vector<double>& values);
+// A row; one that does not fit is named as `stage`'s.
+Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
+               Worker& worker);
 
 class RowsInto final : public ElementWriter {
  public:

@@ -1,7 +1,7 @@
 // Sources that read files, over a file system that tests can make fail.
 #pragma once
 
-#include <stoker/dataset.h>
+#include <stoker/text.h>
 
 #include "base/file.h"
 
@@ -17,6 +17,9 @@ FunctionRef read_file(FileSystem& files);
 Dataset image_folder(const std::string& path, const ImageFolderOptions& options, FileSystem& files);
 Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options,
                  FileSystem& files);
+Dataset text_lines(const std::vector<std::string>& paths, const TextLinesOptions& options,
+                   FileSystem& files);
+Dataset text_folder(const std::string& path, const TextFolderOptions& options, FileSystem& files);
 Dataset idx(const std::vector<std::string>& paths, FileSystem& files);
 
 }  // namespace stoker::data
