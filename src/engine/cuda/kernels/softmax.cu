@@ -359,7 +359,7 @@ void launch_few(const SoftmaxCall& c, cudaStream_t stream) {
                                                                            Divisor(int(c.classes)));
 }
 
-constexpr int kMostShared = 227 * 1024;
+constexpr int kMostShared = 220 * 1024;
 
 // Whether it fits.
 template <class T>
@@ -373,7 +373,7 @@ bool launch_held(SoftmaxCall c, cudaStream_t stream) {
   if (bytes > kMostShared) return false;
   auto launch = [&](auto kernel, unsigned blocks, unsigned threads) {
     if (bytes > 48 * 1024)
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostShared),
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
             "shared memory for softmax");
     kernel<<<blocks, threads, size_t(bytes), stream>>>(c, int(pitch));
   };
