@@ -60,7 +60,10 @@ struct Context {
   // loss (LossScaleOptimizer). Devices that have no such products stay with float32.
   // compile() and function() say so, and name the GPU settings below that a CPU has no use for.
   std::string policy = "float32";
-  bool tf32 = false;  // GPUs: float32 products with ten-bit mantissas
+  // GPUs: whether float32 products round their operands to ten-bit mantissas, for tensor cores.
+  // Unset: in a mixed policy, where the layers that stay float32 would take most of the time
+  // otherwise.
+  std::optional<bool> tf32 = {};
   // Bytes that may be held: on a GPU by all programs together, on a CPU by each program. More is an
   // OutOfMemoryError. 0: all there are.
   size_t memory_limit = 0;

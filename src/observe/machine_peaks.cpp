@@ -185,7 +185,7 @@ struct KnownPeaks {
 
   MachinePeaks& of(const Context& context) {
     Key key(&engine_of(context), compile_options(context).threads, compute_dtype_of(context),
-            context.tf32);
+            uses_tf32(context));
     auto found = peaks.find(key);
     if (found == peaks.end()) found = peaks.emplace(key, PeakMeter(context).measure()).first;
     return found->second;

@@ -199,8 +199,6 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
   return spec;
 }
 
-MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::move(input)); }
-
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
   return counted(of, [&](int64_t n) { return n / size + (n % size > 0 && !drop_remainder); });
 }

@@ -4,14 +4,16 @@
 #include "engine/cuda/builder.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/kernels/update.h"
+#include "engine/cuda/ops/conv_frames.h"
 
 namespace stoker::cuda {
 
 namespace {
 
-bool is_conv_kernel(const Node& user, int value) {
+// Whether cuDNN reads it, which wants it in its own order.
+bool is_conv_kernel(const Graph& graph, const Node& user, int value) {
   return (user.is("conv2d") || user.is("conv2d_input_grad")) && user.inputs[1] == value &&
-         user.inputs[0] != value;
+         user.inputs[0] != value && !takes_kernel_as_it_is(graph, user);
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ void Builder::cast_variables(int wanted) {
     bool plain = value == wanted || few;
     for (const Node& user : graph().nodes())
       if (std::ranges::find(user.inputs, value) != user.inputs.end())
-        plain |= !is_conv_kernel(user, value);
+        plain |= !is_conv_kernel(graph(), user, value);
     if (!plain || call.reads.size() == CopyList::kMost) continue;
     call.reads.push_back(input(cast.inputs[0]));
     call.writes.push_back(define(value));
@@ -98,7 +100,7 @@ void Builder::add_all_layouts(WeightLayouts& layouts, Call& call, DType dtype, D
       add_layout(layouts, call, value, from, padded);
   };
   for (const Node& user : graph().nodes()) {
-    if (user.inputs.size() < 2 || !is_conv_kernel(user, user.inputs[1]) ||
+    if (user.inputs.size() < 2 || !is_conv_kernel(graph(), user, user.inputs[1]) ||
         fusion_.is_inlined(int(index_of(user))))
       continue;
     int value = user.inputs[1];
@@ -144,7 +146,7 @@ WeightLayouts Builder::take_layouts(DType dtype, Call& call) {
   constexpr int64_t kMostElements = 1 << 19;
   int64_t elements = 0;
   for (const Node& user : graph().nodes())
-    if (user.inputs.size() > 1 && is_conv_kernel(user, user.inputs[1]))
+    if (user.inputs.size() > 1 && is_conv_kernel(graph(), user, user.inputs[1]))
       elements += shape(user.inputs[1]).elements();
   WeightLayouts layouts(DType::float32, dtype, FewLayouts::kMost);
   if (elements > kMostElements || dtype == DType::float32) return layouts;

@@ -1,6 +1,13 @@
 #include "engine/cuda/matmul_plan.h"
 
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
 #include <fmt/format.h>
+
+#include "base/clock.h"
 
 namespace stoker::cuda {
 
@@ -81,6 +88,15 @@ cublasLtEpilogue_t epilogue(const MatmulKey& key) {
   return key.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+// Products of less take so little that the host's launches would be timed.
+constexpr double kWorthTiming = 1e9;  // FLOPs
+constexpr double kMostTrialSeconds = 1;
+
+size_t candidates_for(const MatmulKey& key) {
+  double work = 2.0 * double(key.batch) * double(key.rows) * double(key.columns) * double(key.inner);
+  return work < kWorthTiming ? 1 : 8;
+}
+
 class LtPlan final : public MatmulPlan {
  public:
   // Rows and columns change places: y' = b' · a'.
@@ -98,24 +114,43 @@ class LtPlan final : public MatmulPlan {
     operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key));
     if (key.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.dtype));
     Preference preference(kMostWorkspace);
-    cublasLtMatmulHeuristicResult_t result{};
+    candidates_.resize(candidates_for(key));
     int found = 0;
     check(cublasLtMatmulAlgoGetHeuristic(device.cublas(), operation_.get(), b_.get(), a_.get(),
-                                         y_.get(), y_.get(), preference.get(), 1, &result, &found),
+                                         y_.get(), y_.get(), preference.get(),
+                                         int(candidates_.size()), candidates_.data(), &found),
           "an algorithm for a product");
     if (found == 0) fail("an algorithm for a product", key.text());
-    algorithm_ = result.algo;
-    workspace_ = result.workspaceSize;
+    candidates_.resize(size_t(found));
   }
 
-  size_t workspace() const override { return workspace_; }
+  size_t workspace() const override { return candidates_[chosen_].workspaceSize; }
+
+  // --- before it is used ---
+  size_t candidates() const { return candidates_.size(); }
+  void choose(size_t which) { chosen_ = which; }
+  size_t most_workspace() const {
+    size_t most = 0;
+    for (const auto& candidate : candidates_) most = std::max(most, candidate.workspaceSize);
+    return most;
+  }
+  // How a candidate is named where choices are kept.
+  std::string name(size_t which) const {
+    int id = 0;
+    size_t written = 0;
+    check(cublasLtMatmulAlgoConfigGetAttribute(&candidates_[which].algo, CUBLASLT_ALGO_CONFIG_ID,
+                                               &id, sizeof id, &written),
+          "an algorithm's number");
+    return fmt::format("{} cublaslt:{}", which, id);
+  }
 
   void run(const Device& device, cudaStream_t stream, const void* a, const void* b,
            const void* bias, void* y, void* workspace) const override {
     if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     float one = 1, zero = 0;
     check(cublasLtMatmul(device.cublas(), operation_.get(), &one, b, b_.get(), a, a_.get(), &zero,
-                         y, y_.get(), y, y_.get(), &algorithm_, workspace, workspace_, stream),
+                         y, y_.get(), y, y_.get(), &candidates_[chosen_].algo, workspace, this->workspace(),
+                         stream),
           "a product of matrices");
   }
 
@@ -123,8 +158,60 @@ class LtPlan final : public MatmulPlan {
   MatmulKey key_;
   mutable Operation operation_;  // the bias's address is set before each use, by one thread
   Matrix a_, b_, y_;
-  cublasLtMatmulAlgo_t algorithm_{};
-  size_t workspace_ = 0;
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates_;  // the heuristic's best first
+  size_t chosen_ = 0;
+};
+
+// --- trials ---
+
+// Memory to try a product on; nothing where it does not fit.
+class MatmulTrial {
+ public:
+  static std::optional<MatmulTrial> make(const MatmulKey& key,
+                                         const std::shared_ptr<DevicePool>& pool,
+                                         size_t workspace) {
+    try {
+      return MatmulTrial(key, pool, workspace);
+    } catch (const OutOfMemoryError&) {
+      return std::nullopt;
+    }
+  }
+  // Milliseconds, the least of five; of one that is hopeless beside `best`, of one run.
+  float time(const LtPlan& plan, float best) const {
+    constexpr float kHopeless = 1.5F;
+    const Device& device = pool_->device();
+    Event begin(Event::Timing::on), end(Event::Timing::on);
+    auto run = [&] {
+      plan.run(device, device.stream(), a_.data(), b_.data(), bias_.data(), y_.data(),
+               workspace_.data());
+    };
+    run();
+    float least = std::numeric_limits<float>::infinity();
+    for (int repeat = 0; repeat < 5 && (repeat == 0 || least < kHopeless * best); ++repeat) {
+      begin.record(device.stream());
+      run();
+      run();
+      end.record(device.stream());
+      end.wait();
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "timing a product");
+      least = std::min(least, ms / 2);
+    }
+    return least;
+  }
+
+ private:
+  MatmulTrial(const MatmulKey& key, const std::shared_ptr<DevicePool>& pool, size_t workspace)
+      : pool_(pool),
+        a_(pool, bytes(key.dtype, key.batch * key.rows * key.inner), "a trial"),
+        b_(pool, bytes(key.dtype, key.batch * key.columns * key.inner), "a trial"),
+        y_(pool, bytes(DType::float32, key.batch * key.rows * key.columns), "a trial"),
+        bias_(pool, bytes(key.dtype, key.columns), "a trial"),
+        workspace_(pool, workspace, "a trial") {}
+  static size_t bytes(DType dtype, int64_t elements) { return size_t(elements) * size_of(dtype); }
+
+  std::shared_ptr<DevicePool> pool_;
+  DeviceBlock a_, b_, y_, bias_, workspace_;
 };
 
 }  // namespace
@@ -136,10 +223,42 @@ std::string MatmulKey::text() const {
                      tf32 ? " tf32" : "", wide ? " wide" : "");
 }
 
-std::shared_ptr<const MatmulPlan> MatmulPlans::find(const MatmulKey& key, const Device& device) {
+std::shared_ptr<const MatmulPlan> MatmulPlans::find(const MatmulKey& key,
+                                                    const std::shared_ptr<DevicePool>& pool) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<const MatmulPlan>& plan = plans_[key.text()];
-  if (plan == nullptr) plan = std::make_shared<LtPlan>(key, device);
+  if (plan == nullptr) plan = choose(key, pool);
+  return plan;
+}
+
+std::shared_ptr<const MatmulPlan> MatmulPlans::choose(const MatmulKey& key,
+                                                      const std::shared_ptr<DevicePool>& pool) {
+  auto plan = std::make_shared<LtPlan>(key, pool->device());
+  if (plan->candidates() == 1) return plan;
+  if (choices_ == nullptr) choices_ = std::make_unique<PlanChoices>(pool->device().fingerprint());
+  const std::string text = "matmul " + key.text();
+  std::optional<std::string> known = choices_->find(text);
+  for (size_t i = 0; known && i < plan->candidates(); ++i)
+    if (plan->name(i) == *known) {
+      plan->choose(i);
+      return plan;
+    }
+  if (trial_seconds_ > kMostTrialSeconds) return plan;
+  std::optional<MatmulTrial> trial = MatmulTrial::make(key, pool, plan->most_workspace());
+  if (!trial) return plan;
+  const int64_t began = steady_clock().now();
+  float best = std::numeric_limits<float>::infinity();
+  size_t fastest = 0;
+  for (size_t i = 0; i < plan->candidates(); ++i) {
+    plan->choose(i);
+    if (float ms = trial->time(*plan, best); ms < best) {
+      best = ms;
+      fastest = i;
+    }
+  }
+  trial_seconds_ += double(steady_clock().now() - began) * 1e-9;
+  plan->choose(fastest);
+  choices_->add(text, plan->name(fastest));
   return plan;
 }
 

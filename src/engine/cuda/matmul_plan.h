@@ -8,7 +8,7 @@
 
 #include <stoker/dtype.h>
 
-#include "engine/cuda/memory.h"
+#include "engine/cuda/conv_plan.h"
 
 namespace stoker::cuda {
 
@@ -32,10 +32,18 @@ class MatmulPlan {
 
 class MatmulPlans {
  public:
-  std::shared_ptr<const MatmulPlan> find(const MatmulKey& key, const Device& device);
+  // The first call for a key times cuBLASLt's candidates, unless an earlier process has. Trials of a
+  // process take a second in all; what is left over then takes the heuristic's first.
+  std::shared_ptr<const MatmulPlan> find(const MatmulKey& key,
+                                         const std::shared_ptr<DevicePool>& pool);
 
  private:
+  std::shared_ptr<const MatmulPlan> choose(const MatmulKey& key,
+                                           const std::shared_ptr<DevicePool>& pool);
+
   std::mutex mutex_;
+  std::unique_ptr<PlanChoices> choices_;
+  double trial_seconds_ = 0;  // so far
   std::map<std::string, std::shared_ptr<const MatmulPlan>> plans_;
 };
 

@@ -346,8 +346,9 @@ namespace {
 
 // What products are computed in: part of a RunPlan, because it changes results.
 std::string precision_of(const Context& context) {
-  if (compute_dtype_of(context) != DType::float32) return context.policy;
-  return context.tf32 && traits_of(context).tf32 ? "tf32" : "float32";
+  bool tf32 = uses_tf32(context);
+  if (compute_dtype_of(context) == DType::float32) return tf32 ? "tf32" : "float32";
+  return tf32 || !traits_of(context).tf32 ? context.policy : context.policy + " without tf32";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 // Settings that differ from their defaults and that this engine does not have.
 std::vector<std::string> without_effect(const Context& context, const BackendTraits& engine) {
   std::vector<std::string> changed;
-  if (context.tf32 && !engine.tf32) changed.emplace_back("tf32");
+  if (context.tf32 == true && !engine.tf32) changed.emplace_back("tf32");
   if (context.memory_fraction > 0 && !engine.own_memory) changed.emplace_back("memory_fraction");
   if (!context.memory_growth && !engine.own_memory) changed.emplace_back("memory_growth");
   if (!context.capture && !engine.captures) changed.emplace_back("capture");

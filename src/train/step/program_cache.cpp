@@ -47,12 +47,17 @@ void set_precision(Graph& graph, const Context& context) {
       [&context](const std::string& policy) { return compute_dtype_of(policy, context); });
 }
 
+bool uses_tf32(const Context& context) {
+  return traits_of(context).tf32 &&
+         context.tf32.value_or(compute_dtype_of(context) != DType::float32);
+}
+
 CompileOptions compile_options(const Context& context) {
   CompileOptions options;
   options.threads = context.threads.compute > 0 ? context.threads.compute : available_cores();
   options.deterministic = context.deterministic;
   options.capture = context.capture;
-  options.tf32 = context.tf32;
+  options.tf32 = uses_tf32(context);
   options.pin = context.pin;
   options.memory_limit = context.memory_limit;
   options.memory_fraction = context.memory_fraction;

@@ -77,6 +77,8 @@ const BackendTraits& traits_of(const Context& context);
 DType compute_dtype_of(const Context& context);
 // The same for a policy of a layer's own.
 DType compute_dtype_of(const std::string& policy, const Context& context);
+// Whether its float32 products round their operands (Context::tf32).
+bool uses_tf32(const Context& context);
 // Tells a graph what its products and its layers' policies mean on the context's engine. The
 // context must outlive the tracing.
 void set_precision(Graph& graph, const Context& context);

@@ -1,6 +1,7 @@
 #include "engine/cuda/kernels/direct_conv.h"
 
 #include "engine/cuda/kernels/common.cuh"
+#include "engine/cuda/kernels/depthwise.h"
 #include "engine/cuda/kernels/rgb_stem.h"
 #include "engine/cuda/kernels/stem.h"
 
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(kBlock) conv(const __grid_constant__ DirectCon
       }
     }
     if (c.bias != nullptr) sum += to_float(static_cast<const T*>(c.bias)[filter]);
-    if (c.relu && sum < 0) sum = 0;
+    if (c.relu) sum = sum < 0 ? 0 : sum > c.ceiling ? c.ceiling : sum;
     if (c.wide)
       static_cast<float*>(c.out)[item] = sum;
     else
@@ -146,6 +147,7 @@ void run_direct_conv(const DirectConv& call, cudaStream_t stream) {
   int64_t total = int64_t(s.batch) * s.out_height * s.out_width * s.filters;
   if (total == 0) return;
   if (is_stem(s, call.dtype)) return run_stem(call, stream);
+  if (is_depthwise(s)) return run_depthwise(call, stream);
   if (is_rgb_stem(s, call.dtype)) return run_rgb_stem(call, stream);
   visit_float(call.dtype, [&]<class T>(T) {
     conv<T><<<blocks_for(total, kBlock, 1 << 20), kBlock, 0, stream>>>(call);
@@ -157,6 +159,7 @@ void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
   int64_t total = int64_t(s.batch) * s.height * s.width * s.channels;
   if (total == 0) return;
+  if (is_depthwise(s)) return run_depthwise_input_grad(call, stream);
   visit_float(call.dtype, [&]<class T>(T) {
     conv_input_grad<T><<<blocks_for(total, kBlock, 1 << 20), kBlock, 0, stream>>>(call);
   });
@@ -177,6 +180,7 @@ int direct_conv_splits(const ConvShape& s, DType dtype) {
 
 size_t direct_conv_partial_bytes(const ConvShape& s, DType dtype) {
   if (is_stem(s, dtype)) return stem_partial_bytes(s);
+  if (is_depthwise(s)) return depthwise_partial_bytes(s);
   size_t weights =
       size_t(s.kernel_y) * size_t(s.kernel_x) * size_t(s.channels / s.groups) * size_t(s.filters);
   return size_t(direct_conv_splits(s, dtype)) * weights * sizeof(float);
@@ -185,6 +189,7 @@ size_t direct_conv_partial_bytes(const ConvShape& s, DType dtype) {
 void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream) {
   const ConvShape& s = call.shape;
   if (is_stem(s, call.dtype)) return run_stem_weight_grad(call, {}, stream);
+  if (is_depthwise(s)) return run_depthwise_weight_grad(call, stream);
   int places = s.kernel_y * s.kernel_x * (s.channels / s.groups);
   int splits = direct_conv_splits(s, call.dtype);
   dim3 grid(unsigned(places), blocks_for(s.filters, 32), unsigned(splits));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include <cuda_runtime.h>
 #include <stoker/dtype.h>
@@ -23,9 +24,10 @@ struct DirectConv {
   ConvShape shape;
   const void *x = nullptr, *w = nullptr, *dy = nullptr, *bias = nullptr;
   bool relu = false;  // forward only
+  float ceiling = std::numeric_limits<float>::infinity();  // of relu
   bool wide = false;  // forward only: out is float32
   void* out = nullptr;
-  bool has_bias = false;  // weight gradient of a stem: also the sum of dy
+  bool has_bias = false;  // weight gradient of a stem or a depthwise one: also the sum of dy
   void* bias_out = nullptr;
   float* partials = nullptr;  // weight gradient
   // Stems (stem.h) with 2×2 max pooling behind them: out is the pooled image, and `places` tells

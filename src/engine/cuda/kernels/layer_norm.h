@@ -1,4 +1,5 @@
-// Layer norm and its gradient: a block a row; weight gradients over parts of the rows.
+// Layer norm and its gradient. Rows of up to 8,191 sixteen-bit or 4,095 float32 numbers are read
+// once and stay in registers; the gradient makes dx and both weight gradients in one pass.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct LayerNorm {
   float *dgamma = nullptr, *dbeta = nullptr;
   float* partials = nullptr;  // layer_norm_splits · 2 · features
 };
-int layer_norm_splits(int64_t rows, int64_t features);
+int layer_norm_splits(DType dtype, int64_t rows, int64_t features);
 void run_layer_norm(const LayerNorm& call, cudaStream_t stream);
 void run_layer_norm_grad(const LayerNorm& call, cudaStream_t stream);
 

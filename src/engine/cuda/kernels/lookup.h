@@ -17,13 +17,13 @@ struct GatherCall {
   int64_t rows = 0, width = 0, count = 0;
   const void *table = nullptr, *indices = nullptr;
   void* out = nullptr;
-  // gradient only: sorted rows and the places they came from, twice, and CUB's own memory
+  // gradient only: sorted rows and the places they came from, twice, sums of chunks, CUB's memory
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
 };
 void run_gather(const GatherCall& call, cudaStream_t stream);
-size_t gather_grad_scratch(int64_t count);
-// table: dy. Every row is summed in the order of its indices.
+size_t gather_grad_scratch(int64_t count, int64_t width);
+// table: dy. A row's sum depends on the indices alone, not on timing.
 void run_gather_grad(const GatherCall& call, cudaStream_t stream);
 
 void run_one_hot(DType index_dtype, const void* indices, int64_t count, int64_t depth, DType dtype,

@@ -27,6 +27,7 @@ struct SoftmaxCall {
   const void *x = nullptr, *second = nullptr;
   const float* third = nullptr;
   void* out = nullptr;
+  bool holds_second = false;  // set by run_softmax
 };
 
 void run_softmax(const SoftmaxCall& call, cudaStream_t stream);

@@ -7,7 +7,12 @@ namespace stoker::cuda {
 
 namespace {
 
-constexpr int64_t kChunk = 1024;  // elements of a block
+constexpr int64_t kChunk = 1024;         // elements of a block
+constexpr int64_t kSquaresChunk = 8192;  // of a block that only reads them
+
+int64_t chunk_of(UpdateRule rule) {
+  return rule == UpdateRule::squares ? kSquaresChunk : kChunk;
+}
 
 __device__ inline int find_item(const int* first_block, int count, int block) {
   int low = 0, high = count;
@@ -58,29 +63,57 @@ __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ List c)
   }
 }
 
+// Of numbers that lie side by side, all loads of a thread in flight at once. A float would overflow
+// at 1e19, which is finite.
+template <class T>
+__device__ double squares_of(const T* g, int64_t begin, int64_t end) {
+  constexpr int kWide = kLanes<T>, kStep = kBlock * kWide, kInFlight = int(kSquaresChunk) / kStep;
+  Pack<T, kWide> loaded[kInFlight];
+  double sum = 0;
+  const int64_t first = begin + int64_t(threadIdx.x) * kWide;
+#pragma unroll
+  for (int u = 0; u < kInFlight; ++u)
+    if (int64_t at = first + u * kStep; at + kWide <= end)
+      loaded[u] = *reinterpret_cast<const Pack<T, kWide>*>(g + at);
+  auto add = [&](T one) { sum += double(to_float(one)) * double(to_float(one)); };
+#pragma unroll
+  for (int u = 0; u < kInFlight; ++u) {
+    int64_t at = first + u * kStep;
+    if (at + kWide <= end) {
+#pragma unroll
+      for (int i = 0; i < kWide; ++i) add(loaded[u].at[i]);
+    } else {
+      for (; at < end; ++at) add(g[at]);
+    }
+  }
+  return sum;
+}
+
+// Of a kernel's gradient in cuDNN's order, which may have channels of padding.
+__device__ double squares_of_turned(const UpdateItem& item, int64_t begin, int64_t end) {
+  double sum = 0;
+  for (int64_t at = begin + threadIdx.x * 4; at < end; at += kBlock * 4) {
+    UpdateElements<4> four;  // filters are a multiple of four
+    four.load_gradient(item, at);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum += double(four.g[i]) * double(four.g[i]);
+  }
+  return sum;
+}
+
 // Of this block's gradients, in its first thread.
 template <class List>
 __device__ double sum_of_squares(const List& c) {
   int which = find_item(c, int(blockIdx.x));
   const UpdateItem& item = c.item[which];
-  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kChunk;
-  int64_t end = min(begin + kChunk, item.elements), at = begin + threadIdx.x * 4;
-  double sum = 0;  // a float would overflow at 1e19, which is finite
-  auto add = [&]<int N>(const UpdateElements<N>& some) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) sum += double(some.g[i]) * double(some.g[i]);
-  };
-  if (at + 4 <= end) {
-    UpdateElements<4> four;
-    four.load_gradient(item, at);
-    add(four);
-  } else {
-    for (int64_t rest = at; rest < end; ++rest) {
-      UpdateElements<1> one;
-      one.load_gradient(item, rest);
-      add(one);
-    }
-  }
+  int64_t begin = int64_t(int(blockIdx.x) - c.first_block[which]) * kSquaresChunk;
+  int64_t end = min(begin + kSquaresChunk, item.elements);
+  double sum = item.filters != 0 ? squares_of_turned(item, begin, end)
+               : item.gradient_dtype == DType::float32
+                   ? squares_of(static_cast<const float*>(item.g), begin, end)
+               : item.gradient_dtype == DType::float16
+                   ? squares_of(static_cast<const Half*>(item.g), begin, end)
+                   : squares_of(static_cast<const Bfloat*>(item.g), begin, end);
   return block_reduce(sum, 0.0, Plus());
 }
 
@@ -215,11 +248,12 @@ __global__ void find_non_finite(const T* data, int64_t elements, int* bad) {
 
 template <>
 void UpdateList::add(const UpdateItem& one) {
+  const int64_t chunk = chunk_of(rule);
   if (count == 0) first_block[0] = 0;
   item[count] = one;
   // An item without elements still gets a block, so that its sum of squares is written.
   first_block[count + 1] =
-      first_block[count] + int(std::max<int64_t>(1, (one.elements + kChunk - 1) / kChunk));
+      first_block[count] + int(std::max<int64_t>(1, (one.elements + chunk - 1) / chunk));
   ++count;
 }
 

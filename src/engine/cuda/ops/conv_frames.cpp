@@ -1,5 +1,7 @@
 #include "engine/cuda/ops/conv_frames.h"
 
+#include "engine/cuda/kernels/depthwise.h"
+#include "engine/cuda/kernels/narrow_product.h"
 #include "engine/cuda/kernels/rgb_stem.h"
 
 namespace stoker::cuda {
@@ -27,6 +29,26 @@ ConvShape conv_shape_of(const Node& node, const Shape& x, const Shape& w, const 
   s.dilation_x = int(dilation[1]);
   s.groups = int(node.attrs.get_or<int64_t>("groups", 1));
   return s;
+}
+
+bool takes_kernel_as_it_is(const Graph& graph, const Node& conv) {
+  const Shape &in = graph.spec(conv.inputs[0]).shape, &w = graph.spec(conv.inputs[1]).shape,
+              &out = graph.spec(conv.outputs[0]).shape;
+  bool forward = conv.is("conv2d");
+  ConvShape s = conv_shape_of(conv, forward ? in : out, w, forward ? out : in);
+  DType dtype = graph.spec(conv.inputs[0]).dtype;
+  bool narrow = is_pixel_product(s) && is_narrow_product(dtype, narrow_shape(s).rows, s.channels,
+                                                         s.filters);
+  return is_depthwise(s) || is_patch_conv(s, dtype) || narrow;
+}
+
+bool is_pixel_product(const ConvShape& s) {
+  return s.groups == 1 && s.kernel_y * s.kernel_x == 1 && s.stride_y == 1 && s.stride_x == 1 &&
+         s.top + s.bottom + s.left + s.right == 0;
+}
+
+NarrowShape narrow_shape(const ConvShape& s) {
+  return {int64_t(s.batch) * s.height * s.width, s.channels, s.filters};
 }
 
 ConvShape shape_for_cudnn(const ConvShape& shape, DType dtype) {
@@ -95,14 +117,14 @@ int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& frame
 }
 
 std::shared_ptr<const ConvPlan> find_conv_plan(Builder& b, ConvKey key) {
-  key.tf32 = b.options().tf32;
+  key.tf32 = b.options().tf32 && key.dtype == DType::float32;
   key.deterministic = b.options().deterministic;
   return b.shared().conv_plans.find(key, b.shared().pool);
 }
 
 bool prefers_direct_conv(const ConvShape& s, DType dtype) {
   bool grey = s.groups == 1 && s.channels == 1 && s.kernel_y * s.kernel_x <= 25;
-  return grey || is_rgb_stem(s, dtype);
+  return grey || is_rgb_stem(s, dtype) || is_depthwise(s);
 }
 
 }  // namespace stoker::cuda

@@ -6,10 +6,17 @@
 
 #include "engine/cuda/builder.h"
 #include "engine/cuda/kernels/shape.h"
+#include "engine/cuda/ops/products.h"
 
 namespace stoker::cuda {
 
 ConvShape conv_shape_of(const Node& node, const Shape& x, const Shape& w, const Shape& y);
+// Whether own kernels or products take the kernel as the graph has it, by the shapes of `conv`,
+// which is a conv2d or a conv2d_input_grad.
+bool takes_kernel_as_it_is(const Graph& graph, const Node& conv);
+// A 1×1 convolution of all pixels, and what it multiplies.
+bool is_pixel_product(const ConvShape& shape);
+NarrowShape narrow_shape(const ConvShape& shape);
 // The same convolution as cuDNN is asked for it.
 ConvShape shape_for_cudnn(const ConvShape& shape, DType dtype);
 
@@ -22,7 +29,8 @@ StridedCopy frame_copy(const ConvShape& own, const ConvShape& framed, DType dtyp
 int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& framed, DType dtype);
 
 std::shared_ptr<const ConvPlan> find_conv_plan(Builder& b, ConvKey key);
-// Few channels: cuDNN would pad them to eight and read mostly zeros. Not for the image's gradient.
+// Few channels: cuDNN would pad them to eight and read mostly zeros. Or depthwise: it reaches a
+// hundredth of the bandwidth. Of these, only depthwise ones have a fast gradient by the image.
 bool prefers_direct_conv(const ConvShape& shape, DType dtype);
 
 }  // namespace stoker::cuda

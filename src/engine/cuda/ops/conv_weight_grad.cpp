@@ -1,8 +1,10 @@
 // conv2d_weight_grad: cuDNN where it has a plan, own kernels elsewhere.
 #include "engine/cuda/kernels/column_sums.h"
+#include "engine/cuda/kernels/depthwise.h"
 #include "engine/cuda/kernels/stem.h"
 #include "engine/cuda/ops/conv_frames.h"
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/cuda/ops/products.h"
 
 namespace stoker::cuda {
 
@@ -36,10 +38,11 @@ void emit_bias_grad(Builder& b, const Node& node) {
          });
 }
 
-// x, dy → dw [, db] by own kernels; small images' stems make db on the way.
+// x, dy → dw [, db] by own kernels; small images' stems and depthwise ones make db on the way.
 void emit_direct_weight_grad(Builder& b, const Node& node, const ConvShape& shape, int x, int dy) {
   DType dtype = b.spec(node.inputs[0]).dtype;
-  bool has_bias = node.outputs.size() > 1, both = has_bias && is_stem(shape, dtype);
+  bool has_bias = node.outputs.size() > 1;
+  bool both = has_bias && (is_stem(shape, dtype) || is_depthwise(shape));
   if (has_bias && !both) emit_bias_grad(b, node);
   int partials = b.scratch(direct_conv_partial_bytes(shape, dtype));
   std::vector<int> writes = {b.define(node.outputs[0]), partials};
@@ -63,6 +66,11 @@ void build_conv_weight_grad(Builder& b, const Node& node) {
   DType dtype = b.spec(node.inputs[0]).dtype;
   const Shape& y_shape = b.shape(node.inputs[1]);
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.outputs[0]), y_shape);
+  if (is_patch_conv(own, dtype)) {
+    if (node.outputs.size() > 1) emit_bias_grad(b, node);
+    return build_patch_conv_weight_grad(b, node, own);
+  }
+  if (is_pixel_product(own) && build_narrow_weight_grad(b, node, narrow_shape(own))) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
   int dy = b.input(node.inputs[1]);
   std::shared_ptr<const ConvPlan> plan;

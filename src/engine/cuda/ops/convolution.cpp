@@ -1,7 +1,9 @@
 // conv2d and its gradient by the image: cuDNN where it has a plan, own kernels elsewhere.
 
+#include "engine/cuda/kernels/depthwise.h"
 #include "engine/cuda/ops/conv_frames.h"
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/cuda/ops/products.h"
 #include "engine/guard_sees.h"
 
 namespace stoker::cuda {
@@ -15,8 +17,10 @@ void emit_direct(Builder& b, const Node& node, const ConvShape& shape, int y) {
   call.dtype = b.spec(node.inputs[0]).dtype;
   call.shape = shape;
   auto activation = node.attrs.get_or<std::string>("activation", "");
-  bool has_bias = node.inputs.size() > 2, simple = activation.empty() || activation == "relu";
-  call.relu = activation == "relu";
+  bool clipped = activation == "relu6" && is_depthwise(shape);
+  call.relu = activation == "relu" || clipped;
+  if (clipped) call.ceiling = 6;
+  bool has_bias = node.inputs.size() > 2, simple = activation.empty() || call.relu;
   call.wide = !simple;
   std::vector<int> reads = {b.input(node.inputs[0]), b.input(node.inputs[1])};
   if (has_bias) reads.push_back(b.input(node.inputs[2]));
@@ -62,6 +66,8 @@ void build_conv2d(Builder& b, const Node& node) {
   DType dtype = b.spec(node.inputs[0]).dtype;
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]),
                                 b.shape(node.outputs[0]));
+  if (is_patch_conv(own, dtype)) return build_patch_conv(b, node, own);
+  if (is_pixel_product(own) && build_narrow_product(b, node, narrow_shape(own))) return;
   int y = b.define(node.outputs[0]);
   if (b.shape(node.outputs[0]).elements() == 0) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
@@ -96,8 +102,12 @@ void build_input_grad(Builder& b, const Node& node) {
     b.define(node.outputs[0]);
     return;
   }
+  if (is_patch_conv(own, dtype)) return build_patch_conv_input_grad(b, node, own);
+  if (is_pixel_product(own) && build_narrow_input_grad(b, node, narrow_shape(own))) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
-  auto plan = find_conv_plan(b, {.kind = ConvKind::input_grad, .shape = framed, .dtype = dtype});
+  std::shared_ptr<const ConvPlan> plan;
+  if (!is_depthwise(own))
+    plan = find_conv_plan(b, {.kind = ConvKind::input_grad, .shape = framed, .dtype = dtype});
   int dy = b.input(node.inputs[0]);
   if (plan == nullptr) {
     int w = b.input(node.inputs[1]), dx = b.define(node.outputs[0]);

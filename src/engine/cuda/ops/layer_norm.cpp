@@ -41,7 +41,7 @@ void build_layer_norm_grad(Builder& b, const Node& node) {
   std::vector<int> reads, writes;
   for (int value : node.inputs) reads.push_back(b.input(value));
   for (int value : node.outputs) writes.push_back(b.define(value));
-  writes.push_back(b.scratch(size_t(layer_norm_splits(call.rows, call.features)) * 2 *
+  writes.push_back(b.scratch(size_t(layer_norm_splits(call.dtype, call.rows, call.features)) * 2 *
                              size_t(call.features) * sizeof(float)));
   b.emit({"own:layer_norm", reads, writes}, [call](const Launch& at) {
     LayerNorm bound = call;

@@ -33,7 +33,7 @@ void build_gather_grad(Builder& b, const Node& node) {
   call.rows = table.shape[0];
   call.width = call.rows == 0 ? 0 : table.shape.elements() / call.rows;
   call.count = indices.shape.elements();
-  call.scratch_bytes = gather_grad_scratch(call.count);
+  call.scratch_bytes = gather_grad_scratch(call.count, call.width);
   int which = b.input(node.inputs[0]), dy = b.input(node.inputs[1]),
       scratch = b.scratch(call.scratch_bytes), dtable = b.define(node.outputs[0]);
   b.emit({"own:gather", {which, dy}, {dtable, scratch}}, [call](const Launch& at) {

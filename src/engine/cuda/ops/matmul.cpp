@@ -1,4 +1,5 @@
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/cuda/ops/products.h"
 #include "engine/guard_sees.h"
 
 namespace stoker::cuda {
@@ -26,27 +27,58 @@ MatmulKey key_of(const Builder& b, const Node& node) {
   return key;
 }
 
+// A product of few columns, over many rows: x · w, dy · wᵀ or xᵀ · dy.
+bool build_narrow(Builder& b, const Node& node, const MatmulKey& key) {
+  if (key.batch != 1) return false;
+  bool plain = node.inputs.size() == 2 && node.attrs.get_or<std::string>("activation", "").empty();
+  if (!key.transpose_a && !key.transpose_b)
+    return build_narrow_product(b, node, {key.rows, key.inner, key.columns});
+  if (!plain || (key.transpose_a && key.transpose_b)) return false;
+  if (key.transpose_b) return build_narrow_input_grad(b, node, {key.rows, key.columns, key.inner});
+  return build_narrow_weight_grad(b, node, {key.inner, key.rows, key.columns});
+}
+
 void build_matmul(Builder& b, const Node& node) {
   MatmulKey key = key_of(b, node);
-  bool has_bias = node.inputs.size() > 2;
-  auto activation = node.attrs.get_or<std::string>("activation", "");
-  int a = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
-  int bias = has_bias ? b.input(node.inputs[2]) : -1, y = b.define(node.outputs[0]);
-  if (key.batch * key.rows * key.columns == 0) return;
+  if (key.batch * key.rows * key.columns == 0) {
+    b.define(node.outputs[0]);
+    return;
+  }
   if (key.inner == 0) {
+    int bias = node.inputs.size() > 2 ? b.input(node.inputs[2]) : -1;
+    int y = b.define(node.outputs[0]);
     size_t bytes = bytes_of(b.spec(node.outputs[0]));
     b.emit({"own:fill", {}, {y}}, [bytes](const Launch& at) {
       check(cudaMemsetAsync(at.get(0), 0, bytes, at.stream), "zeroing");
     });
     return emit_epilogue(b, node, {y, key.dtype, bias, y});
   }
+  if (build_narrow(b, node, key)) return;
+  int a = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
+  emit_product(b, node, key, a, w);
+}
+
+}  // namespace
+
+void emit_plain_product(Builder& b, const MatmulKey& key, int a, int w, int y) {
+  auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
+  int workspace = b.scratch(plan->workspace());
+  b.emit({"cublaslt", {a, w}, {y, workspace}}, [plan](const Launch& at) {
+    plan->run(at.device, at.stream, at.get(0), at.get(1), nullptr, at.get(2), at.get(3));
+  });
+}
+
+void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w) {
+  bool has_bias = node.inputs.size() > 2;
+  auto activation = node.attrs.get_or<std::string>("activation", "");
+  int bias = has_bias ? b.input(node.inputs[2]) : -1, y = b.define(node.outputs[0]);
   // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32. So
   // is relu where only an own kernel keeps NaN.
   key.relu = activation == "relu" && guard_sees(b.graph(), node);
   bool in_epilogue = activation.empty() || key.relu;
   key.bias = has_bias && in_epilogue;
   key.wide = !in_epilogue && key.dtype != DType::float32;
-  auto plan = b.shared().matmul_plans.find(key, *b.shared().device);
+  auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
   int workspace = b.scratch(plan->workspace());
   int product =
       key.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
@@ -59,8 +91,6 @@ void build_matmul(Builder& b, const Node& node) {
   });
   if (!in_epilogue) emit_epilogue(b, node, {product, DType::float32, bias, y});
 }
-
-}  // namespace
 
 void add_matmul_builders(OpBuilders& table) { table["matmul"] = {build_matmul}; }
 

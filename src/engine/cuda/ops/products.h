@@ -1,0 +1,31 @@
+// Products as parts of other ops: what a matmul, a 1×1 convolution and a convolution of patches have
+// in common.
+#pragma once
+
+#include "engine/cuda/builder.h"
+#include "engine/cuda/kernels/direct_conv.h"
+
+namespace stoker::cuda {
+
+// y = activation(op(a) · op(b) + bias), with the node's bias (its third input) and activation, into
+// its first output. The key's epilogue is set here.
+void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w);
+// y = op(a) · op(b)
+void emit_plain_product(Builder& b, const MatmulKey& key, int a, int w, int y);
+
+// Whether a convolution is a product of patches that cuDNN would fill up with channels of zeros.
+bool is_patch_conv(const ConvShape& shape, DType dtype);
+void build_patch_conv(Builder& b, const Node& node, const ConvShape& shape);
+void build_patch_conv_input_grad(Builder& b, const Node& node, const ConvShape& shape);
+void build_patch_conv_weight_grad(Builder& b, const Node& node, const ConvShape& shape);
+
+// x: [rows, channels] of the node's first operand, and so on, by kernels/narrow_product.h. The
+// forward has the node's bias and relu; false, and nothing happens, where they do not apply.
+struct NarrowShape {
+  int64_t rows = 0, channels = 0, filters = 0;
+};
+bool build_narrow_product(Builder& b, const Node& node, const NarrowShape& shape);
+bool build_narrow_input_grad(Builder& b, const Node& node, const NarrowShape& shape);
+bool build_narrow_weight_grad(Builder& b, const Node& node, const NarrowShape& shape);
+
+}  // namespace stoker::cuda
