@@ -10,8 +10,8 @@ namespace stoker::cuda {
 namespace {
 
 bool is_conv_kernel(const Node& user, int value) {
-  return (user.is("conv2d") || user.is("conv2d_input_grad")) && user.inputs[1] == value &&
-         user.inputs[0] != value;
+  bool convolves = user.is("conv2d") || user.is("conv2d_input_grad") || user.is("conv2d_transpose");
+  return convolves && user.inputs[1] == value && user.inputs[0] != value;
 }
 
 }  // namespace
