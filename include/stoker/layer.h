@@ -94,7 +94,7 @@ class LayerBase {
   virtual ~LayerBase() = default;
 
   virtual std::string kind() const = 0;  // Keras's class name: "Conv2D"
-  // Makes the weights for inputs of these shapes (batch included, its extent meaningless).
+  // Makes the weights for inputs of these shapes (batch included, meaningless; -1: unknown).
   virtual void build(const std::vector<Shape>& inputs) { (void)inputs; }
   virtual Values call(const Values& inputs, CallContext& context) = 0;
   // Whether the layer knows what to do with a mask. One that does not drops it; fit says so once.

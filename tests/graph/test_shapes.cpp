@@ -78,6 +78,13 @@ TEST(Reductions, OfIntegersHaveAFloat32Mean) {
   EXPECT_EQ(ops::sum(i64(graph, {3})).dtype(), DType::int64);
 }
 
+TEST(Reshape, FillsInSeveralWhereOnlyOnesComeOrGo) {
+  Graph graph;
+  EXPECT_EQ(ops::reshape(f32(graph, {6, 4, 3}), {-1, 1, -1, 3}).shape(), Shape({6, 1, 4, 3}));
+  EXPECT_EQ(ops::reshape(f32(graph, {1, 4, 1, 3}), {-1, -1, 3}).shape(), Shape({1, 4, 3}));
+  EXPECT_EQ(ops::reshape(f32(graph, {1, 4, 3}), {1, -1, -1, 3}).shape(), Shape({1, 1, 4, 3}));
+}
+
 TEST(Reshape, FillsInOneDimension) {
   Graph graph;
   Value x = f32(graph, {6, 4});
@@ -87,7 +94,7 @@ TEST(Reshape, FillsInOneDimension) {
                 ops::reshape(x, {5, -1});
               }),
               HasSubstr("[6, 4] cannot become [5, None]"));
-  EXPECT_THAT(error_of([&] { ops::reshape(x, {-1, -1}); }), HasSubstr("at most one"));
+  EXPECT_THAT(error_of([&] { ops::reshape(x, {-1, -1, 2}); }), HasSubstr("at most one"));
   EXPECT_THAT(error_of([&] { ops::reshape(x, {5, 5}); }), HasSubstr("24 elements into 25"));
 }
 

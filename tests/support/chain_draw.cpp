@@ -76,6 +76,8 @@ class Drawing {
     if (!only(spec, 0, 3)) return nullptr;
     form.padded = !rectangular(spec) || maybe(4);
     if (form.padded && maybe(3)) form.lengths = {2, 64};
+    bool has_length = !spec.empty() && spec[0].shape.rank() > 0;
+    if (form.padded && form.lengths.empty() && has_length && maybe(2)) form.boundaries = {2, 4};
     return batch_step(step, form);
   }
 

@@ -93,27 +93,59 @@ class BatchStep final : public InputStep {
 
   Dataset dataset() const override {
     if (!form_.padded) return input_->dataset().batch(form_.size, {.drop_remainder = form_.drop});
+    if (!form_.boundaries.empty())
+      return input_->dataset().bucket_by_sequence_length(
+          form_.boundaries, std::vector<int64_t>(form_.boundaries.size() + 1, form_.size),
+          {.padding_values = {-7}, .drop_remainder = form_.drop});
     return input_->dataset().padded_batch(
         form_.size, {.lengths = form_.lengths, .padding_value = -7, .drop_remainder = form_.drop});
   }
   Items items(int64_t epoch, const Keys& keys) const override {
     Items rows = input_->items(epoch, keys), batches;
-    auto size = size_t(form_.size);
-    for (size_t begin = 0; begin < rows.size(); begin += size) {
-      size_t end = std::min(begin + size, rows.size());
-      if (form_.drop && end - begin < size) break;
-      batches.push_back(joined({rows.begin() + ptrdiff_t(begin), rows.begin() + ptrdiff_t(end)}));
+    for (const Items& group : form_.boundaries.empty() ? in_order(rows) : in_buckets(rows)) {
+      batches.push_back(joined(group));
       batches.back().epoch = epoch;
       batches.back().index = int64_t(batches.size()) - 1;
     }
     return batches;
   }
   std::string text() const override {
-    return after(fmt::format("{}({}{}, {})", form_.padded ? "padded_batch" : "batch", form_.size,
-                             form_.drop ? ", drop" : "", form_.lengths));
+    return after(fmt::format("{}({}{}, {}, {})", form_.padded ? "padded_batch" : "batch",
+                             form_.size, form_.drop ? ", drop" : "", form_.lengths,
+                             form_.boundaries));
   }
 
  private:
+  std::vector<Items> in_order(const Items& rows) const {
+    std::vector<Items> groups;
+    auto size = size_t(form_.size);
+    for (size_t begin = 0; begin < rows.size(); begin += size) {
+      size_t end = std::min(begin + size, rows.size());
+      if (form_.drop && end - begin < size) break;
+      groups.emplace_back(rows.begin() + ptrdiff_t(begin), rows.begin() + ptrdiff_t(end));
+    }
+    return groups;
+  }
+
+  // A row that could not be made is a group of its own.
+  std::vector<Items> in_buckets(const Items& rows) const {
+    std::vector<Items> groups, buckets(form_.boundaries.size() + 1);
+    for (const Item& row : rows) {
+      if (!row.error.empty()) {
+        groups.push_back({row});
+        continue;
+      }
+      size_t at = 0;
+      while (at < form_.boundaries.size() && row.element[0].shape[0] >= form_.boundaries[at]) ++at;
+      buckets[at].push_back(row);
+      if (int64_t(buckets[at].size()) == form_.size)
+        groups.push_back(std::exchange(buckets[at], {}));
+    }
+    for (const Items& bucket : buckets)
+      if (!bucket.empty() && !form_.drop) groups.push_back(bucket);
+    return groups;
+  }
+
   Item joined(const Items& rows) const {
     Item batch;
     for (const Item& row : rows)

@@ -32,6 +32,7 @@ struct BatchForm {
   int64_t size = 1;
   bool drop = false, padded = false;
   std::vector<int64_t> lengths = {};
+  std::vector<int64_t> boundaries = {};  // of buckets, all of this size; none: there are no buckets
 };
 StepRef batch_step(StepRef input, BatchForm form);
 bool gives_batches(const Step& step);  // is one of those

@@ -81,15 +81,15 @@ TEST_P(FunctionTest, AnUndefinedArgumentIsNamed) {
                          {"adder", "argument 1"}));
 }
 
-TEST_P(FunctionTest, KeepsEightProgramsAtMost) {
+TEST_P(FunctionTest, Keeps32ProgramsAtMost) {
   auto f = function([](Value x) { return ops::sum(x); });
-  for (int64_t size = 1; size <= 9; ++size)
+  for (int64_t size = 1; size <= 33; ++size)
     EXPECT_EQ(f(Tensor::full({size}, 1.0)).item(), double(size));
-  EXPECT_EQ(f.traces(), 9U);
+  EXPECT_EQ(f.traces(), 33U);
   f(Tensor::full({2}, 1.0));  // still there
-  EXPECT_EQ(f.traces(), 9U);
+  EXPECT_EQ(f.traces(), 33U);
   f(Tensor::full({1}, 1.0));  // the least recently used has gone
-  EXPECT_EQ(f.traces(), 10U);
+  EXPECT_EQ(f.traces(), 34U);
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace {
 
 // Whether cuDNN reads it, which wants it in its own order.
 bool is_conv_kernel(const Graph& graph, const Node& user, int value) {
-  return (user.is("conv2d") || user.is("conv2d_input_grad")) && user.inputs[1] == value &&
-         user.inputs[0] != value && !takes_kernel_as_it_is(graph, user);
+  bool convolves = user.is("conv2d") || user.is("conv2d_input_grad") || user.is("conv2d_transpose");
+  return convolves && user.inputs[1] == value && user.inputs[0] != value &&
+         !takes_kernel_as_it_is(graph, user);
 }
 
 }  // namespace

@@ -177,10 +177,10 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   if (in_parts(inputs, model.trainer->parts.training))
     return run_training_parts(model, inputs, place);
   StepKind kind = training_kind(*model.trainer);
+  CachedProgram* known = model.trainer->programs.find(program_key(kind), inputs);
   // A new program may take the place of one that has not reported its last steps yet.
-  if (model.trainer->programs.find(program_key(kind), inputs) == nullptr)
-    finish_training_steps(model, place);
-  CachedProgram& cached = program_for(model, kind, inputs, place.action);
+  if (known == nullptr) finish_training_steps(model, place);
+  CachedProgram& cached = known ? *known : program_for(model, kind, inputs, place.action);
   Program& program = *cached.program;
   RunStatus status = run(model, cached, inputs, place);
   // Steps of their own are waited for; fit looks back when a later step or the epoch's end reports it.
