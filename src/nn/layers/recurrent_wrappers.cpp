@@ -104,7 +104,8 @@ class BidirectionalLayer : public LayerBase {
   Layer made_like(const Layer& layer, const std::string& prefix, bool backwards) const {
     const LayerBase& base = layer.base();
     std::string name = base.label();
-    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+    for (std::string_view other : {"forward_", "backward_"})
+      if (name.starts_with(other)) name.erase(0, other.size());
     Attrs config = full_config(base);
     config.set("go_backwards", backwards);
     try {

@@ -30,14 +30,10 @@ Plan product_plan(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_
   return b.shared().matmul_plans.find(key, *b.shared().device);
 }
 
-void emit_product(Builder& b, const Plan& plan, int x, int w, int bias, int y) {
-  std::vector<int> reads = {x, w};
-  if (bias >= 0) reads.push_back(bias);
-  size_t next = reads.size();
-  b.emit({"cublaslt", reads, {y, b.scratch(plan->workspace())}, "recurrent product"},
-         [plan, next](const Launch& at) {
-           plan->run(at.device, at.stream, at.get(0), at.get(1), next == 3 ? at.get(2) : nullptr,
-                     at.get(next), at.get(next + 1));
+void emit_product(Builder& b, const Plan& plan, int x, int w, int y) {
+  b.emit({"cublaslt", {x, w}, {y, b.scratch(plan->workspace())}, "recurrent product"},
+         [plan](const Launch& at) {
+           plan->run(at.device, at.stream, at.get(0), at.get(1), nullptr, at.get(2), at.get(3));
          });
 }
 
@@ -87,14 +83,13 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
                    const std::vector<int>& out) {
   LoopKept kept(b, s, dtype);
   LoopPlaces places{s, dtype};
-  bool lstm = s.cell == Cell::lstm, gru = s.cell == Cell::gru;
+  bool lstm = s.cell == Cell::lstm;
   if (s.steps() > 0) {
     int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
     emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
     emit_product(b,
-                 product_plan(b, dtype, s.steps(), s.columns(), s.features,
-                              {.bias = true, .wide = true}),
-                 x, in[1], in[3], kept.gates);
+                 product_plan(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x,
+                 in[1], kept.gates);
   }
   Plan plan = product_plan(b, dtype, s.batch, s.columns(), s.units, {.wide = true});
   Call call{"cublaslt+own:recurrent", {in[2], in[3], in[4], in[lstm ? 5 : 4]}, {}, {}};
@@ -117,7 +112,7 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
       RecurrentStep step = places.step(number, at.get<float>(5), at.get(6), c, mask);
       plan->run(at.device, at.stream, step.h_before, at.get(0), nullptr, at.get(8), at.get(9));
       step.product = at.get<float>(8);
-      step.bias = gru ? places.typed(at.get(1), s.columns()) : nullptr;
+      step.bias = at.get(1);
       step.y = places.typed(at.get(10), s.at(number) * s.units);
       if (number > 0) step.y_before = places.typed(at.get(10), s.at(number - 1) * s.units);
       run_recurrent_step(step, at.stream);
@@ -226,15 +221,15 @@ void build_recurrent_loop_grad(Builder& b, const Node& node) {
   int dx = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_product(
       b, product_plan(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}), dgates,
-      in[1], -1, dx);
+      in[1], dx);
   emit_recurrent_steps(b, s, dtype, Steps::from_steps, dx, made(0), s.features);
   int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
   emit_product(b,
                product_plan(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}), x,
-               dgates, -1, made(1));
+               dgates, made(1));
   emit_product(b, product_plan(b, dtype, s.units, s.columns(), s.steps(), {.transpose_a = true}),
-               kept.h, drecurrent, -1, made(2));
+               kept.h, drecurrent, made(2));
   b.emit({"own:recurrent_bias", {dgates, drecurrent}, {made(3)}, "recurrent bias"},
          [=](const Launch& at) {
            run_recurrent_bias(dtype, at.get(0), at.get(2), s.steps(), s.columns(), at.stream);
