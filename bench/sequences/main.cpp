@@ -72,8 +72,7 @@ std::vector<Network> networks() {
   auto lstm = [](bool last) { return LSTM(512, {.return_sequences = !last}); };
   return {{"LSTM 2x512 b64 T200", lstm},
           {"BiLSTM 2x512 b64 T200", [=](bool last) { return Bidirectional(lstm(last)); }},
-          {"GRU 2x512 b64 T200",
-           [](bool last) { return GRU(512, {.return_sequences = !last}); }}};
+          {"GRU 2x512 b64 T200", [](bool last) { return GRU(512, {.return_sequences = !last}); }}};
 }
 
 double median_ms(const Network& network, const std::string& device) {

@@ -172,14 +172,20 @@ TEST(Scan, SaysWhatIsWrong) {
     return "nothing";
   };
   EXPECT_NE(message([&] {
-              ops::scan([](const Values&, const Values& s) { return ops::ScanStep{{s[0]}, {}}; },
-                        {Value(Tensor(0.0F))}, {x});
+              ops::scan(
+                  [](const Values&, const Values& s) {
+                    return ops::ScanStep{{s[0]}, {}};
+                  },
+                  {Value(Tensor(0.0F))}, {x});
             }).find("turns carry 0 from float32[] into float32[2]"),
             std::string::npos);
   EXPECT_NE(message([&] { ops::scan(decay, {x}, {}); }).find("length"), std::string::npos);
   EXPECT_NE(message([&] {
-              ops::scan([](const Values& c, const Values&) { return ops::ScanStep{c, {}}; }, {},
-                        {x, graph.input("z", {DType::float32, {4}})});
+              ops::scan(
+                  [](const Values& c, const Values&) {
+                    return ops::ScanStep{c, {}};
+                  },
+                  {}, {x, graph.input("z", {DType::float32, {4}})});
             }).find("3 steps"),
             std::string::npos);
   Variable variable("v", Tensor(0.0F));

@@ -33,8 +33,7 @@ TEST(OwnCell, RunsOverTheSequenceOnEveryDevice) {
     EXPECT_TRUE(near(run_layer(rnn, floats({1, 1, 1, 8}, {1, 4, 1}), {.device = device}),
                      {1, 1.5, 1.75, 8.875}));
     Layer last = RNN(make_layer<Leaky>(1), {.go_backwards = true});
-    EXPECT_TRUE(near(run_layer(last, floats({1, 1, 1, 8}, {1, 4, 1}), {.device = device}),
-                     {2.75}));
+    EXPECT_TRUE(near(run_layer(last, floats({1, 1, 1, 8}, {1, 4, 1}), {.device = device}), {2.75}));
   }
 }
 
@@ -79,18 +78,19 @@ TEST(RecurrentDropout, LeavesGradientsThatMatchWhatWasDropped) {
     Layer lstm = LSTM(3, {.dropout = 0.4, .recurrent_dropout = 0.4, .return_sequences = true});
     auto loss_at = [&](const Tensor& x) {
       return run({x}, [&](Graph&, const Values& in) { return Values{ops::sum(lstm(in[0]))}; },
-                 {.training = true, .device = "reference"})[0].item();
+                 {.training = true, .device = "reference"})[0]
+          .item();
     };
     Tensor x = random_tensor({2, 4, 3});
     loss_at(x);
-    Tensor slope = run({x}, [&](Graph&, const Values& in) {
-      return gradients(ops::sum(lstm(in[0])), {in[0]});
-    }, {.training = true, .device = device})[0];
+    Tensor slope = run(
+        {x}, [&](Graph&, const Values& in) { return gradients(ops::sum(lstm(in[0])), {in[0]}); },
+        {.training = true, .device = device})[0];
     for (int64_t i : {0, 5, 23}) {
-      Tensor above = Tensor::from(std::vector<float>(x.values<float>().begin(),
-                                                     x.values<float>().end()), x.shape());
-      Tensor below = Tensor::from(std::vector<float>(x.values<float>().begin(),
-                                                     x.values<float>().end()), x.shape());
+      Tensor above = Tensor::from(
+          std::vector<float>(x.values<float>().begin(), x.values<float>().end()), x.shape());
+      Tensor below = Tensor::from(
+          std::vector<float>(x.values<float>().begin(), x.values<float>().end()), x.shape());
       above.data_mut<float>()[i] += 0.01F;
       below.data_mut<float>()[i] -= 0.01F;
       EXPECT_NEAR(slope.at(i), (loss_at(above) - loss_at(below)) / 0.02, 2e-3) << device;
@@ -126,10 +126,13 @@ TEST(Lstm, StartsWithOrthogonalRecurrenceAndAForgetBiasOfOne) {
 
 TEST(RecurrentErrors, SayWhatWasExpected) {
   auto of = [](const std::function<void()>& action) { return message_of<Error>(action); };
-  EXPECT_EQ(of([] { LSTM(4)(Input({8})); }),
+  EXPECT_EQ(of([] { LSTM(4)
+                    (Input({8})); }),
             "LSTM: expected input of 3 or more dimensions, [B, T, features], got [None, 8]; add "
             "Embedding before it if these are ids, or Reshape({T, 1}) if every step is one number");
-  EXPECT_NE(of([] { LSTM(4, {.stateful = true})(Input({8, 2})); }).find("{.batch_size = 32}"),
+  EXPECT_NE(of([] {
+              LSTM(4, {.stateful = true})(Input({8, 2}));
+            }).find("{.batch_size = 32}"),
             std::string::npos);
   EXPECT_NE(of([] { Bidirectional(Dense(3)); }).find("expected a SimpleRNN, LSTM, GRU or RNN"),
             std::string::npos);

@@ -16,9 +16,7 @@ Sequential stateful_model(int64_t batch = kBatch) {
   return model;
 }
 
-Data sequences(int64_t count) {
-  return {normal({count, kSteps, 2}, 1), normal({count, 1}, 2)};
-}
+Data sequences(int64_t count) { return {normal({count, kSteps, 2}, 1), normal({count, 1}, 2)}; }
 
 TEST(Stateful, PredictionsGoOnWhereTheBatchBeforeEnded) {
   set_seed(1);
