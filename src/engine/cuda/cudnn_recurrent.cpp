@@ -66,10 +66,11 @@ bool CudnnRecurrent::set_up(bool tf32, const Device& device) {
   int dims[3] = {1, int(shape_.batch), int(shape_.units)};
   int strides[3] = {dims[1] * dims[2], dims[2], 1};
   return works(cudnnSetDropoutDescriptor(dropout_, device.cudnn(), 0, nullptr, 0, 0)) &&
-         works(cudnnSetRNNDescriptor_v8(
-             layer_, algo, rnn_mode(shape_.cell), CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
-             CUDNN_LINEAR_INPUT, dtype, CUDNN_DATA_FLOAT, math, int(shape_.features),
-             int(shape_.units), int(shape_.units), 1, dropout_, CUDNN_RNN_PADDED_IO_DISABLED)) &&
+         works(cudnnSetRNNDescriptor_v8(layer_, CUDNN_RNN_ALGO_STANDARD, rnn_mode(shape_.cell),
+                                        CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
+                                        CUDNN_LINEAR_INPUT, dtype, CUDNN_DATA_FLOAT, math,
+                                        int(shape_.features), int(shape_.units), int(shape_.units),
+                                        1, dropout_, CUDNN_RNN_PADDED_IO_DISABLED)) &&
          works(cudnnSetRNNDataDescriptor(x_, dtype, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED,
                                          int(shape_.length), int(shape_.batch),
                                          int(shape_.features), lengths.data(), &padding)) &&
