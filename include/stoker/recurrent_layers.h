@@ -100,7 +100,8 @@ struct GRUCellOptions {
   Regularizer bias_regularizer = {};
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
-  bool reset_after = true;  // the reset gate behind the product, as cuDNN has it; bias [2, 3 · units]
+  bool reset_after =
+      true;  // the reset gate behind the product, as cuDNN has it; bias [2, 3 · units]
   std::string name = "";
   std::string dtype = "";
 };

@@ -13,10 +13,10 @@ namespace stoker {
 
 void Graph::assign(const Variable& variable, const Value& value, Assign when) {
   if (outer_ != nullptr)
-    throw Error(
-        fmt::format("variable \"{}\" cannot be assigned inside a loop (ops::scan); make it a part of "
-                    "the carry, and assign the result of the loop",
-                    variable.name()));
+    throw Error(fmt::format(
+        "variable \"{}\" cannot be assigned inside a loop (ops::scan); make it a part of "
+        "the carry, and assign the result of the loop",
+        variable.name()));
   int to = own(this->variable(variable), "assign");
   int from = own(value, "assign");
   if (spec(from) != spec(to))

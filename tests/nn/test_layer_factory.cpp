@@ -15,6 +15,19 @@ struct Sample {
   DType dtype = DType::float32;
 };
 
+template <class Options>
+Options seeded() {
+  Options options;
+  options.kernel_initializer = GlorotUniform({.seed = 1});
+  options.recurrent_initializer = Orthogonal(1, {.seed = 2});
+  return options;
+}
+Layer seeded_gru() {
+  GRUCellOptions options = seeded<GRUCellOptions>();
+  options.activation = "softsign";
+  return GRUCell(4, options);
+}
+
 // One of each, with options that are not the defaults.
 std::vector<Sample> samples() {
   return {
@@ -139,6 +152,35 @@ std::vector<Sample> samples() {
       {ZeroPadding1D({1, 2}), {4, 2}},
       {Cropping1D({0, 2}), {4, 2}},
       {UpSampling1D(3), {4, 2}},
+      {SimpleRNN(3, {.activation = "relu",
+                     .kernel_initializer = GlorotUniform({.seed = 1}),
+                     .recurrent_initializer = Orthogonal(1, {.seed = 2}),
+                     .recurrent_regularizer = L2(0.5),
+                     .return_sequences = true}),
+       {4, 2}},
+      {LSTM(3, {.recurrent_activation = "hard_sigmoid",
+                .kernel_initializer = GlorotUniform({.seed = 1}),
+                .recurrent_initializer = Orthogonal(1, {.seed = 2}),
+                .unit_forget_bias = false,
+                .activity_regularizer = L1(0.25),
+                .go_backwards = true}),
+       {4, 2}},
+      {GRU(3, {.kernel_initializer = GlorotUniform({.seed = 1}),
+               .recurrent_initializer = Orthogonal(1, {.seed = 2}),
+               .reset_after = false}),
+       {4, 2}},
+      {RNN(std::vector<Layer>{LSTMCell(3, seeded<LSTMCellOptions>()), Layer(seeded_gru())},
+           {.return_sequences = true, .zero_output_for_mask = true}),
+       {4, 2}},
+      {SimpleRNNCell(4, seeded<SimpleRNNCellOptions>()), {4}, 2},
+      {LSTMCell(4, seeded<LSTMCellOptions>()), {4}, 3},
+      {seeded_gru(), {4}, 2},
+      {StackedRNNCells({seeded_gru(), seeded_gru()}), {4}, 3},
+      {Bidirectional(LSTM(3, {.kernel_initializer = GlorotUniform({.seed = 1}),
+                              .recurrent_initializer = Orthogonal(1, {.seed = 2})}),
+                     {.merge_mode = "ave"}),
+       {4, 2}},
+      {TimeDistributed(Dense(3, {.kernel_initializer = GlorotUniform({.seed = 1})})), {4, 2}},
   };
 }
 
@@ -148,7 +190,7 @@ Tensor result(const Layer& layer, const Sample& sample) {
     inputs.push_back(sample.dtype == DType::int32
                          ? Tensor::full(sample.input.prepend(2), i + 1, DType::int32)
                          : random_tensor(sample.input.prepend(2), uint64_t(i + 1)));
-  return run(inputs, [&](Graph&, const Values& x) { return Values{layer(x)}; },
+  return run(inputs, [&](Graph&, const Values& x) { return layer.call_all(x); },
              {.training = true})[0];
 }
 

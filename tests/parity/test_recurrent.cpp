@@ -43,20 +43,18 @@ std::vector<RecurrentCase> recurrent_cases() {
       {"gru_reset_before", GRU(kUnits, {.return_sequences = true, .reset_after = false})},
       {"gru_softsign", GRU(kUnits, {.activation = "softsign", .recurrent_activation = "tanh"})},
       {"rnn_lstm", RNN(LSTMCell(kUnits), {.return_sequences = true})},
-      {"rnn_zeros",
-       RNN(GRUCell(kUnits), {.return_sequences = true, .zero_output_for_mask = true})},
+      {"rnn_zeros", RNN(GRUCell(kUnits), {.return_sequences = true, .zero_output_for_mask = true})},
       {"rnn_stacked", RNN(std::vector<Layer>{LSTMCell(kUnits), GRUCell(2), SimpleRNNCell(kUnits)},
                           {.return_sequences = true})},
       {"both_concat", Bidirectional(LSTM(kUnits))},
       {"both_sequences", Bidirectional(GRU(kUnits, {.return_sequences = true}))},
-      {"both_sum",
-       Bidirectional(LSTM(kUnits, {.return_sequences = true}), {.merge_mode = "sum"})},
+      {"both_sum", Bidirectional(LSTM(kUnits, {.return_sequences = true}), {.merge_mode = "sum"})},
       {"both_mul", Bidirectional(SimpleRNN(kUnits), {.merge_mode = "mul"})},
       {"both_ave", Bidirectional(GRU(kUnits, {.reset_after = false}), {.merge_mode = "ave"})},
       {"both_none",
        Bidirectional(LSTM(kUnits, {.return_sequences = true}), {.merge_mode = "none"})},
-      {"both_own", Bidirectional(LSTM(kUnits),
-                                 {.backward_layer = GRU(kUnits, {.go_backwards = true})})},
+      {"both_own",
+       Bidirectional(LSTM(kUnits), {.backward_layer = GRU(kUnits, {.go_backwards = true})})},
       {"distributed", TimeDistributed(Dense(2, {.activation = "tanh"}))},
   };
 }
@@ -103,8 +101,7 @@ TEST_P(Recurrent, LayersGiveKerasOutputsStatesAndGradients) {
     layer.call_all(std::vector<Value>{Value(Input({kLength, kFeatures}))});
     std::vector<Variable> weights = layer.base().trainable_weights();
     for (size_t i = 0; i < weights.size(); ++i)
-      weights[i].write(
-          drawn(recording.seed(), kKernel + i, weights[i].shape(), {.limit = 0.75}));
+      weights[i].write(drawn(recording.seed(), kKernel + i, weights[i].shape(), {.limit = 0.75}));
     for (std::string kind : {"plain", "gaps", "padded"}) {
       SCOPED_TRACE(one.name + ", " + kind);
       std::vector<Tensor> results = run_case(device(), one, kind, recording);
@@ -112,10 +109,10 @@ TEST_P(Recurrent, LayersGiveKerasOutputsStatesAndGradients) {
       ASSERT_EQ(results.size(),
                 outputs + recording.names(one.name + "/" + kind + "/gradient").size());
       for (size_t i = 0; i < results.size(); ++i) {
-        std::string what = i < outputs ? fmt::format("output{}", i)
-                                       : fmt::format("gradient{}", i - outputs);
-        EXPECT_TRUE(agrees(results[i],
-                           recording.expected(fmt::format("{}/{}/{}", one.name, kind, what))));
+        std::string what =
+            i < outputs ? fmt::format("output{}", i) : fmt::format("gradient{}", i - outputs);
+        EXPECT_TRUE(
+            agrees(results[i], recording.expected(fmt::format("{}/{}/{}", one.name, kind, what))));
       }
     }
   }

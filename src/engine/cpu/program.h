@@ -34,9 +34,7 @@ class CpuProgram final : public PlannedProgram {
   int watched_variable() const;      // a watched one that holds NaN or infinity, or -1
   bool is_finite(int buffer) const;  // a float32; true where there is none
   std::optional<NonFinite> non_finite_output(const Instruction& instruction) const;
-  void run_instruction(size_t i) const {
-    parts_.instructions[i].kernel->run(bound_.of(i));
-  }
+  void run_instruction(size_t i) const { parts_.instructions[i].kernel->run(bound_.of(i)); }
 
   ProgramParts parts_;
   std::vector<Variable> variables_;  // handles of the graph's

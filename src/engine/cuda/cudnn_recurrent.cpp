@@ -1,8 +1,6 @@
 #include "engine/cuda/cudnn_recurrent.h"
 
 #include <array>
-#include <cstdlib>
-#include <string_view>
 #include <vector>
 
 namespace stoker::cuda {
@@ -35,24 +33,6 @@ int32_t rnn_gate(Cell cell, int gate) {
   return cell == Cell::gru ? kGru[size_t(gate)] : gate;
 }
 
-struct Algorithm {
-  cudnnRNNAlgo_t algo;
-  const char* name;
-};
-
-// In the order of preference. STOKER_RECURRENT_ALGO=standard or persistent asks for one.
-std::vector<Algorithm> algorithms(const RecurrentShape& shape, DType dtype) {
-  Algorithm standard{CUDNN_RNN_ALGO_STANDARD, "cudnn:standard"};
-  Algorithm persistent{CUDNN_RNN_ALGO_PERSIST_STATIC, "cudnn:persistent"};
-  const char* asked = std::getenv("STOKER_RECURRENT_ALGO");
-  if (asked != nullptr && std::string_view(asked) == "standard") return {standard};
-  if (asked != nullptr && std::string_view(asked) == "persistent") return {persistent, standard};
-  // A persistent kernel keeps the recurrent weights in registers and shared memory.
-  bool fits = dtype != DType::float32 && shape.units <= 1024 && shape.units % 64 == 0;
-  if (fits) return {persistent, standard};
-  return {standard};
-}
-
 }  // namespace
 
 CudnnRecurrent::CudnnRecurrent(const RecurrentShape& shape, DType dtype, bool training)
@@ -72,7 +52,9 @@ CudnnRecurrent::~CudnnRecurrent() {
   if (layer_ != nullptr) cudnnDestroyRNNDescriptor(layer_);
 }
 
-bool CudnnRecurrent::set_up(cudnnRNNAlgo_t algo, bool tf32, const Device& device) {
+// cuDNN 9.14's persistent kernels are slower where it has them (float16, two LSTMs of 512 units on 64
+// sequences of 200 steps: 6.9 against 4.2 ms on an H200), and its bfloat16 is the standard way anyway.
+bool CudnnRecurrent::set_up(bool tf32, const Device& device) {
   auto works = [](cudnnStatus_t status) { return status == CUDNN_STATUS_SUCCESS; };
   cudnnDataType_t dtype = rnn_dtype(dtype_);
   cudnnMathType_t math = dtype_ != DType::float32 ? CUDNN_TENSOR_OP_MATH
@@ -84,11 +66,11 @@ bool CudnnRecurrent::set_up(cudnnRNNAlgo_t algo, bool tf32, const Device& device
   int dims[3] = {1, int(shape_.batch), int(shape_.units)};
   int strides[3] = {dims[1] * dims[2], dims[2], 1};
   return works(cudnnSetDropoutDescriptor(dropout_, device.cudnn(), 0, nullptr, 0, 0)) &&
-         works(cudnnSetRNNDescriptor_v8(layer_, algo, rnn_mode(shape_.cell), CUDNN_RNN_DOUBLE_BIAS,
-                                        CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, dtype,
-                                        CUDNN_DATA_FLOAT, math, int(shape_.features),
-                                        int(shape_.units), int(shape_.units), 1, dropout_,
-                                        CUDNN_RNN_PADDED_IO_DISABLED)) &&
+         works(cudnnSetRNNDescriptor_v8(layer_, CUDNN_RNN_ALGO_STANDARD, rnn_mode(shape_.cell),
+                                        CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
+                                        CUDNN_LINEAR_INPUT, dtype, CUDNN_DATA_FLOAT, math,
+                                        int(shape_.features), int(shape_.units), int(shape_.units),
+                                        1, dropout_, CUDNN_RNN_PADDED_IO_DISABLED)) &&
          works(cudnnSetRNNDataDescriptor(x_, dtype, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED,
                                          int(shape_.length), int(shape_.batch),
                                          int(shape_.features), lengths.data(), &padding)) &&
@@ -104,13 +86,8 @@ bool CudnnRecurrent::set_up(cudnnRNNAlgo_t algo, bool tf32, const Device& device
 std::shared_ptr<const CudnnRecurrent> CudnnRecurrent::make(const RecurrentShape& shape, DType dtype,
                                                            bool training, bool tf32,
                                                            const Device& device) {
-  for (const Algorithm& each : algorithms(shape, dtype)) {
-    auto made = std::make_shared<CudnnRecurrent>(shape, dtype, training);
-    if (!made->set_up(each.algo, tf32, device)) continue;
-    made->name_ = each.name;
-    return made;
-  }
-  return nullptr;
+  auto made = std::make_shared<CudnnRecurrent>(shape, dtype, training);
+  return made->set_up(tf32, device) ? made : nullptr;
 }
 
 void CudnnRecurrent::find_weights(const Device& device, void* space,
@@ -120,10 +97,9 @@ void CudnnRecurrent::find_weights(const Device& device, void* space,
   check(cudnnCreateTensorDescriptor(&vector), "the weights of a recurrent layer");
   int gates = int(shape_.gates());
   for (int i = 0; i < 2 * gates; ++i)
-    check(cudnnGetRNNWeightParams(
-              device.cudnn(), layer_, 0, sizes_.weights, space,
-              int32_t(i / gates * gates) + rnn_gate(shape_.cell, i % gates), matrix,
-              &weights.matrices[i], vector, &weights.vectors[i]),
+    check(cudnnGetRNNWeightParams(device.cudnn(), layer_, 0, sizes_.weights, space,
+                                  int32_t(i / gates * gates) + rnn_gate(shape_.cell, i % gates),
+                                  matrix, &weights.matrices[i], vector, &weights.vectors[i]),
           "the weights of a recurrent layer");
   cudnnDestroyTensorDescriptor(matrix);
   cudnnDestroyTensorDescriptor(vector);
@@ -135,16 +111,14 @@ void CudnnRecurrent::find_weights(const Device& device, void* space,
 }
 
 void CudnnRecurrent::forward(const Device& device, const Forward& at) const {
-  check(cudnnRNNForward(device.cudnn(), layer_,
-                        training_ ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE, nullptr, x_,
-                        at.x, y_, at.y, state_, at.h, at.last_h, state_, at.c, at.last_c,
-                        sizes_.weights, at.weights, sizes_.work, at.work, sizes_.reserve,
-                        at.reserve),
+  check(cudnnRNNForward(
+            device.cudnn(), layer_, training_ ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
+            nullptr, x_, at.x, y_, at.y, state_, at.h, at.last_h, state_, at.c, at.last_c,
+            sizes_.weights, at.weights, sizes_.work, at.work, sizes_.reserve, at.reserve),
         "cudnnRNNForward");
 }
 
-void CudnnRecurrent::backward(const Device& device, const Backward& at,
-                              cudaStream_t stream) const {
+void CudnnRecurrent::backward(const Device& device, const Backward& at, cudaStream_t stream) const {
   check(cudnnRNNBackwardData_v8(device.cudnn(), layer_, nullptr, y_, at.y, at.dy, x_, at.dx, state_,
                                 at.h, at.dlast_h, at.dh, state_, at.c, at.dlast_c, at.dc,
                                 sizes_.weights, at.weights, sizes_.work, at.work, sizes_.reserve,

@@ -29,7 +29,7 @@ class CudnnRecurrent {
                                                     bool training, bool tf32, const Device& device);
 
   const Sizes& sizes() const { return sizes_; }
-  const char* name() const { return name_; }
+  static constexpr const char* kName = "cudnn:recurrent";
   // The places of the weights in `space`, in the order of the graph's gates.
   void find_weights(const Device& device, void* space, RecurrentWeights& weights) const;
   // On the stream that cuDNN's handle has.
@@ -43,13 +43,12 @@ class CudnnRecurrent {
   CudnnRecurrent& operator=(const CudnnRecurrent&) = delete;
 
  private:
-  bool set_up(cudnnRNNAlgo_t algo, bool tf32, const Device& device);
+  bool set_up(bool tf32, const Device& device);
 
   RecurrentShape shape_;
   DType dtype_;
   bool training_;
   Sizes sizes_;
-  const char* name_ = "";
   cudnnRNNDescriptor_t layer_ = nullptr;
   cudnnDropoutDescriptor_t dropout_ = nullptr;
   cudnnRNNDataDescriptor_t x_ = nullptr, y_ = nullptr;

@@ -16,10 +16,10 @@ Number logistic(Number x) { return 1 / (1 + std::exp(-x)); }
 struct RecurrentForward {
   RecurrentShape s;
   const Call& call;
-  Numbers gates;       // after their activations; a gru's third is the candidate
-  Numbers inner;       // of a gru: h · R + bias of the candidate, before the reset gate
-  Numbers h, c;        // [T + 1, B, H], by number of the step
-  Numbers y;           // [B, T, H]
+  Numbers gates;  // after their activations; a gru's third is the candidate
+  Numbers inner;  // of a gru: h · R + bias of the candidate, before the reset gate
+  Numbers h, c;   // [T + 1, B, H], by number of the step
+  Numbers y;      // [B, T, H]
 
   static std::vector<TensorSpec> specs(const Call& call) {
     std::vector<TensorSpec> found;

@@ -54,8 +54,9 @@ Value checked_carry(const Value& got, const TensorSpec& expected, size_t index) 
                    ? emit::cast(got, expected.dtype)
                    : got;
   if (next.spec() == expected) return next;
-  throw ShapeError(fmt::format("ops::scan: the step turns carry {} from {} into {}; expected the same",
-                               index, to_string(expected), to_string(got.spec())));
+  throw ShapeError(
+      fmt::format("ops::scan: the step turns carry {} from {} into {}; expected the same", index,
+                  to_string(expected), to_string(got.spec())));
 }
 
 void trace(Body& body, const ScanFunction& step) {

@@ -21,7 +21,8 @@ Cell cell_of(const Attrs& attrs) {
   const auto& name = attrs.get<std::string>("cell");
   for (size_t i = 0; i < kCells.size(); ++i)
     if (kCells[i] == name) return Cell(i);
-  throw ValueError(fmt::format("expected a cell of lstm, gru, rnn_tanh, rnn_relu, got \"{}\"", name));
+  throw ValueError(
+      fmt::format("expected a cell of lstm, gru, rnn_tanh, rnn_relu, got \"{}\"", name));
 }
 
 }  // namespace
@@ -79,10 +80,10 @@ Values recurrent_gradient(const GradientCall& call) {
   for (size_t i = 0; i <= shape.states(); ++i) {
     const Value& given = call.output_gradients[i];
     const TensorSpec& spec = call.outputs[i].spec();
-    operands.push_back(given.defined()
-                           ? given
-                           : emit::broadcast_to(call.graph.number(Tensor::zeros({}, spec.dtype)),
-                                                spec.shape));
+    operands.push_back(
+        given.defined()
+            ? given
+            : emit::broadcast_to(call.graph.number(Tensor::zeros({}, spec.dtype)), spec.shape));
   }
   Values gradients = apply("recurrent_grad", operands, call.attrs);
   gradients.resize(call.inputs.size());

@@ -59,10 +59,10 @@ std::vector<TensorSpec> infer_scan(const Attrs& attrs, Specs inputs) {
   check_body(call);
   expect_count(inputs, call.roles.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    expect_spec(inputs[i],
-                call.roles[i] == ScanRole::sequence ? stacked(call.input(i), call.length)
-                                                    : call.input(i),
-                "an operand of the loop");
+    expect_spec(
+        inputs[i],
+        call.roles[i] == ScanRole::sequence ? stacked(call.input(i), call.length) : call.input(i),
+        "an operand of the loop");
   std::vector<TensorSpec> outputs;
   size_t carries = call.carries();
   for (size_t i = 0; i < call.body->outputs().size(); ++i)
@@ -155,8 +155,8 @@ class ScanGradient {
       const TensorSpec& spec = scan_.output(i);
       if (!is_float(spec)) continue;
       const Value& given = call_.output_gradients[i];
-      gradients_[i] = add_input(ScanRole::carry, spec,
-                                given.defined() ? given : zeros(call_.graph, spec));
+      gradients_[i] =
+          add_input(ScanRole::carry, spec, given.defined() ? given : zeros(call_.graph, spec));
       const Value& history = call_.output_gradients[results + i];
       if (history.defined()) history_[i] = slices(spec, history);
     }

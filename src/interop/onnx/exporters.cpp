@@ -27,7 +27,8 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
         {"moving_average", "it changes a weight, and an ONNX model has no state"},
         {"in_top_k", "it is a metric; export the predictions that it counts"},
         {"scan",
-         "it is a loop, which is not exported; LSTM, GRU and SimpleRNN with their default activations, "
+         "it is a loop, which is not exported; LSTM, GRU and SimpleRNN with their default "
+         "activations, "
          "and GRU with reset_after, have ONNX operators"},
     };
     for (std::string_view op :

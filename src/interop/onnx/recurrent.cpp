@@ -42,8 +42,8 @@ std::string state_of(OnnxBuilder& builder, const Node& node, int state) {
   if (const Tensor* known = builder.known_tensor(state)) {
     if (is_zero(*known)) return "";
     if (builder.varies(state, 0))
-      builder.refuse(node,
-                     "its initial state is a constant for one batch size; export with a fixed batch");
+      builder.refuse(
+          node, "its initial state is a constant for one batch size; export with a fixed batch");
   }
   return builder.add("Unsqueeze", {builder.get(state), builder.integers({0})});
 }
@@ -57,10 +57,12 @@ void export_recurrent(OnnxBuilder& builder, const Node& node) {
                    "ONNX's recurrent layers take lengths, not masks; export the model without "
                    "mask_zero or Masking, on sequences that are not padded");
   bool lstm = s.cell == Cell::lstm, gru = s.cell == Cell::gru;
-  std::vector<std::string> inputs = {
-      builder.get(node.inputs[0], kSteps), gates_of(builder, s, builder.get(node.inputs[1], {1, 0})),
-      gates_of(builder, s, builder.get(node.inputs[2], {1, 0})),
-      biases_of(builder, s, node.inputs[3]), "", state_of(builder, node, node.inputs[4])};
+  std::vector<std::string> inputs = {builder.get(node.inputs[0], kSteps),
+                                     gates_of(builder, s, builder.get(node.inputs[1], {1, 0})),
+                                     gates_of(builder, s, builder.get(node.inputs[2], {1, 0})),
+                                     biases_of(builder, s, node.inputs[3]),
+                                     "",
+                                     state_of(builder, node, node.inputs[4])};
   if (lstm) inputs.push_back(state_of(builder, node, node.inputs[5]));
   while (inputs.back().empty()) inputs.pop_back();
   std::vector<std::pair<std::string, OnnxAttribute>> attributes = {

@@ -143,12 +143,11 @@ RecurrentLayer::Result RecurrentLayer::run_fused(const Run& run, const FusedCell
                                                  CallContext& context) const {
   const auto& cell = static_cast<const GatedCell&>(*cell_);
   cell.add_penalties(context.graph());
-  ops::RecurrentResult made =
-      ops::recurrent(cell.dropped(run.x), fused.kernel, fused.recurrent_kernel, fused.bias,
-                     run.states, run.mask,
-                     {.cell = fused.cell,
-                      .reverse = options_.go_backwards,
-                      .zero_masked = options_.zero_output_for_mask});
+  ops::RecurrentResult made = ops::recurrent(
+      cell.dropped(run.x), fused.kernel, fused.recurrent_kernel, fused.bias, run.states, run.mask,
+      {.cell = fused.cell,
+       .reverse = options_.go_backwards,
+       .zero_masked = options_.zero_output_for_mask});
   bool is_state = !run.mask.defined() || (!run.given_states && !options_.zero_output_for_mask);
   return {made.outputs, is_state ? made.states[0] : at_last_step(made.outputs), made.states};
 }
@@ -172,9 +171,8 @@ RecurrentLayer::Result RecurrentLayer::run_loop(const Run& run, CallContext& con
   if (gated != nullptr) x = gated->project(x);
   Values carry, sequences = {x};
   for (const Value& state : run.states)
-    carry.push_back(is_floating(state.dtype()) && is_floating(x.dtype())
-                        ? ops::cast(state, x.dtype())
-                        : state);
+    carry.push_back(
+        is_floating(state.dtype()) && is_floating(x.dtype()) ? ops::cast(state, x.dtype()) : state);
   size_t count = carry.size();
   bool masked = run.mask.defined(), repeats = masked && !options_.zero_output_for_mask;
   if (masked) sequences.push_back(swapped(run.mask));
@@ -193,8 +191,7 @@ RecurrentLayer::Result RecurrentLayer::run_loop(const Run& run, CallContext& con
             next[i] = ops::where(beside(slices[1], states[i].shape()),
                                  ops::cast(next[i], states[i].dtype()), states[i]);
           Value counts = beside(slices[1], output.shape());
-          output = ops::where(counts, output,
-                              repeats ? before.back() : zeros_like(output.spec()));
+          output = ops::where(counts, output, repeats ? before.back() : zeros_like(output.spec()));
         }
         if (repeats) next.push_back(output);
         return ops::ScanStep{next, {output}};
@@ -226,8 +223,7 @@ Values RecurrentLayer::call(const Values& inputs, CallContext& context) {
   if (options_.activity_regularizer)
     context.add_loss(options_.activity_regularizer(output) / double(output.shape()[0]));
   Values results = {output};
-  if (options_.return_state)
-    results.insert(results.end(), made.states.begin(), made.states.end());
+  if (options_.return_state) results.insert(results.end(), made.states.begin(), made.states.end());
   return results;
 }
 
@@ -250,9 +246,10 @@ void reset_states(const Layer& layer) {
   reset(layer.base());
   for (const Descendant& inner : descendants(layer.base())) reset(inner.layer.base());
   if (!found)
-    throw Error(fmt::format("reset_states: {} has no stateful layer; make one with {{.stateful = "
-                            "true}}",
-                            layer.base().title()));
+    throw Error(
+        fmt::format("reset_states: {} has no stateful layer; make one with {{.stateful = "
+                    "true}}",
+                    layer.base().title()));
 }
 
 }  // namespace stoker

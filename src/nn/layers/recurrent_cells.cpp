@@ -21,8 +21,7 @@ void GatedCell::build(const std::vector<Shape>& inputs) {
   recurrent_kernel_ = add_weight("recurrent_kernel", {units_, columns},
                                  {options_.recurrent_initializer, options_.recurrent_regularizer});
   if (!options_.use_bias) return;
-  bias_ =
-      add_weight("bias", options_.bias, {options_.bias_initializer, options_.bias_regularizer});
+  bias_ = add_weight("bias", options_.bias, {options_.bias_initializer, options_.bias_regularizer});
   start_bias();
 }
 
@@ -69,8 +68,7 @@ Value GatedCell::product(const Value& x, const Variable& matrix, const Values& m
   }
   Values parts;
   for (int64_t gate = first; gate < last; ++gate)
-    parts.push_back(
-        ops::matmul(x * masks[size_t(gate)], columns(matrix, gate * units_, units_)));
+    parts.push_back(ops::matmul(x * masks[size_t(gate)], columns(matrix, gate * units_, units_)));
   return ops::concatenate(parts, -1);
 }
 

@@ -21,8 +21,12 @@ Fields<Config> sequence_fields() {
 
 template <class Options>
 SequenceOptions sequence_options(const Options& options) {
-  SequenceOptions made{options.return_sequences, options.return_state, options.go_backwards,
-                       options.stateful, false, {}};
+  SequenceOptions made{options.return_sequences,
+                       options.return_state,
+                       options.go_backwards,
+                       options.stateful,
+                       false,
+                       {}};
   if constexpr (requires { options.zero_output_for_mask; })
     made.zero_output_for_mask = options.zero_output_for_mask;
   if constexpr (requires { options.activity_regularizer; })

@@ -18,8 +18,8 @@ void put_layer(Attrs& attrs, const std::string& entry, const LayerBase& layer) {
 
 Layer take_layer(const Attrs& attrs, const std::string& entry, const LayerFactories& custom) {
   Attrs inner = fields::nested(attrs, entry);
-  return layer_from_config(attrs.get<std::string>(entry), inner.get_or("name", std::string()), inner,
-                           custom);
+  return layer_from_config(attrs.get<std::string>(entry), inner.get_or("name", std::string()),
+                           inner, custom);
 }
 
 std::string described(const Layer& layer) {
@@ -80,7 +80,8 @@ class BidirectionalLayer : public LayerBase {
   Values call(const Values& inputs, CallContext& context) override {
     size_t states = inputs.size() - 1;
     if (states % 2 != 0)
-      fail_input(fmt::format("expected as many initial states forwards as backwards, got {}", states));
+      fail_input(
+          fmt::format("expected as many initial states forwards as backwards, got {}", states));
     auto middle = inputs.begin() + 1 + long(states / 2);
     Values there = {inputs[0]}, back = {inputs[0]};
     there.insert(there.end(), inputs.begin() + 1, middle);
@@ -104,16 +105,18 @@ class BidirectionalLayer : public LayerBase {
   Layer made_like(const Layer& layer, const std::string& prefix, bool backwards) const {
     const LayerBase& base = layer.base();
     std::string name = base.label();
-    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+    for (std::string_view other : {"forward_", "backward_"})
+      if (name.starts_with(other)) name.erase(0, other.size());
     Attrs config = full_config(base);
     config.set("go_backwards", backwards);
     try {
       return layer_from_config(base.kind(), prefix + name, config);
     } catch (const Error& error) {
-      fail_option(fmt::format(
-          "a {}layer like {} cannot be made ({}); wrap layers of the library, or derive a layer that "
-          "calls one RNN per direction",
-          prefix == "forward_" ? "" : "backward ", base.title(), error.what()));
+      fail_option(
+          fmt::format("a {}layer like {} cannot be made ({}); wrap layers of the library, or "
+                      "derive a layer that "
+                      "calls one RNN per direction",
+                      prefix == "forward_" ? "" : "backward ", base.title(), error.what()));
     }
   }
 
@@ -164,15 +167,15 @@ class TimeDistributedLayer : public LayerBase {
   Values call(const Values& inputs, CallContext& context) override {
     const Shape& shape = inputs[0].shape();
     if (inputs.size() != 1) fail_input(fmt::format("expected 1 input, got {}", inputs.size()));
-    if (shape.rank() < 3)
-      fail_input("input of 3 or more dimensions, [B, T, …]", shape);
+    if (shape.rank() < 3) fail_input("input of 3 or more dimensions, [B, T, …]", shape);
     CallOptions options;
     Value mask = context.mask();
     if (mask.defined() && layer_.base().supports_masking())
       options.mask = {ops::reshape(mask, {shape[0] * shape[1]})};
     Values outputs = layer_.call_all({ops::reshape(inputs[0], folded(shape))}, options);
     for (Value& output : outputs)
-      output = ops::reshape(output, output.shape().drop_front().prepend(shape[1]).prepend(shape[0]));
+      output =
+          ops::reshape(output, output.shape().drop_front().prepend(shape[1]).prepend(shape[0]));
     return outputs;
   }
 

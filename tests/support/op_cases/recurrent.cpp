@@ -75,9 +75,12 @@ std::vector<double> backward_scales(const OpRun& run) {
   for (size_t i = shape.dy(); i < run.inputs.size(); ++i) gate += largest(run.inputs[i]);
   double columns = double(kernel[1]), height = std::max(largest(run.inputs[shape.y()]), 1.0);
   gate *= double(x[1]) * std::max(largest_sum(run) / 2, 1.0);
-  return {columns * largest(run.inputs[1]) * gate, steps * largest(run.inputs[0]) * gate,
-          steps * height * gate,                   steps * gate,
-          columns * largest(run.inputs[2]) * gate + gate, gate * columns};
+  return {columns * largest(run.inputs[1]) * gate,
+          steps * largest(run.inputs[0]) * gate,
+          steps * height * gate,
+          steps * gate,
+          columns * largest(run.inputs[2]) * gate + gate,
+          gate * columns};
 }
 
 std::vector<InputCase> operands(const Layer& layer, const Fill& x, const Fill& weights) {
@@ -146,23 +149,23 @@ ScanCall loop(bool reverse) {
   body->output(apply1("binary", {count, count}, {{"fn", std::string("add")}}), "");
   body->output(next * x, "");
   body->output(next, "");
-  return {body, 5, reverse,
-          {ScanRole::carry, ScanRole::carry, ScanRole::sequence, ScanRole::captured}};
+  return {
+      body, 5, reverse, {ScanRole::carry, ScanRole::carry, ScanRole::sequence, ScanRole::captured}};
 }
 
 void add_loops(OpCaseTable& table) {
   for (bool reverse : {false, true}) {
     ScanCall call = loop(reverse);
-    table["scan"].good.push_back(
-        {reverse ? "reverse" : "forward",
-         call.attrs(),
-         {{{2, 3}}, {{}, {1, 4}, DType::int64}, {{5, 2, 3}}, {{3, 3}}},
-         [](const OpRun& run) {
-           Tolerances tolerances;
-           for (const Tensor& output : run.expected)
-             tolerances.emplace_back(size_t(output.elements()), 128 * 0x1p-23);
-           return tolerances;
-         }});
+    table["scan"].good.push_back({reverse ? "reverse" : "forward",
+                                  call.attrs(),
+                                  {{{2, 3}}, {{}, {1, 4}, DType::int64}, {{5, 2, 3}}, {{3, 3}}},
+                                  [](const OpRun& run) {
+                                    Tolerances tolerances;
+                                    for (const Tensor& output : run.expected)
+                                      tolerances.emplace_back(size_t(output.elements()),
+                                                              128 * 0x1p-23);
+                                    return tolerances;
+                                  }});
   }
   ScanCall call = loop(false);
   TensorSpec h{kFloat32, {2, 3}}, n{DType::int64, {}}, x{kFloat32, {5, 2, 3}}, w{kFloat32, {3, 3}};
@@ -177,8 +180,7 @@ void add_loops(OpCaseTable& table) {
 void add_recurrent_cases(OpCaseTable& table) {
   for (std::string cell : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
     for (bool reverse : {false, true})
-      for (bool masked : {false, true})
-        add_layer(table, {cell, 3, 4, 2, 3, reverse, masked});
+      for (bool masked : {false, true}) add_layer(table, {cell, 3, 4, 2, 3, reverse, masked});
     add_layer(table, {cell, 3, 4, 2, 3, false, true, true});
     add_layer(table, {cell, 1, 1, 1, 1});
     add_layer(table, {cell, 7, 5, 3, 33});

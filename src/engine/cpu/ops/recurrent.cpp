@@ -105,15 +105,16 @@ RecurrentKept emit_forward(Builder& b, const RecurrentShape& s, const std::vecto
   RecurrentTiles tiles(s);
   RecurrentKept kept{b.kept(float_bytes(s.steps() * s.columns())),
                      b.kept(float_bytes((s.length + 1) * s.batch * s.units)),
-                     b.kept(float_bytes(lstm ? (s.length + 1) * s.batch * s.units
+                     b.kept(float_bytes(lstm  ? (s.length + 1) * s.batch * s.units
                                         : gru ? s.steps() * s.units
                                               : 1))};
   int x = b.scratch(float_bytes(s.steps() * s.features));
   emit_steps(b, s, Way::to_steps, reads[0], x, s.features);
   Shape steps{s.steps(), s.features}, kernel{s.features, s.columns()};
-  emit_matmul(b, {x, reads[1], kept.gates, matrix_desc(steps, false), matrix_desc(kernel, false),
-                  matrix_desc({s.steps(), s.columns()}, false), reads[3],
-                  matrix_desc({1, s.columns()}, false)},
+  emit_matmul(b,
+              {x, reads[1], kept.gates, matrix_desc(steps, false), matrix_desc(kernel, false),
+               matrix_desc({s.steps(), s.columns()}, false), reads[3],
+               matrix_desc({1, s.columns()}, false)},
               attr_with_scratchpad(), "recurrent inputs");
 
   Call call{own_kernel(), {reads.begin() + 2, reads.end()}, {kept.gates, kept.h, kept.c}, {}};
@@ -184,29 +185,27 @@ void backward_step(const RecurrentTiles& tiles, const BackwardPointers& p, int64
     int64_t now = std::max<int64_t>(step, 0), state = at.row * s.units + at.unit;
     int64_t before = now * states + state;
     int64_t gates = (now * s.batch + at.row) * s.columns() + at.unit;
-    RecurrentGradTile tile{.rows = at.rows,
-                           .n = at.units,
-                           .units = s.units,
-                           .width = tiles.width,
-                           .product = begins ? nullptr : product,
-                           .gates = ends ? nullptr : p.gates + gates,
-                           .dgates = p.dgates + gates,
-                           .drecurrent = p.drecurrent + gates,
-                           .h_before = p.h + before,
-                           .c_before = p.c + before,
-                           .c = p.c + (s.cell == Cell::lstm ? states : 0) + before,
-                           .dy = ends ? nullptr
-                                      : p.dy + (at.row * s.length + s.at(step)) * s.units + at.unit,
-                           .dy_stride = s.length * s.units,
-                           .dh = p.dh + state,
-                           .dc = p.dc + state,
-                           .repeated = p.repeated + state,
-                           .mask = p.mask && !ends ? p.mask + at.row * s.length + s.at(step)
-                                                   : nullptr,
-                           .mask_stride = s.length,
-                           .zero_masked = s.zero_masked,
-                           .packed = next + at.row * s.columns() +
-                                     at.unit * kTileRows};
+    RecurrentGradTile tile{
+        .rows = at.rows,
+        .n = at.units,
+        .units = s.units,
+        .width = tiles.width,
+        .product = begins ? nullptr : product,
+        .gates = ends ? nullptr : p.gates + gates,
+        .dgates = p.dgates + gates,
+        .drecurrent = p.drecurrent + gates,
+        .h_before = p.h + before,
+        .c_before = p.c + before,
+        .c = p.c + (s.cell == Cell::lstm ? states : 0) + before,
+        .dy = ends ? nullptr : p.dy + (at.row * s.length + s.at(step)) * s.units + at.unit,
+        .dy_stride = s.length * s.units,
+        .dh = p.dh + state,
+        .dc = p.dc + state,
+        .repeated = p.repeated + state,
+        .mask = p.mask && !ends ? p.mask + at.row * s.length + s.at(step) : nullptr,
+        .mask_stride = s.length,
+        .zero_masked = s.zero_masked,
+        .packed = next + at.row * s.columns() + at.unit * kTileRows};
     kernels().recurrent_grad_tile[int(s.cell)](tile);
   });
 }
@@ -242,9 +241,12 @@ void emit_loop_back(Builder& b, const RecurrentShape& s, const std::vector<int>&
   call.reads.push_back(in[s.dstate(0)]);
   call.reads.push_back(in[s.dstate(lstm ? 1 : 0)]);
   call.reads.push_back(in[s.masked ? s.mask() : 2]);
-  call.writes = {at.dgates, at.dh, b.scratch(float_bytes(tiles.packed_kernel())),
+  call.writes = {at.dgates,
+                 at.dh,
+                 b.scratch(float_bytes(tiles.packed_kernel())),
                  b.scratch(float_bytes(2 * tiles.packed_rows(s.columns()))),
-                 b.scratch(float_bytes(s.batch * s.units)), at.dc};
+                 b.scratch(float_bytes(s.batch * s.units)),
+                 at.dc};
   if (gru) call.writes.push_back(at.drecurrent);
   b.emit(std::move(call), [=](Pointers p) {
     auto states = float_bytes(s.batch * s.units);
@@ -302,21 +304,24 @@ void build_recurrent_grad(Builder& b, const Node& node) {
   Shape kernel{s.features, s.columns()}, recurrent{s.units, s.columns()};
   if (int dx = result(0); dx >= 0) {
     int made = b.scratch(float_bytes(s.steps() * s.features));
-    emit_matmul(b, {gates, in[1], made, matrix_desc(steps, false),
-                    matrix_desc(kernel, true), matrix_desc(x, false)},
+    emit_matmul(b,
+                {gates, in[1], made, matrix_desc(steps, false), matrix_desc(kernel, true),
+                 matrix_desc(x, false)},
                 attr_with_scratchpad(), "recurrent dx");
     emit_steps(b, s, Way::from_steps, made, dx, s.features);
   }
   if (int dkernel = result(1); dkernel >= 0) {
     int made = b.scratch(float_bytes(s.steps() * s.features));
     emit_steps(b, s, Way::to_steps, in[0], made, s.features);
-    emit_matmul(b, {made, gates, dkernel, matrix_desc(x, true),
-                    matrix_desc(steps, false), matrix_desc(kernel, false)},
+    emit_matmul(b,
+                {made, gates, dkernel, matrix_desc(x, true), matrix_desc(steps, false),
+                 matrix_desc(kernel, false)},
                 attr_with_scratchpad(), "recurrent dkernel");
   }
   if (int drecurrent = result(2); drecurrent >= 0)
-    emit_matmul(b, {kept.h, other, drecurrent, matrix_desc(h, true),
-                    matrix_desc(steps, false), matrix_desc(recurrent, false)},
+    emit_matmul(b,
+                {kept.h, other, drecurrent, matrix_desc(h, true), matrix_desc(steps, false),
+                 matrix_desc(recurrent, false)},
                 attr_with_scratchpad(), "recurrent dkernel");
   if (int dbias = result(3); dbias >= 0) emit_bias_gradient(b, s, gates, other, dbias);
 }

@@ -5,16 +5,17 @@ namespace stoker::cpu {
 // R: [units, gates · units]
 void RecurrentTiles::pack_kernel(const float* r, float* to) const {
   const int64_t gates = shape.gates(), columns = shape.columns();
-  parallel_for(blocks() * gates, kGrain / (shape.units * width) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t unit = i / gates * width, n = least(width, shape.units - unit);
-      const float* from = r + i % gates * shape.units + unit;
-      float* panel = to + i * shape.units * width;
-      for (int64_t row = 0; row < shape.units; ++row)
-        for (int64_t column = 0; column < width; ++column)
-          panel[row * width + column] = column < n ? from[row * columns + column] : 0;
-    }
-  });
+  parallel_for(blocks() * gates, kGrain / (shape.units * width) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   int64_t unit = i / gates * width, n = least(width, shape.units - unit);
+                   const float* from = r + i % gates * shape.units + unit;
+                   float* panel = to + i * shape.units * width;
+                   for (int64_t row = 0; row < shape.units; ++row)
+                     for (int64_t column = 0; column < width; ++column)
+                       panel[row * width + column] = column < n ? from[row * columns + column] : 0;
+                 }
+               });
 }
 
 void RecurrentTiles::pack_transposed(const float* r, float* to) const {

@@ -73,10 +73,13 @@ __global__ void recurrent_step(const __grid_constant__ RecurrentStep c) {
   float* g = c.gates + row * gates * c.units + unit;
   const float* p = c.product + row * gates * c.units + unit;
   int64_t n = c.units;
+  // x · W + bias of a gate, and the recurrent bias of a gru's.
+  auto input = [&](int gate) { return g[gate * n] + at<T>(c.bias, gate * n + unit); };
+  auto inner = [&](int gate) { return p[gate * n] + at<T>(c.bias, (3 + gate) * n + unit); };
   float h;
   if (c.cell == kLstm) {
-    float in = logistic(g[0] + p[0]), forget = logistic(g[n] + p[n]);
-    float candidate = tanhf(g[2 * n] + p[2 * n]), out = logistic(g[3 * n] + p[3 * n]);
+    float in = logistic(input(0) + p[0]), forget = logistic(input(1) + p[n]);
+    float candidate = tanhf(input(2) + p[2 * n]), out = logistic(input(3) + p[3 * n]);
     float cell = forget * c.c_before[i] + in * candidate;
     g[0] = in;
     g[n] = forget;
@@ -85,17 +88,15 @@ __global__ void recurrent_step(const __grid_constant__ RecurrentStep c) {
     c.c[i] = cell;
     h = out * tanhf(cell);
   } else if (c.cell == kGru) {
-    float update = logistic(g[0] + p[0] + at<T>(c.bias, unit));
-    float reset = logistic(g[n] + p[n] + at<T>(c.bias, n + unit));
-    float q = p[2 * n] + at<T>(c.bias, 2 * n + unit);
-    float candidate = tanhf(g[2 * n] + reset * q);
+    float update = logistic(input(0) + inner(0)), reset = logistic(input(1) + inner(1));
+    float q = inner(2), candidate = tanhf(input(2) + reset * q);
     g[0] = update;
     g[n] = reset;
     g[2 * n] = candidate;
     c.c[i] = q;
     h = update * at<T>(c.h_before, i) + (1 - update) * candidate;
   } else {
-    float x = g[0] + p[0];
+    float x = input(0) + p[0];
     h = c.cell == kTanh ? tanhf(x) : x < 0 ? 0 : x;
     g[0] = h;
   }

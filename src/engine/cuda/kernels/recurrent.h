@@ -30,9 +30,9 @@ struct RecurrentStep {
   int cell = 0;  // lstm, gru, rnn_tanh, rnn_relu
   int batch = 0, units = 0;
   bool zero_masked = false;
-  float* gates = nullptr;          // x · W + bias; become activations
+  float* gates = nullptr;          // x · W; become activations
   const float* product = nullptr;  // h · R; backwards: dgates · Rᵀ [B, units], null: zero
-  const void* bias = nullptr;      // of a gru: the recurrent one
+  const void* bias = nullptr;      // [gates, units], of a gru [2, gates, units]
   const void* h_before = nullptr;
   void* h = nullptr;
   const float* c_before = nullptr;

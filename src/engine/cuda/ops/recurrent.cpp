@@ -84,7 +84,7 @@ CudnnKept emit_cudnn_forward(Builder& b, const RecurrentShape& s, DType dtype, c
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], kept.x, s.features);
   emit_weights(b, layer, in, kept.weights);
   bool lstm = s.cell == Cell::lstm;
-  Call call{layer->name(),
+  Call call{CudnnRecurrent::kName,
             {kept.x, kept.weights, in[4], in[lstm ? 5 : 4]},
             {kept.y, kept.reserve, b.scratch(std::max<size_t>(layer->sizes().work, 1))}};
   bool has_h = out[1] >= 0, has_c = lstm && out[2] >= 0;
@@ -147,7 +147,8 @@ void build_recurrent_grad(Builder& b, const Node& node) {
   CudnnKept kept = take_kept(b, s, dtype, layer, node, in);
   auto result = [&](size_t index) {
     int value = node.outputs[index];
-    return b.is_read(value) ? b.define(value) : b.scratch(std::max<size_t>(bytes_of(b.spec(value)), 1));
+    return b.is_read(value) ? b.define(value)
+                            : b.scratch(std::max<size_t>(bytes_of(b.spec(value)), 1));
   };
   bool lstm = s.cell == Cell::lstm;
   int dy = b.scratch(recurrent_bytes(s.steps() * s.units, dtype));
@@ -155,7 +156,7 @@ void build_recurrent_grad(Builder& b, const Node& node) {
   int dweights = b.scratch(std::max<size_t>(layer->sizes().weights, 1));
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[s.dy()], dy, s.units);
   int dh = result(4), dc = lstm ? result(5) : -1;
-  Call call{layer->name(),
+  Call call{CudnnRecurrent::kName,
             {kept.x, in[4], in[lstm ? 5 : 4], kept.weights, kept.y, dy, in[s.dstate(0)],
              in[s.dstate(lstm ? 1 : 0)]},
             {dx, dh, dweights, b.scratch(std::max<size_t>(layer->sizes().work, 1)), kept.reserve}};
@@ -179,17 +180,17 @@ void build_recurrent_grad(Builder& b, const Node& node) {
   });
   if (b.is_read(node.outputs[0]))
     emit_recurrent_steps(b, s, dtype, Steps::from_steps, dx, result(0), s.features);
-  b.emit({"own:recurrent_weights", {dweights}, {result(1), result(2), result(3)},
-          "recurrent weights"},
-         [layer](const Launch& at) {
-           RecurrentWeights unpacked;
-           layer->find_weights(at.device, at.get(0), unpacked);
-           unpacked.way = RecurrentWeights::Way::from_cudnn;
-           unpacked.kernel = at.get(1);
-           unpacked.recurrent = at.get(2);
-           unpacked.bias = at.get(3);
-           run_recurrent_weights(unpacked, at.stream);
-         });
+  b.emit(
+      {"own:recurrent_weights", {dweights}, {result(1), result(2), result(3)}, "recurrent weights"},
+      [layer](const Launch& at) {
+        RecurrentWeights unpacked;
+        layer->find_weights(at.device, at.get(0), unpacked);
+        unpacked.way = RecurrentWeights::Way::from_cudnn;
+        unpacked.kernel = at.get(1);
+        unpacked.recurrent = at.get(2);
+        unpacked.bias = at.get(3);
+        run_recurrent_weights(unpacked, at.stream);
+      });
 }
 
 }  // namespace

@@ -30,14 +30,10 @@ Plan product_plan(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_
   return b.shared().matmul_plans.find(key, *b.shared().device);
 }
 
-void emit_product(Builder& b, const Plan& plan, int x, int w, int bias, int y) {
-  std::vector<int> reads = {x, w};
-  if (bias >= 0) reads.push_back(bias);
-  size_t next = reads.size();
-  b.emit({"cublaslt", reads, {y, b.scratch(plan->workspace())}, "recurrent product"},
-         [plan, next](const Launch& at) {
-           plan->run(at.device, at.stream, at.get(0), at.get(1), next == 3 ? at.get(2) : nullptr,
-                     at.get(next), at.get(next + 1));
+void emit_product(Builder& b, const Plan& plan, int x, int w, int y) {
+  b.emit({"cublaslt", {x, w}, {y, b.scratch(plan->workspace())}, "recurrent product"},
+         [plan](const Launch& at) {
+           plan->run(at.device, at.stream, at.get(0), at.get(1), nullptr, at.get(2), at.get(3));
          });
 }
 
@@ -87,21 +83,23 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
                    const std::vector<int>& out) {
   LoopKept kept(b, s, dtype);
   LoopPlaces places{s, dtype};
-  bool lstm = s.cell == Cell::lstm, gru = s.cell == Cell::gru;
+  bool lstm = s.cell == Cell::lstm;
   if (s.steps() > 0) {
     int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
     emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
-    emit_product(b,
-                 product_plan(b, dtype, s.steps(), s.columns(), s.features,
-                              {.bias = true, .wide = true}),
-                 x, in[1], in[3], kept.gates);
+    emit_product(b, product_plan(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x,
+                 in[1], kept.gates);
   }
   Plan plan = product_plan(b, dtype, s.batch, s.columns(), s.units, {.wide = true});
   Call call{"cublaslt+own:recurrent", {in[2], in[3], in[4], in[lstm ? 5 : 4]}, {}, {}};
   call.reads.push_back(in[s.masked ? s.mask() : 2]);
   int y = out[0] >= 0 ? out[0] : b.scratch(loop_bytes(s.steps() * s.units, dtype));
-  call.writes = {kept.gates, kept.h, kept.c, b.scratch(loop_bytes(s.batch * s.columns())),
-                 b.scratch(plan->workspace()), y};
+  call.writes = {kept.gates,
+                 kept.h,
+                 kept.c,
+                 b.scratch(loop_bytes(s.batch * s.columns())),
+                 b.scratch(plan->workspace()),
+                 y};
   bool has_h = out[1] >= 0, has_c = lstm && out[2] >= 0;
   if (has_h) call.writes.push_back(out[1]);
   if (has_c) call.writes.push_back(out[2]);
@@ -117,7 +115,7 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
       RecurrentStep step = places.step(number, at.get<float>(5), at.get(6), c, mask);
       plan->run(at.device, at.stream, step.h_before, at.get(0), nullptr, at.get(8), at.get(9));
       step.product = at.get<float>(8);
-      step.bias = gru ? places.typed(at.get(1), s.columns()) : nullptr;
+      step.bias = at.get(1);
       step.y = places.typed(at.get(10), s.at(number) * s.units);
       if (number > 0) step.y_before = places.typed(at.get(10), s.at(number - 1) * s.units);
       run_recurrent_step(step, at.stream);
@@ -127,8 +125,8 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
                             cudaMemcpyDeviceToDevice, at.stream),
             "the last state");
     if (has_c)
-      run_recurrent_convert(kWide, c + s.length * states, dtype, at.get(11 + size_t(has_h)),
-                            states, at.stream);
+      run_recurrent_convert(kWide, c + s.length * states, dtype, at.get(11 + size_t(has_h)), states,
+                            at.stream);
   });
   return kept;
 }
@@ -140,8 +138,7 @@ void build_recurrent_loop(Builder& b, const Node& node) {
   std::vector<int> in, out;
   for (int value : node.inputs) in.push_back(b.input(value));
   for (int value : node.outputs) out.push_back(b.is_read(value) ? b.define(value) : -1);
-  b.attachments()[node.outputs[0]] =
-      emit_loop(b, s, b.spec(node.inputs[0]).dtype, in, out).gates;
+  b.attachments()[node.outputs[0]] = emit_loop(b, s, b.spec(node.inputs[0]).dtype, in, out).gates;
 }
 
 namespace {
@@ -165,8 +162,8 @@ void emit_loop_back(Builder& b, const RecurrentShape& s, DType dtype, const std:
                     const LoopKept& kept, const LoopGradients& to) {
   LoopPlaces places{s, dtype};
   bool lstm = s.cell == Cell::lstm;
-  Plan plan = product_plan(b, dtype, s.batch, s.units, s.columns(),
-                           {.transpose_b = true, .wide = true});
+  Plan plan =
+      product_plan(b, dtype, s.batch, s.units, s.columns(), {.transpose_b = true, .wide = true});
   int64_t states = places.states();
   Call call{"cublaslt+own:recurrent",
             {kept.gates, kept.h, kept.c, in[2], in[s.dy()], in[s.dstate(0)],
@@ -221,28 +218,24 @@ void build_recurrent_loop_grad(Builder& b, const Node& node) {
   int drecurrent = gru ? b.scratch(loop_bytes(s.steps() * s.columns(), dtype)) : dgates;
   auto made = [&](size_t index) { return b.define(node.outputs[index]); };
   emit_loop_back(b, s, dtype, in, kept,
-                 {dgates, drecurrent, made(4),
-                  s.cell == Cell::lstm ? made(5) : b.scratch(1)});
+                 {dgates, drecurrent, made(4), s.cell == Cell::lstm ? made(5) : b.scratch(1)});
   int dx = b.scratch(loop_bytes(s.steps() * s.features, dtype));
-  emit_product(
-      b, product_plan(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}), dgates,
-      in[1], -1, dx);
+  emit_product(b, product_plan(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}),
+               dgates, in[1], dx);
   emit_recurrent_steps(b, s, dtype, Steps::from_steps, dx, made(0), s.features);
   int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
-  emit_product(b,
-               product_plan(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}), x,
-               dgates, -1, made(1));
+  emit_product(b, product_plan(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}),
+               x, dgates, made(1));
   emit_product(b, product_plan(b, dtype, s.units, s.columns(), s.steps(), {.transpose_a = true}),
-               kept.h, drecurrent, -1, made(2));
+               kept.h, drecurrent, made(2));
   b.emit({"own:recurrent_bias", {dgates, drecurrent}, {made(3)}, "recurrent bias"},
          [=](const Launch& at) {
            run_recurrent_bias(dtype, at.get(0), at.get(2), s.steps(), s.columns(), at.stream);
            if (!gru) return;
-           run_recurrent_bias(
-               dtype, at.get(1),
-               static_cast<char*>(at.get(2)) + s.columns() * int64_t(size_of(dtype)), s.steps(),
-               s.columns(), at.stream);
+           run_recurrent_bias(dtype, at.get(1),
+                              static_cast<char*>(at.get(2)) + s.columns() * int64_t(size_of(dtype)),
+                              s.steps(), s.columns(), at.stream);
          });
 }
 

@@ -24,9 +24,9 @@ struct ScanBody {
   size_t bytes = 0;
 
   ScanBody(ProgramParts made, size_t input_count) : parts(std::move(made)) {
-    BufferPlan plan = plan_buffers(
-        parts.buffers, lifetimes_of(parts.instructions, parts.buffers.size()),
-        parts.instructions.size(), {.unit = kUnit});
+    BufferPlan plan =
+        plan_buffers(parts.buffers, lifetimes_of(parts.instructions, parts.buffers.size()),
+                     parts.instructions.size(), {.unit = kUnit});
     offsets = plan.offsets;
     bytes = units(plan.memory.arena);
     inputs.assign(input_count, -1);
@@ -45,7 +45,8 @@ struct ScanBody {
     for (const Instruction& instruction : parts.instructions)
       if (instruction.on_host)
         throw Error(
-            "a function on the host inside a loop (ops::scan) cannot run on a GPU; compute it before "
+            "a function on the host inside a loop (ops::scan) cannot run on a GPU; compute it "
+            "before "
             "the loop");
     for (int buffer : parts.output_buffers)
       goes_there.push_back(std::ranges::count(parts.output_buffers, buffer) == 1 &&
@@ -72,7 +73,8 @@ class ScanLoop {
       if (body_.parts.buffers[i].kind == BufferKind::zeroed)
         check(cudaMemsetAsync(addresses[i], 0, body_.parts.buffers[i].bytes, at.stream), "zeroing");
     }
-    for (size_t i : call_.inputs_of(ScanRole::captured)) bind(addresses, body_.inputs[i], at.get(i));
+    for (size_t i : call_.inputs_of(ScanRole::captured))
+      bind(addresses, body_.inputs[i], at.get(i));
     for (size_t i = 0; i < carries_.size(); ++i)
       copy(at, at.get(carries_[i]), carry(at, i, 0), bytes_of(call_.output(i)));
     for (int64_t step = 0; step < call_.length; ++step) run_step(at, addresses, step);
@@ -147,7 +149,8 @@ void build_scan(Builder& b, const Node& node) {
   for (size_t i = 0; i < call.carries(); ++i)
     for (int place = 0; place < 2; ++place)
       made.writes.push_back(b.scratch(units(bytes_of(call.output(i)))));
-  auto loop = std::make_shared<const ScanLoop>(std::move(call), std::move(body), std::move(results));
+  auto loop =
+      std::make_shared<const ScanLoop>(std::move(call), std::move(body), std::move(results));
   b.emit(std::move(made), [loop](const Launch& at) { loop->run(at); });
 }
 
