@@ -114,6 +114,11 @@ Patient large_tables(uint64_t seed) {
                  {.features = 2048, .units = 2048, .layers = 1, .optimizer = "adam"});
 }
 
+Patient slow_ops(uint64_t seed, int count) {
+  return patient(seed, rows(seed).batch(64),
+                 {.units = kGrouped, .layers = 1, .extra = grouped_convolutions(count)});
+}
+
 }  // namespace
 
 std::vector<Fault> cpu_faults() {
@@ -146,6 +151,20 @@ std::vector<Fault> cpu_faults() {
        "",
        Action::shrink_layer},
       {"large tables of weights", Finding::memory, Cause::none, large_tables},
+      {"one slow op",
+       Finding::kernels,
+       Cause::slow_op,
+       [](uint64_t seed) { return slow_ops(seed, 1); },
+       {},
+       "",
+       Action::faster_ops},
+      {"busy, but slow everywhere",
+       Finding::kernels,
+       Cause::slow_kernels,
+       [](uint64_t seed) { return slow_ops(seed, 3); },
+       {},
+       "",
+       Action::faster_ops},
   };
 }
 

@@ -85,6 +85,13 @@ Patient large_tables(uint64_t seed) {
                  {.features = 8192, .units = 8192, .layers = 2, .optimizer = "adam"}, kGpu);
 }
 
+Patient slow_ops(uint64_t seed, int count) {
+  return patient(
+      seed, ready_batches(seed, 1024, 2048),
+      {.features = 2048, .units = kGrouped, .layers = 1, .extra = grouped_convolutions(count)},
+      kGpu);
+}
+
 }  // namespace
 
 std::vector<Fault> gpu_faults() {
@@ -112,6 +119,20 @@ std::vector<Fault> gpu_faults() {
        Action::mixed_precision},
       {"GPU: large products in sixteen bits", Finding::compute, Cause::none, large_products},
       {"GPU: large tables of weights", Finding::memory, Cause::none, large_tables},
+      {"GPU: one slow op",
+       Finding::kernels,
+       Cause::slow_op,
+       [](uint64_t seed) { return slow_ops(seed, 1); },
+       {},
+       "",
+       Action::faster_ops},
+      {"GPU: busy, but slow everywhere",
+       Finding::kernels,
+       Cause::slow_kernels,
+       [](uint64_t seed) { return slow_ops(seed, 3); },
+       {},
+       "",
+       Action::faster_ops},
   };
 }
 

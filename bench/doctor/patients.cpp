@@ -55,6 +55,13 @@ Patient patient(uint64_t seed, const Batches& batches, const ModelSize& size,
   return result;
 }
 
+Layer grouped_convolutions(int count) {
+  std::vector<Layer> layers = {Reshape({16, 16, 16})};
+  for (int i = 0; i < count; ++i) layers.push_back(Conv2D(16, 7, {.padding = "same", .groups = 8}));
+  layers.push_back(Flatten());
+  return Sequential(layers);
+}
+
 Layer host_layer(int64_t microseconds) {
   return HostLayer(
       [microseconds](const Tensor& x, Tensor& y) {

@@ -29,6 +29,11 @@ struct Machine {
 Patient patient(uint64_t seed, const Batches& batches, const ModelSize& size = {},
                 const Machine& machine = {});
 
+// A convolution of 7×7 over [16, 16, 16] with two channels per group: few products share what is
+// loaded, so that it reaches a few hundredths of any device's limit. Takes and returns [4096].
+inline constexpr int64_t kGrouped = 4096;
+Layer grouped_convolutions(int count);
+
 // Passes its input on after some time on a core.
 Layer host_layer(int64_t microseconds);
 

@@ -55,6 +55,7 @@ enum class Limit : uint8_t {
   copy,
   launch,
   sync,
+  kernels,
   memory,
   compute,
   latency
@@ -70,6 +71,7 @@ enum class Finding : uint8_t {
   copy,
   launch,
   sync,
+  kernels,  // busy, with ops that are far below what the device allows
   memory,
   compute,
   latency,
@@ -100,6 +102,8 @@ enum class Cause : uint8_t {
   throttled,
   quota,
   bus,
+  slow_op,       // one kind of op is far below its limit
+  slow_kernels,  // so are ops of several kinds
   small_batch,
   memory_unused,  // a small batch, and most of the GPU's memory is free
   out_of_memory,
@@ -143,6 +147,7 @@ enum class Action : uint8_t {
   seldom_callback,  // once per epoch
   seldom_metrics,   // read once per epoch
   mixed_precision,  // 16-bit products
+  faster_ops,       // in place of those far below their limit
   separable_conv,   // instead of a full convolution
   shrink_layer,
   stop_others,  // other programs

@@ -149,6 +149,27 @@ const OpFacts* Case::separable_convolution() const {
   return found;
 }
 
+double reach(const OpFacts& op) { return std::max(op.compute_share, op.bandwidth_share); }
+
+Case::SlowOps Case::slow_ops() const {
+  auto gain_of = [](const OpFacts& op) { return op.share * (1 - reach(op) / kUsual); };
+  SlowOps slow;
+  for (const OpFacts& op : device().ops) {
+    // An op without FLOPs and bytes is one whose costs are not known.
+    if (op.host || op.ns < kLongOpNs || reach(op) <= 0 || reach(op) >= kFarBelow) continue;
+    slow.ops.push_back(&op);
+    slow.share += op.share;
+    slow.gain += gain_of(op);
+  }
+  std::ranges::sort(slow.ops, std::ranges::greater(),
+                    [&](const OpFacts* op) { return gain_of(*op); });
+  std::map<std::string, double> kinds, layers;
+  for (const OpFacts* op : slow.ops)
+    for (double together : {kinds[op->op] += gain_of(*op), layers[op->layer] += gain_of(*op)})
+      slow.together = std::max(slow.together, together / slow.gain);
+  return slow;
+}
+
 double Case::doubled() const {
   return what_if().double_batch_ns ? *what_if().double_batch_ns * 0.5e-9 : kDoubled * step();
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "observe/words.h"
 
@@ -61,6 +62,14 @@ class Case {
   // The layer that takes most of the computing, forwards and backwards, and its share.
   std::pair<Phrase, double> busiest_layer() const;
   const OpFacts* separable_convolution() const;  // worth one; null: there is none
+  // Ops far below what the device allows, and long enough for it to be their kernels' fault.
+  struct SlowOps {
+    std::vector<const OpFacts*> ops;  // what gains most first
+    double share = 0;                 // of the computing
+    double gain = 0;      // of the computing, if all reached the usual share of their limit
+    double together = 0;  // of the gain: by one kind of op, or by one layer
+  };
+  SlowOps slow_ops() const;
   // Per as many samples as now, in a batch twice as large.
   double doubled() const;
 
@@ -71,6 +80,8 @@ class Case {
 
 // Ops that are a user's code on the host, nanoseconds per step.
 double host_ns(const DeviceFacts& device);
+// The share of its limit that an op reaches: of the arithmetic or of the bandwidth.
+double reach(const OpFacts& op);
 // Its products could run on tensor cores, and do not.
 bool wants_mixed_precision(const DeviceFacts& device);
 

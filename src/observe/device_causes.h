@@ -41,6 +41,33 @@ Phrase callback_name(const Case& run) {
   return Phrase(callback != nullptr ? callback->name : "", "a callback");
 }
 
+// --- kernels ---
+
+// conv2d of "block_1" (46 % of the computing at 1 % of the limit)
+Phrase described(const OpFacts& op) {
+  return say("{} of \"{}\" ({} of the computing at {} of the limit)", Phrase(op.op, "an op"),
+             Phrase(op.layer, "the step"), percent(op.share), percent(reach(op)));
+}
+
+// The three that would gain most.
+Phrase slowest_ops(const Case& run) {
+  constexpr size_t kNamed = 3;
+  Case::SlowOps slow = run.slow_ops();
+  if (slow.ops.empty()) return "an op";
+  Phrase text = described(*slow.ops[0]);
+  for (size_t i = 1; i < slow.ops.size() && i < kNamed; ++i)
+    text = say("{}, {}", text, described(*slow.ops[i]));
+  if (slow.ops.size() > kNamed) text = say("{} and {} more", text, slow.ops.size() - kNamed);
+  return text;
+}
+
+Phrase slowest_op(const Case& run) {
+  Case::SlowOps slow = run.slow_ops();
+  if (slow.ops.empty()) return "an op";
+  const OpFacts& op = *slow.ops[0];
+  return Phrase(op.layer.empty() ? op.op : op.layer, "an op");
+}
+
 constexpr CauseRule kDeviceCauses[] = {
     // --- copy ---
     {.cause = Cause::link,
@@ -154,6 +181,17 @@ constexpr CauseRule kDeviceCauses[] = {
                      .why = "each reading waits for the device",
                      .seconds = run.without_callbacks()});
          }},
+    // --- kernels ---
+    {.cause = Cause::slow_op,
+     .finding = Finding::kernels,
+     .holds = [](const Case& run) { return run.slow_ops().together >= kTogether; },
+     .says = slowest_ops,
+     .culprit = slowest_op},
+    {.cause = Cause::slow_kernels,
+     .finding = Finding::kernels,
+     .holds = always_holds,
+     .says = [](const Case& run) { return say("ops of several kinds: {}", slowest_ops(run)); },
+     .culprit = slowest_op},
     // --- latency ---
     {.cause = Cause::memory_unused,
      .finding = Finding::latency,

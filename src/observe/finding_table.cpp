@@ -49,6 +49,12 @@ bool is_busy(const Case& run, Finding as) {
   return finding == as;
 }
 
+// Ops are far below their limit, and twice the batch would not help them.
+bool has_slow_kernels(const Case& run, const WindowFacts&) {
+  bool small = run.what_if().double_batch_ns && run.doubled() < kBatchHelps * run.step();
+  return !small && run.slow_ops().gain >= kSlowGain;
+}
+
 template <Finding finding>
 bool busy_as(const Case& run, const WindowFacts&) {
   return is_busy(run, finding);
@@ -187,6 +193,18 @@ constexpr FindingRule kFindings[] = {
                       percent(run.share(Owner::sync)));
          },
      .waits = true},
+    {.finding = Finding::kernels,
+     .limit = always<Limit::kernels>,
+     .holds = has_slow_kernels,
+     .says =
+         [](const Case& run) {
+           return say(
+               "Slow kernels: the {} is busy, and {} of its time goes into ops that are far "
+               "below its limits",
+               run.device_word(), percent(run.slow_ops().share));
+         },
+     .high = [](const Case& run) { return run.slow_ops().gain >= 2 * kSlowGain; },
+     .prescribes = propose_faster_ops},
     {.finding = Finding::memory,
      .limit = always<Limit::memory>,
      .holds = busy_as<Finding::memory>,

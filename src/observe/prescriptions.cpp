@@ -108,6 +108,22 @@ void propose_larger_batch(const Case& run, Prescriptions& list) {
             .changes_results = true});
 }
 
+void propose_faster_ops(const Case& run, Prescriptions& list) {
+  Case::SlowOps slow = run.slow_ops();
+  if (slow.ops.empty()) return;
+  const OpFacts& worst = *slow.ops.front();
+  Phrase name = say("{} of \"{}\"", Phrase(worst.op, "the op"), Phrase(worst.layer, "the step"));
+  if (slow.ops.size() > 1) name = say("{} and {} more ops", name, slow.ops.size() - 1);
+  double computing = run.step() * run.share(Owner::compute);
+  list.add({.action = Action::faster_ops,
+            .what = say("Replace {}: by ops or sizes that the device has fast kernels for", name),
+            .why = say("the time is what is left if they reach {} of their limit, as ops usually "
+                       "do; `summary({{.measure = true}})` lists them all",
+                       percent(kUsual)),
+            .seconds = run.step() - computing * slow.gain,
+            .changes_results = true});
+}
+
 void propose_cheaper_layers(const Case& run, Prescriptions& list) {
   double computing = run.step() * run.share(Owner::compute);
   if (wants_mixed_precision(run.device()))

@@ -39,6 +39,7 @@ void propose_keeping(const Case& run, Prescriptions& list);
 void propose_less_work(const Case& run, Prescriptions& list);
 void propose_larger_batch(const Case& run, Prescriptions& list);
 void propose_cheaper_layers(const Case& run, Prescriptions& list);
+void propose_faster_ops(const Case& run, Prescriptions& list);
 
 std::string results_words(const Prescription& prescription);  // "results stay the same"
 // One line for the end of a fit: what, the gain, and whether results change.

@@ -45,6 +45,13 @@ inline constexpr double kSeparable = 2;     // times fewer FLOPs, for a separabl
 inline constexpr double kDoubled = 0.7;     // of a step per sample in twice the batch, untried
 inline constexpr double kHalved = 0.5;      // of the computing in 16-bit products, untried
 
+// --- kernels: ops far below their limit, with what the usual share of it would gain ---
+inline constexpr double kFarBelow = 0.30, kUsual = 0.60;  // of the larger of the two shares
+inline constexpr double kSlowGain = 0.20;                 // of the computing, for a verdict
+inline constexpr double kLongOpNs = 30'000;               // shorter ones are a matter of the batch
+inline constexpr double kTogether = 0.60;  // of that gain: by one kind of op, or one layer
+inline constexpr double kBatchHelps = 0.85;  // of a step per sample in twice the batch
+
 // --- health ---
 inline constexpr double kThrottled = 0.03;
 // The training thread was ready to run for so much of the time while others used so many cores.

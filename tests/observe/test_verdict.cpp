@@ -303,6 +303,77 @@ TEST(Verdict, ClassifiesABusyDevice) {
   EXPECT_EQ(of(-1, -1).finding, Finding::healthy);
 }
 
+OpFacts slow_op(std::string layer, std::string op, double share, double reached) {
+  return {.layer = std::move(layer),
+          .op = std::move(op),
+          .share = share,
+          .ns = share * 1e7,
+          .compute_share = reached / 10,
+          .bandwidth_share = reached};
+}
+
+TEST(Verdict, NamesTheOpThatIsFarBelowItsLimitOnABusyDevice) {
+  Evidence evidence = busy(0.3, 0.2);
+  evidence.device.ops = {slow_op("depthwise", "conv2d", 0.46, 0.01),
+                         slow_op("dense", "matmul", 0.4, 0.7), slow_op("", "add", 0.14, 0.8)};
+  evidence.what_if.double_batch_ns = 2.03 * evidence.step_ns;
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::kernels);
+  EXPECT_EQ(verdict.limit, Limit::kernels);
+  EXPECT_EQ(verdict.cause, Cause::slow_op);
+  EXPECT_EQ(verdict.culprit, "depthwise");
+  EXPECT_NE(verdict.sentence.find("46 % of the computing at 1 % of the limit"), std::string::npos)
+      << verdict.sentence;
+  std::vector<Prescription> list = prescriptions_for(verdict, evidence);
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].action, Action::faster_ops);
+  double computing = evidence.step_ns * 1e-9;
+  EXPECT_NEAR(list[0].predicted_step_seconds, computing * (1 - 0.46 * (1 - 0.01 / 0.6)),
+              0.001 * computing);
+}
+
+TEST(Verdict, NamesOpsOfSeveralKindsThatAreAllSlow) {
+  Evidence evidence = busy(0.15, 0.2);
+  evidence.device.ops = {slow_op("a", "conv2d", 0.3, 0.2), slow_op("b", "reduce", 0.3, 0.1),
+                         slow_op("c", "unary", 0.2, 0.15), slow_op("d", "copy", 0.2, 0.25)};
+  Verdict verdict = judge(evidence);
+  EXPECT_EQ(verdict.finding, Finding::kernels);
+  EXPECT_EQ(verdict.cause, Cause::slow_kernels);
+  EXPECT_NE(verdict.sentence.find("and 1 more"), std::string::npos) << verdict.sentence;
+}
+
+TEST(Verdict, TakesTheSameOpInManyLayersForOneKind) {
+  Evidence evidence = busy(0.3, 0.2);
+  for (int layer = 0; layer < 18; ++layer)
+    evidence.device.ops.push_back(slow_op("block_" + std::to_string(layer), "conv2d", 0.03, 0.02));
+  evidence.device.ops.push_back(slow_op("dense", "matmul", 0.46, 0.8));
+  EXPECT_EQ(judge(evidence).cause, Cause::slow_op);
+}
+
+TEST(Verdict, LeavesShortOpsAndSmallBatchesToTheBatch) {
+  Evidence evidence = busy(0.1, 0.1);
+  evidence.device.ops = {slow_op("tiny", "matmul", 0.9, 0.05)};
+  evidence.device.ops[0].ns = 5'000;
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+  evidence.device.ops[0].ns = 5e6;
+  EXPECT_EQ(judge(evidence).finding, Finding::kernels);
+  evidence.what_if.double_batch_ns = 1.2 * evidence.step_ns;
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+}
+
+TEST(Verdict, LeavesASlowOpThatTakesLittleAlone) {
+  Evidence evidence = busy(0.8, 0.1);
+  evidence.device.ops = {slow_op("wide", "matmul", 0.85, 0.9),
+                         slow_op("head", "reduce", 0.15, 0.01)};
+  EXPECT_EQ(judge(evidence).finding, Finding::compute);
+}
+
+TEST(Verdict, DoesNotCallAnOpSlowWhoseCostsAreNotKnown) {
+  Evidence evidence = busy(0.2, 0.2);
+  evidence.device.ops = {slow_op("own", "custom", 0.9, 0.0)};
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+}
+
 TEST(Verdict, NamesTheLayerThatComputesLongestAndNotTheOptimiser) {
   Evidence evidence = busy(0.8, 0.1);
   evidence.device.ops = {{.layer = "optimizer", .op = "adam_update", .share = 0.5},

@@ -27,6 +27,7 @@ struct SyntheticRun {
   bool pinned = true;
   double conv_share = 0, largest_share = 0, compute_share = -1, bandwidth_share = -1;
   double memory_share = -1;
+  double slow_share = 0, slow_reach = 0.01;  // of the computing: an op so far below its limit
   // What holds all of it up, shares.
   double others = 0, throttled = 0;
   bool hot = false, narrow = false;
@@ -112,6 +113,9 @@ inline SyntheticRun applied(SyntheticRun run, doctor::Action action) {
       break;
     case Action::mixed_precision:
       run.compute /= 2;
+      break;
+    case Action::faster_ops:
+      run.compute *= 1 - run.slow_share * (1 - run.slow_reach / 0.6);
       break;
     case Action::separable_conv:
       run.compute *= 1 - run.conv_share * 7 / 8;
@@ -211,6 +215,13 @@ inline doctor::Evidence evidence_from(const SyntheticRun& run) {
   if (run.conv_share > 0)
     device.ops.push_back(
         {.layer = "stem", .op = "conv2d", .share = run.conv_share, .separable = 8});
+  if (run.slow_share > 0)
+    device.ops.push_back({.layer = "slow",
+                          .op = "conv2d",
+                          .share = run.slow_share,
+                          .ns = run.slow_share * computing * 1e6,
+                          .compute_share = run.slow_reach,
+                          .bandwidth_share = run.slow_reach / 2});
   if (run.host_layer > 0)
     device.ops.push_back(
         {.layer = "own", .op = "host_call", .ns = run.host_layer * 1e6, .host = true});

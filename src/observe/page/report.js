@@ -9,7 +9,7 @@ const meaning = {
 };
 const limitColour = {
   input: 'input', contention: 'input', copy: 'copy', launch: 'launch', sync: 'sync',
-  memory: 'copy', compute: 'compute', latency: 'launch',
+  kernels: 'compute', memory: 'copy', compute: 'compute', latency: 'launch',
 };
 
 function verdict() {
