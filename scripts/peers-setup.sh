@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the environment of the peers, outside the tree, with what can be had; a peer that cannot is reported by `make peers`
 # as missing, with the reason. Does nothing when all are there.
-#   scripts/peers-setup.sh [tests]     tests: only what the tests need (ONNX Runtime, TensorBoard, safetensors, TensorFlow),
+#   scripts/peers-setup.sh [tests]     tests: only what the tests need (ONNX Runtime, TensorBoard, safetensors, tokenizers, TensorFlow),
 #                                      exit status 1 where that cannot be had
 #   STOKER_PEERS_VENV   where it is (default: ~/.cache/stoker/peers)
 set -euo pipefail
@@ -72,8 +72,9 @@ package xprof xprof==2.24.2 tensorboard-plugin-profile==2.24.2 # the Profile pag
 package onnx
 package onnxruntime
 package safetensors
+package tokenizers
 if [ "${1:-}" = tests ]; then
-  for module in tensorflow tensorboard xprof onnx onnxruntime safetensors ml_dtypes; do
+  for module in tensorflow tensorboard xprof onnx onnxruntime safetensors tokenizers ml_dtypes; do
     imports "$module" || { say "$module cannot be had: see $log"; exit 1; }
   done
   say "ready for the tests: $venv"

@@ -40,6 +40,7 @@
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>
 #include <stoker/text.h>
+#include <stoker/tokenizer.h>
 #include <stoker/typed_function.h>
 #include <stoker/value.h>
 #include <stoker/variable.h>

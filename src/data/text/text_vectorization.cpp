@@ -164,10 +164,10 @@ void check_vectorization(const TextVectorizationOptions& options) {
   if (!options.output_sequence_length) return;
   if (options.output_mode != OutputMode::int_)
     throw ValueError("TextVectorization: output_sequence_length needs output_mode int_");
-  if (*options.output_sequence_length < 1)
-    throw ValueError(
-        fmt::format("TextVectorization: output_sequence_length is {}, expected at least 1",
-                    *options.output_sequence_length));
+  int64_t length = *options.output_sequence_length;
+  if (length < 1 || length > INT32_MAX)
+    throw ValueError(fmt::format(
+        "TextVectorization: output_sequence_length is {}, expected 1 to {}", length, INT32_MAX));
 }
 
 }  // namespace

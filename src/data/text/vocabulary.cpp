@@ -105,8 +105,9 @@ uint64_t Vocabulary<Token>::checksum() const {
 template <class Token>
 void check_options(const std::string& owner, const LookupOptions<Token>& options) {
   auto refuse = [&](const std::string& why) { throw ValueError(owner + ": " + why); };
-  if (options.max_tokens && *options.max_tokens <= 1)
-    refuse(fmt::format("max_tokens is {}, expected more than 1", *options.max_tokens));
+  constexpr int64_t kMost = INT32_MAX;
+  if (options.max_tokens && (*options.max_tokens <= 1 || *options.max_tokens > kMost))
+    refuse(fmt::format("max_tokens is {}, expected 2 to {}", *options.max_tokens, kMost));
   if (options.pad_to_max_tokens && !options.max_tokens)
     refuse("pad_to_max_tokens needs max_tokens");
   if (options.num_oov_indices < 0 || options.num_oov_indices > 1'000'000)
