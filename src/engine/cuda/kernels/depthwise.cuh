@@ -28,16 +28,16 @@ template <class T>
 __device__ inline float2 to_floats(const RawPair<T>& raw) {
   if constexpr (sizeof(T) == 4)
     return make_float2(__uint_as_float(raw.x), __uint_as_float(raw.y));
-  else if constexpr (std::is_same_v<T, Bfloat>)
-    return make_float2(__uint_as_float(raw << 16), __uint_as_float(raw & 0xffff0000U));
   else
-    return __half22float2(*reinterpret_cast<const __half2*>(&raw));
+    return unpack_pair<T>(raw);
 }
 
 template <class T>
 __device__ inline void store_pair(float2 value, T* to) {
-  float both[2] = {value.x, value.y};
-  store_floats<2>(both, to);
+  if constexpr (sizeof(T) == 4)
+    *reinterpret_cast<float2*>(to) = value;
+  else
+    *reinterpret_cast<uint32_t*>(to) = pack_pair<T>(value.x, value.y);
 }
 
 // Steps whose rows `first + step · down`, … lie in an image of so many rows: from, to.

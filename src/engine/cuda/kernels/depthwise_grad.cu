@@ -225,10 +225,11 @@ void run_depthwise_weight_grad(const DirectConv& call, cudaStream_t stream) {
   WeightStrips strips{call, {}, 1};
   auto launch = [&]<int K>(std::integral_constant<int, K>) {
     visit_float(call.dtype, [&]<class T>(T) {
+      constexpr int kBlocks = sizeof(T) == 4 || K > 3 ? 2 : 4;
       if (call.shape.stride_y == 1)
-        launch_weight_grad<T, K, 1, (K == 3 ? 7 : 4), (K == 3 ? 2 : 1), 1>(strips, stream);
+        launch_weight_grad<T, K, 1, (K == 7 ? 4 : 7), 1, kBlocks>(strips, stream);
       else
-        launch_weight_grad<T, K, 2, (K == 3 ? 4 : 2), 1, 1>(strips, stream);
+        launch_weight_grad<T, K, 2, 4, 1, kBlocks>(strips, stream);
     });
   };
   switch (kernel_size(call.shape)) {
