@@ -93,7 +93,8 @@ constexpr double kWorthTiming = 1e9;  // FLOPs
 constexpr double kMostTrialSeconds = 1;
 
 size_t candidates_for(const MatmulKey& key) {
-  double work = 2.0 * double(key.batch) * double(key.rows) * double(key.columns) * double(key.inner);
+  double work =
+      2.0 * double(key.batch) * double(key.rows) * double(key.columns) * double(key.inner);
   return work < kWorthTiming ? 1 : 8;
 }
 
@@ -149,8 +150,8 @@ class LtPlan final : public MatmulPlan {
     if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     float one = 1, zero = 0;
     check(cublasLtMatmul(device.cublas(), operation_.get(), &one, b, b_.get(), a, a_.get(), &zero,
-                         y, y_.get(), y, y_.get(), &candidates_[chosen_].algo, workspace, this->workspace(),
-                         stream),
+                         y, y_.get(), y, y_.get(), &candidates_[chosen_].algo, workspace,
+                         this->workspace(), stream),
           "a product of matrices");
   }
 

@@ -136,17 +136,28 @@ __device__ inline uint32_t pack_pair(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// Whether N elements of T are whole words of two.
+// N elements as they lie in memory. Sixteen-bit ones go in words of two: copied one by one, as the
+// compiler does with their own types, they would be loads and stores of two bytes.
 template <class T, int N>
 inline constexpr bool kInPairs = is_float_type<T> && sizeof(T) == 2 && N % 2 == 0;
+template <class T, int N>
+using RawPack = std::conditional_t<kInPairs<T, N>, Pack<uint32_t, (N + 1) / 2>, Pack<T, N>>;
 
-template <int N, class T>
-__device__ inline void to_floats(const Pack<T, N>& pack, float* to) {
+template <class T, int N>
+__device__ inline RawPack<T, N> load_pack(const T* from) {
+  return *reinterpret_cast<const RawPack<T, N>*>(from);
+}
+template <class T, int N>
+__device__ inline void store_pack(const RawPack<T, N>& pack, T* to) {
+  *reinterpret_cast<RawPack<T, N>*>(to) = pack;
+}
+
+template <class T, int N>
+__device__ inline void to_floats(const RawPack<T, N>& pack, float* to) {
   if constexpr (kInPairs<T, N>) {
-    const auto& words = reinterpret_cast<const Pack<uint32_t, N / 2>&>(pack);
 #pragma unroll
     for (int i = 0; i < N / 2; ++i) {
-      float2 both = unpack_pair<T>(words.at[i]);
+      float2 both = unpack_pair<T>(pack.at[i]);
       to[2 * i] = both.x;
       to[2 * i + 1] = both.y;
     }
@@ -156,30 +167,28 @@ __device__ inline void to_floats(const Pack<T, N>& pack, float* to) {
   }
 }
 
-template <int N, class T>
-__device__ inline Pack<T, N> from_floats(const float* from) {
+template <class T, int N>
+__device__ inline RawPack<T, N> from_floats(const float* from) {
+  RawPack<T, N> pack;
   if constexpr (kInPairs<T, N>) {
-    Pack<uint32_t, N / 2> words;
 #pragma unroll
-    for (int i = 0; i < N / 2; ++i) words.at[i] = pack_pair<T>(from[2 * i], from[2 * i + 1]);
-    return reinterpret_cast<const Pack<T, N>&>(words);
+    for (int i = 0; i < N / 2; ++i) pack.at[i] = pack_pair<T>(from[2 * i], from[2 * i + 1]);
   } else {
-    Pack<T, N> pack;
 #pragma unroll
     for (int i = 0; i < N; ++i) pack.at[i] = from_float<T>(from[i]);
-    return pack;
   }
+  return pack;
 }
 
 // N consecutive elements as floats.
 template <int N, class T>
 __device__ inline void load_floats(const T* from, float* to) {
-  to_floats<N>(*reinterpret_cast<const Pack<T, N>*>(from), to);
+  to_floats<T, N>(load_pack<T, N>(from), to);
 }
 
 template <int N, class T>
 __device__ inline void store_floats(const float* from, T* to) {
-  *reinterpret_cast<Pack<T, N>*>(to) = from_floats<N, T>(from);
+  store_pack<T, N>(from_floats<T, N>(from), to);
 }
 
 // The larger one, NaN where one of them is.

@@ -62,8 +62,7 @@ __device__ inline void finish_row(const DirectConv& c, float2 bias, const float2
                                   unsigned outside, int64_t at, int column_step) {
   float2 results[Tile];
 #pragma unroll
-  for (int t = 0; t < Tile; ++t)
-    results[t] = make_float2(sums[t].x + bias.x, sums[t].y + bias.y);
+  for (int t = 0; t < Tile; ++t) results[t] = make_float2(sums[t].x + bias.x, sums[t].y + bias.y);
   if (c.relu) {
     auto clip = [&](float x) { return x < 0 ? 0 : x > c.ceiling ? c.ceiling : x; };  // NaN passes
 #pragma unroll
@@ -133,8 +132,9 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
     for (int t = 0; t < Tile; ++t) sums[age][t] = make_float2(0, 0);
 
   const int64_t down = int64_t(s.dilation_y) * s.out_width * s.channels;
-  const int64_t out = ((int64_t(place.batch) * s.out_height + out_y) * s.out_width + out_x) *
-                          s.channels + channel - (kAges - 1) * down;
+  const int64_t out =
+      ((int64_t(place.batch) * s.out_height + out_y) * s.out_width + out_x) * s.channels + channel -
+      (kAges - 1) * down;
   // Steps before the image's first row change nothing, those behind its last only finish.
   const int steps = rows + kAges - 1;
   const int2 range = steps_inside(in_y + S - 1, row_step, s.height + S - 1, steps);
@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
   const int rows = min(strips.rows, (s.height - 1 + s.top) / S + 1 - first_y);
   const int in_y = first_y - (kAges - 1), in_x = first_x - (kAges - 1);
   const T* dy = static_cast<const T*>(c.dy) +
-                int64_t(place.batch) * s.out_height * s.out_width * s.channels +
-                in_x * s.channels + channel;
+                int64_t(place.batch) * s.out_height * s.out_width * s.channels + in_x * s.channels +
+                channel;
   T* dx = static_cast<T*>(c.out) + int64_t(place.batch) * s.height * s.width * s.channels + channel;
   unsigned inside = 0;
 #pragma unroll
@@ -242,8 +242,7 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
     unsigned there = unsigned(y) < unsigned(s.out_height) ? inside : 0;
     const T* row = dy + int64_t(y) * s.out_width * s.channels;
 #pragma unroll
-    for (int i = 0; i < kWide; ++i)
-      load_pair(row + i * s.channels, (there >> i & 1) != 0, to[i]);
+    for (int i = 0; i < kWide; ++i) load_pair(row + i * s.channels, (there >> i & 1) != 0, to[i]);
   };
   float2 sums[kAges][S][Tile * S];
 #pragma unroll
@@ -282,9 +281,10 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
 #pragma unroll
           for (int t = 0; t < Tile; ++t) {
             float2& sum = sums[age][phase][t * S + kx % S];
-            const float2 before = kx >= S            ? sum
-                                  : age + 1 < kAges ? sums[age + 1 < kAges ? age + 1 : 0][phase][t * S + kx]
-                                                    : make_float2(0, 0);
+            const float2 before = kx >= S ? sum
+                                  : age + 1 < kAges
+                                      ? sums[age + 1 < kAges ? age + 1 : 0][phase][t * S + kx]
+                                      : make_float2(0, 0);
             sum = product_and(row[t + kAges - 1 - kx / S], weight, before);
           }
         }
@@ -341,7 +341,7 @@ void launch_forward_of(const ForwardStrips& call, cudaStream_t stream) {
   visit_float(call.dtype, [&]<class T>(T) {
     with_kernel(call.shape, [&]<class K>(K) {
       constexpr int kTile = S == 1 ? 7 : 4;
-      constexpr int kBlocks = sizeof(T) == 4 ? 2 : K::value == 7 ? 2 : K::value == 5 ? 3 : 4;
+      constexpr int kBlocks = sizeof(T) == 4 ? 1 : K::value == 3 ? 4 : 3;
       launch_forward<T, K::value, S, kTile, (K::value == 3), 1, kBlocks>(call, stream);
     });
   });

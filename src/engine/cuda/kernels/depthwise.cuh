@@ -62,15 +62,13 @@ __device__ inline float2 product_and(float2 a, float2 b, float2 sum) {
 // Of one axis of a dilated image every d-th number is an image of its own: a residue. `across`
 // tiles side by side, `down` strips of `rows` steps; columns and rows are steps of a residue.
 struct Strips {
-  int lanes = 16;      // threads side by side, two channels each
-  int slabs = 1;       // of 2 · lanes channels
+  int lanes = 16;  // threads side by side, two channels each
+  int slabs = 1;   // of 2 · lanes channels
   int across = 1, down = 1, rows = 1;
   int residues_y = 1, residues_x = 1;
-  int64_t count = 0;   // of a slab
+  int64_t count = 0;  // of a slab
   __host__ __device__ int per_block() const { return kStripThreads / lanes; }
-  unsigned blocks() const {
-    return unsigned((count + per_block() - 1) / per_block() * slabs);
-  }
+  unsigned blocks() const { return unsigned((count + per_block() - 1) / per_block() * slabs); }
 };
 
 struct StripPlace {

@@ -78,16 +78,14 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
     for (int i = 0; i < kWide; ++i)
       inside |= unsigned(unsigned(in_x + i * s.dilation_x) < unsigned(s.width)) << i;
 #pragma unroll
-    for (int t = 0; t < Tile; ++t)
-      outside |= unsigned(out_x + t * s.dilation_x < s.out_width) << t;
+    for (int t = 0; t < Tile; ++t) outside |= unsigned(out_x + t * s.dilation_x < s.out_width) << t;
 
     RawPair<T> next[Ahead][S][kWide], next_dy[Ahead][Tile];
     auto fetch_dy = [&](int step, RawPair<T>(&to)[Tile]) {
       unsigned there = step < rows ? outside : 0;
       const T* row = dy + int64_t(step) * s.dilation_y * s.out_width * s.channels;
 #pragma unroll
-      for (int t = 0; t < Tile; ++t)
-        load_pair(row + t * column_step, (there >> t & 1) != 0, to[t]);
+      for (int t = 0; t < Tile; ++t) load_pair(row + t * column_step, (there >> t & 1) != 0, to[t]);
     };
     auto fetch = [&](int step, RawPair<T>(&to)[S][kWide], RawPair<T>(&to_dy)[Tile]) {
 #pragma unroll

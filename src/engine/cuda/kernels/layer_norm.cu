@@ -274,8 +274,9 @@ void run_layer_norm(const LayerNorm& call, cudaStream_t stream) {
       layer_norm<T, H::kThreads, H::kVectors>
           <<<blocks_for(call.rows, kThreads / H::kThreads), kThreads, 0, stream>>>(call);
     };
-    bool held = with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 4>, Held<128, 2>,
-                         Held<256, 4>>(call.features, launch);
+    bool held =
+        with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 4>, Held<128, 2>, Held<256, 4>>(
+            call.features, launch);
     if (!held)
       layer_norm_long<T><<<unsigned(call.rows), row_threads(call.features), 0, stream>>>(call);
   });
@@ -290,9 +291,9 @@ void run_layer_norm_grad(const LayerNorm& call, cudaStream_t stream) {
         size_t bytes = size_t(2 * call.features) * sizeof(float);
         auto kernel = layer_norm_grad<T, H::kThreads, H::kVectors>;
         if (bytes > 48 * 1024)
-          check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     int(bytes)),
-                "shared memory for layer norm");
+          check(
+              cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
+              "shared memory for layer norm");
         kernel<<<unsigned(splits), kNormBlock<H::kThreads>, bytes, stream>>>(call);
       };
       with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 2>, Held<128, 1>, Held<256, 1>,

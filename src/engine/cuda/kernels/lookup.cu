@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int u = 0; u < kInFlight; ++u) {
       uint32_t from = __shfl_sync(~0U, place, min(at + u, count - 1));
-      if (inside && at + u < count) load_floats<N>(dy + int64_t(from) * c.width + column, loaded[u]);
+      if (inside && at + u < count)
+        load_floats<N>(dy + int64_t(from) * c.width + column, loaded[u]);
     }
 #pragma unroll
     for (int u = 0; u < kInFlight; ++u) {
@@ -222,8 +223,9 @@ void run_gather(const GatherCall& call, cudaStream_t stream) {
     c.width = call.width * call.element / int64_t(sizeof(E));
     int threads = 1;
     while (threads < kBlock && threads < c.width) threads *= 2;
-    gather<E><<<blocks_for(c.count, int64_t(kBlock) / threads * kRowsInFlight), kBlock, 0, stream>>>(
-        c, threads);
+    gather<E>
+        <<<blocks_for(c.count, int64_t(kBlock) / threads * kRowsInFlight), kBlock, 0, stream>>>(
+            c, threads);
   };
   if (call.width * call.element % 16 == 0)
     launch(uint4());

@@ -52,7 +52,7 @@ struct RowPlace {
     int64_t beside = columns % kWide == 0 ? 0 : kWide - 1;
     return columns + beside <= int64_t(Threads) * Vectors * kWide;
   }
-  int64_t first;  // of the row
+  int64_t first;        // of the row
   int columns, before;  // before: numbers of the row before that lie in its first vector
 
   __device__ RowPlace(int64_t row, int64_t row_columns)
@@ -81,20 +81,19 @@ struct RowPlace {
 template <class T, int Threads, int Vectors>
 struct RowPart {
   using Place = RowPlace<T, Threads, Vectors>;
-  Pack<T, kLanes<T>> at[Vectors];
+  RawPack<T, kLanes<T>> at[Vectors];
 
   __device__ void load(const void* matrix, const Place& place) {
 #pragma unroll
     for (int v = 0; v < Vectors; ++v) {
       int column = place.column(v);
       if (column < place.columns)
-        at[v] = *reinterpret_cast<const Pack<T, kLanes<T>>*>(static_cast<const T*>(matrix) +
-                                                             place.first + column);
+        at[v] = load_pack<T, kLanes<T>>(static_cast<const T*>(matrix) + place.first + column);
     }
   }
-  __device__ void get(int v, float (&to)[kLanes<T>]) const { to_floats<kLanes<T>>(at[v], to); }
+  __device__ void get(int v, float (&to)[kLanes<T>]) const { to_floats<T, kLanes<T>>(at[v], to); }
   __device__ void set(int v, const float (&from)[kLanes<T>]) {
-    at[v] = from_floats<kLanes<T>, T>(from);
+    at[v] = from_floats<T, kLanes<T>>(from);
   }
 
   __device__ void store(void* matrix, const Place& place) const {
@@ -103,11 +102,13 @@ struct RowPart {
     for (int v = 0; v < Vectors; ++v) {
       int column = place.column(v);
       if (place.is_whole(v)) {
-        *reinterpret_cast<Pack<T, kLanes<T>>*>(row + column) = at[v];
+        store_pack<T, kLanes<T>>(at[v], row + column);
       } else {
+        float numbers[kLanes<T>];
+        get(v, numbers);
 #pragma unroll
         for (int i = 0; i < kLanes<T>; ++i)
-          if (place.has(v, i)) row[column + i] = at[v].at[i];
+          if (place.has(v, i)) row[column + i] = from_float<T>(numbers[i]);
       }
     }
   }

@@ -106,7 +106,7 @@ __device__ __host__ inline bool has_second_numbers(SoftmaxOp op) {
 template <class T, int Threads>
 struct HeldRow {
   static constexpr int kWide = kLanes<T>;
-  using Vector = Pack<T, kWide>;
+  using Vector = RawPack<T, kWide>;
   const SoftmaxCall& c;
   bool mine;  // else there is no such row, and its threads only go along
   int64_t first;
@@ -142,8 +142,8 @@ struct HeldRow {
   __device__ void each(Use use, Done done) {
     for (int v = thread(); v < vectors; v += threads()) {
       float numbers[kWide], others[kWide];
-      to_floats<kWide>(x[v], numbers);
-      if (second != nullptr) to_floats<kWide>(second[v], others);
+      to_floats<T, kWide>(x[v], numbers);
+      if (second != nullptr) to_floats<T, kWide>(second[v], others);
       const int column = v * kWide - before;
       auto each_of = [&](auto inside) {
 #pragma unroll
@@ -184,8 +184,7 @@ struct HeldRow {
   template <class Value>
   __device__ float sum(Value value) {
     float total = 0;
-    each([&](int, float number, auto other,
-             int column) { total += value(number, other, column); },
+    each([&](int, float number, auto other, int column) { total += value(number, other, column); },
          [](int) {});
     return over_row(total, 0.0F, Plus());
   }
@@ -194,18 +193,18 @@ struct HeldRow {
     float results[kWide];
     each([&](int i, float number, auto other,
              int column) { results[i] = value(number, other, column); },
-         [&](int v) { store(v, from_floats<kWide, T>(results)); });
+         [&](int v) { store(v, results); });
   }
-  __device__ void store(int v, const Vector& results) const {
+  __device__ void store(int v, const float (&results)[kWide]) const {
     if (!mine) return;
     const int column = v * kWide - before;
     T* to = static_cast<T*>(c.out) + first + column;
     if (column >= 0 && column + kWide <= c.classes) {
-      *reinterpret_cast<Vector*>(to) = results;
+      store_floats<kWide>(results, to);
     } else {
 #pragma unroll
       for (int i = 0; i < kWide; ++i)
-        if (unsigned(column + i) < unsigned(c.classes)) to[i] = results.at[i];
+        if (unsigned(column + i) < unsigned(c.classes)) to[i] = from_float<T>(results[i]);
     }
   }
   __device__ float at(int64_t column) const {
@@ -243,7 +242,8 @@ struct LongRow {
   template <class Use>
   __device__ void each(Use use) {
     for (int64_t i = threadIdx.x; i < c.classes; i += blockDim.x)
-      use(at(i), [&, i] { return second_at<T>(c, first + i); }, int(i));
+      use(
+          at(i), [&, i] { return second_at<T>(c, first + i); }, int(i));
   }
   template <class Value>
   __device__ float most(Value value) {
@@ -324,7 +324,7 @@ template <class T>
 struct ShortRow {
   const SoftmaxCall& c;
   FewTile<T> x, second;
-  int first;           // in the tile
+  int first;  // in the tile
   int64_t first_of_all;
 
   __device__ auto other(int i) const {
@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(kFewThreads)
 // Tiles have a multiple of eight rows, so that each begins at sixteen bytes.
 template <class T>
 void launch_few(SoftmaxCall c, cudaStream_t stream) {
-  int rows = std::min(kFewBytes / (int(c.classes) * int(sizeof(T))) / 8 * 8, 8 * kFewThreads);
+  int rows = std::min(kFewBytes / (int(c.classes) * int(sizeof(T))) / 8 * 8, 2 * kFewThreads);
   c.holds_second = has_second_numbers(c.op) && c.second_dtype == c.dtype;
   softmax_few<T><<<blocks_for(c.rows, rows), kFewThreads, 0, stream>>>(c, rows);
 }
@@ -393,8 +393,8 @@ bool launch_held(SoftmaxCall c, cudaStream_t stream) {
   // Threads of a row: about four vectors each.
   const int threads = c.classes <= 32 * kWide ? 8 : c.classes <= 128 * kWide ? 32 : 0;
   const int rows = threads > 0 ? kHeldThreads / threads : 1;
-  c.holds_second = has_second_numbers(c.op) && c.second_dtype == c.dtype &&
-                   2 * pitch * 16 * rows <= kMostShared;
+  c.holds_second =
+      has_second_numbers(c.op) && c.second_dtype == c.dtype && 2 * pitch * 16 * rows <= kMostShared;
   const int64_t bytes = pitch * 16 * rows * (c.holds_second ? 2 : 1);
   if (bytes > kMostShared) return false;
   auto launch = [&](auto kernel, unsigned block) {
@@ -408,7 +408,7 @@ bool launch_held(SoftmaxCall c, cudaStream_t stream) {
   else if (threads == 32)
     launch(softmax_held<T, 32>, kHeldThreads);
   else
-    launch(softmax_held<T, 0>, pitch <= 1024 ? 256 : 1024);
+    launch(softmax_held<T, 0>, pitch < 1024 ? 128 : pitch < 3072 ? 256 : 1024);
   return true;
 }
 
