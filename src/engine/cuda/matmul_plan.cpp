@@ -121,8 +121,9 @@ class LtPlan final : public MatmulPlan {
                                          y_.get(), y_.get(), preference.get(),
                                          int(candidates_.size()), candidates_.data(), &found),
           "an algorithm for a product");
-    if (found == 0) fail("an algorithm for a product", key.text());
     candidates_.resize(size_t(found));
+    std::erase_if(candidates_, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+    if (candidates_.empty()) fail("an algorithm for a product", key.text());
   }
 
   size_t workspace() const override { return candidates_[chosen_].workspaceSize; }
@@ -177,8 +178,9 @@ class MatmulTrial {
       return std::nullopt;
     }
   }
-  // Milliseconds, the least of five; of one that is hopeless beside `best`, of one run.
-  float time(const LtPlan& plan, float best) const {
+  // Milliseconds, the least of five; of one that is hopeless beside `best`, of one run. Infinity of
+  // one that cannot run.
+  float time(const LtPlan& plan, float best) const try {
     constexpr float kHopeless = 1.5F;
     const Device& device = pool_->device();
     Event begin(Event::Timing::on), end(Event::Timing::on);
@@ -199,6 +201,8 @@ class MatmulTrial {
       least = std::min(least, ms / 2);
     }
     return least;
+  } catch (const CudaError&) {
+    return std::numeric_limits<float>::infinity();
   }
 
  private:
