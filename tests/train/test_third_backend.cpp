@@ -69,6 +69,35 @@ TEST(ThirdBackend, SaysOnlyTheSettingsThatItDoesNotHave) {
   EXPECT_EQ(&engine_of(context), npu.backends[0].get());
 }
 
+TEST(ThirdBackend, RoundsFloat32ProductsOfAMixedPolicyUnlessToldNotTo) {
+  BackendTraits traits = kTraits;
+  traits.tf32 = true;
+  FakeFamily npu(traits, 1);
+  auto compiled_with = [](const Context& context) { return compile_options(context).tf32; };
+  EXPECT_FALSE(compiled_with({.device = "npu"}));
+  EXPECT_TRUE(compiled_with({.device = "npu", .tf32 = true}));
+  EXPECT_TRUE(compiled_with({.device = "npu", .policy = "mixed_bfloat16"}));
+  EXPECT_FALSE(compiled_with({.device = "npu", .policy = "mixed_bfloat16", .tf32 = false}));
+  EXPECT_FALSE(compiled_with({.device = "cpu", .policy = "mixed_bfloat16"}));
+}
+
+TEST(ThirdBackend, SaysInItsRunPlanHowFloat32ProductsAreRounded) {
+  BackendTraits traits = kTraits;
+  traits.tf32 = true;
+  FakeFamily npu(traits, 1);
+  auto precision = [](Context context) {
+    context.device = "npu";
+    context.out = nullptr;
+    Sequential model({Input({2}), Dense(1)});
+    model.compile({.optimizer = "sgd", .loss = "mse", .context = &context});
+    return model.run_plan().precision;
+  };
+  EXPECT_EQ(precision({}), "float32");
+  EXPECT_EQ(precision({.tf32 = true}), "tf32");
+  EXPECT_EQ(precision({.policy = "mixed_bfloat16"}), "mixed_bfloat16");
+  EXPECT_EQ(precision({.policy = "mixed_bfloat16", .tf32 = false}), "mixed_bfloat16 without tf32");
+}
+
 }  // namespace
 
 }  // namespace stoker::test

@@ -93,7 +93,8 @@ constexpr double kWorthTiming = 1e9;  // FLOPs
 constexpr double kMostTrialSeconds = 1;
 
 size_t candidates_for(const MatmulKey& key) {
-  double work = 2.0 * double(key.batch) * double(key.rows) * double(key.columns) * double(key.inner);
+  double work =
+      2.0 * double(key.batch) * double(key.rows) * double(key.columns) * double(key.inner);
   return work < kWorthTiming ? 1 : 8;
 }
 
@@ -120,8 +121,9 @@ class LtPlan final : public MatmulPlan {
                                          y_.get(), y_.get(), preference.get(),
                                          int(candidates_.size()), candidates_.data(), &found),
           "an algorithm for a product");
-    if (found == 0) fail("an algorithm for a product", key.text());
     candidates_.resize(size_t(found));
+    std::erase_if(candidates_, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+    if (candidates_.empty()) fail("an algorithm for a product", key.text());
   }
 
   size_t workspace() const override { return candidates_[chosen_].workspaceSize; }
@@ -149,8 +151,8 @@ class LtPlan final : public MatmulPlan {
     if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     float one = 1, zero = 0;
     check(cublasLtMatmul(device.cublas(), operation_.get(), &one, b, b_.get(), a, a_.get(), &zero,
-                         y, y_.get(), y, y_.get(), &candidates_[chosen_].algo, workspace, this->workspace(),
-                         stream),
+                         y, y_.get(), y, y_.get(), &candidates_[chosen_].algo, workspace,
+                         this->workspace(), stream),
           "a product of matrices");
   }
 
@@ -176,8 +178,9 @@ class MatmulTrial {
       return std::nullopt;
     }
   }
-  // Milliseconds, the least of five; of one that is hopeless beside `best`, of one run.
-  float time(const LtPlan& plan, float best) const {
+  // Milliseconds, the least of five; of one that is hopeless beside `best`, of one run. Infinity of
+  // one that cannot run.
+  float time(const LtPlan& plan, float best) const try {
     constexpr float kHopeless = 1.5F;
     const Device& device = pool_->device();
     Event begin(Event::Timing::on), end(Event::Timing::on);
@@ -198,6 +201,8 @@ class MatmulTrial {
       least = std::min(least, ms / 2);
     }
     return least;
+  } catch (const CudaError&) {
+    return std::numeric_limits<float>::infinity();
   }
 
  private:

@@ -56,7 +56,24 @@ const std::vector<Geometry>& geometries() {
       {"sixteen_channels", {1, 6, 6, 16}, 3, 3, 16},
       {"thirty_channels", {1, 5, 5, 30}, 3, 3, 10},
       {"large", {4, 28, 28, 8}, 3, 3, 20, {1, 1}, {1, 1, 1, 1}},
+      {"depthwise_even", {2, 6, 9, 10}, 3, 3, 10, {1, 1}, {1, 1, 1, 1}, {1, 1}, 10},
+      {"depthwise_four_pads", {1, 6, 7, 12}, 3, 4, 12, {1, 1}, {2, 0, 1, 2}, {1, 1}, 12},
+      {"depthwise_five", {2, 9, 11, 10}, 5, 5, 10, {1, 1}, {2, 2, 2, 2}, {1, 1}, 10},
+      {"depthwise_five_stride_2", {1, 10, 9, 4}, 5, 5, 4, {2, 2}, {1, 2, 2, 2}, {1, 1}, 4},
+      {"depthwise_seven", {1, 8, 9, 6}, 7, 7, 6, {1, 1}, {3, 3, 3, 3}, {1, 1}, 6},
+      {"depthwise_seven_stride_2", {1, 9, 10, 4}, 7, 7, 4, {2, 2}, {2, 3, 3, 2}, {1, 1}, 4},
+      {"depthwise_dilated", {1, 9, 9, 4}, 3, 3, 4, {1, 1}, {2, 2, 2, 2}, {2, 2}, 4},
+      {"depthwise_row", {2, 1, 20, 6}, 1, 5, 6, {1, 1}, {0, 0, 2, 2}, {1, 1}, 6},
+      {"patches", {2, 9, 8, 3}, 4, 4, 8, {4, 4}},
+      {"patches_not_square", {1, 8, 9, 5}, 4, 3, 7, {4, 3}},
   };
+  return all;
+}
+
+// So many pixels that products with few filters have kernels of their own.
+const std::vector<Geometry>& many_pixels() {
+  static const std::vector<Geometry> all = {{"pixels_to_3", {4, 64, 64, 16}, 1, 1, 3},
+                                            {"pixels_to_8", {2, 90, 100, 24}, 1, 1, 8}};
   return all;
 }
 
@@ -181,6 +198,14 @@ void add_convolution_cases(OpCaseTable& table) {
   }
   for (std::string activation : {"", "relu", "tanh"})
     conv.good.push_back(fused(photo_stems()[1], true, activation));
+  for (const Geometry& at : many_pixels()) {
+    for (const char* activation : {"", "relu"}) conv.good.push_back(fused(at, true, activation));
+    dx.good.push_back(input_gradient(at));
+    dx.good.back().gradient = false;
+    dw.good.push_back(weight_gradient(at, true));
+  }
+  for (const char* activation : {"relu", "relu6", "tanh"})
+    conv.good.push_back(fused(geometries()[25], true, activation));
   const Geometry &plain = geometries()[1], &depthwise = geometries()[19],
                  &one_channel = geometries()[0];
   for (const Geometry* at : {&plain, &depthwise, &one_channel}) {

@@ -160,6 +160,8 @@ void add_normalization_cases(OpCaseTable& table) {
   add_layer_norm(table, {2, 3, 3, 4}, 3);
   add_layer_norm(table, {37, 65}, 1);
   add_layer_norm(table, {301, 129}, 1);
+  add_layer_norm(table, {5, 96}, 1);
+  add_layer_norm(table, {3, 768}, 1);
   for (const char* op : {"batch_norm", "batch_norm_grad", "layer_norm", "layer_norm_grad"})
     table[op].differentiable_outputs = 3;
   add_bad_calls(table);

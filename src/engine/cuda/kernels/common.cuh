@@ -118,20 +118,77 @@ struct alignas(sizeof(T) * N) Pack {
   T at[N];
 };
 
+// Two sixteen-bit numbers of a word, as floats and back: an instruction each, or one for both.
+template <class T>
+__device__ inline float2 unpack_pair(uint32_t word) {
+  if constexpr (std::is_same_v<T, Bfloat>)
+    return make_float2(__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000U));
+  else
+    return __half22float2(*reinterpret_cast<const __half2*>(&word));
+}
+template <class T>
+__device__ inline uint32_t pack_pair(float low, float high) {
+  std::conditional_t<std::is_same_v<T, Bfloat>, __nv_bfloat162, __half2> pair;
+  if constexpr (std::is_same_v<T, Bfloat>)
+    pair = __floats2bfloat162_rn(low, high);
+  else
+    pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+// N elements as they lie in memory. Sixteen-bit ones go in words of two: copied one by one, as the
+// compiler does with their own types, they would be loads and stores of two bytes.
+template <class T, int N>
+inline constexpr bool kInPairs = is_float_type<T> && sizeof(T) == 2 && N % 2 == 0;
+template <class T, int N>
+using RawPack = std::conditional_t<kInPairs<T, N>, Pack<uint32_t, (N + 1) / 2>, Pack<T, N>>;
+
+template <class T, int N>
+__device__ inline RawPack<T, N> load_pack(const T* from) {
+  return *reinterpret_cast<const RawPack<T, N>*>(from);
+}
+template <class T, int N>
+__device__ inline void store_pack(const RawPack<T, N>& pack, T* to) {
+  *reinterpret_cast<RawPack<T, N>*>(to) = pack;
+}
+
+template <class T, int N>
+__device__ inline void to_floats(const RawPack<T, N>& pack, float* to) {
+  if constexpr (kInPairs<T, N>) {
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      float2 both = unpack_pair<T>(pack.at[i]);
+      to[2 * i] = both.x;
+      to[2 * i + 1] = both.y;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) to[i] = to_float(pack.at[i]);
+  }
+}
+
+template <class T, int N>
+__device__ inline RawPack<T, N> from_floats(const float* from) {
+  RawPack<T, N> pack;
+  if constexpr (kInPairs<T, N>) {
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) pack.at[i] = pack_pair<T>(from[2 * i], from[2 * i + 1]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) pack.at[i] = from_float<T>(from[i]);
+  }
+  return pack;
+}
+
 // N consecutive elements as floats.
 template <int N, class T>
 __device__ inline void load_floats(const T* from, float* to) {
-  Pack<T, N> pack = *reinterpret_cast<const Pack<T, N>*>(from);
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = to_float(pack.at[i]);
+  to_floats<T, N>(load_pack<T, N>(from), to);
 }
 
 template <int N, class T>
 __device__ inline void store_floats(const float* from, T* to) {
-  Pack<T, N> pack;
-#pragma unroll
-  for (int i = 0; i < N; ++i) pack.at[i] = from_float<T>(from[i]);
-  *reinterpret_cast<Pack<T, N>*>(to) = pack;
+  store_pack<T, N>(from_floats<T, N>(from), to);
 }
 
 // The larger one, NaN where one of them is.

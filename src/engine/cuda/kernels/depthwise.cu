@@ -30,7 +30,7 @@ __device__ inline float2 weight_at(const DirectConv& c, bool turned, int ky, int
 template <class T, int K, bool InRegisters>
 struct Weights {
   float2 at[K][K];
-  __device__ void load(const DirectConv& c, bool turned, int channel, const Strips&, int) {
+  __device__ void load(const DirectConv& c, bool turned, int channel, const Strips&) {
 #pragma unroll
     for (int ky = 0; ky < K; ++ky)
 #pragma unroll
@@ -42,14 +42,16 @@ struct Weights {
 template <class T, int K>
 struct Weights<T, K, false> {
   const float2* mine;
-  __device__ void load(const DirectConv& c, bool turned, int, const Strips& strips, int slab) {
-    __shared__ float2 all[K * K * 32];
-    for (int i = int(threadIdx.x); i < K * K * strips.lanes; i += kStripThreads) {
-      int tap = i / strips.lanes, channel = (slab * strips.lanes + i % strips.lanes) * 2;
-      all[tap * 32 + i % strips.lanes] = weight_at<T>(c, turned, tap / K, tap % K, channel);
-    }
+  __device__ void load(const DirectConv& c, bool turned, int channel, const Strips& strips) {
+    constexpr int kTaps = K * K;
+    __shared__ float2 all[kTaps * 32];
+    const int lane = int(threadIdx.x % unsigned(strips.lanes));
+    const int first = int(threadIdx.x / unsigned(strips.lanes)), step = strips.per_block();
+    mine = all + lane;
+#pragma unroll 4
+    for (int tap = first; tap < kTaps; tap += step)
+      all[tap * 32 + lane] = weight_at<T>(c, turned, tap / K, tap % K, channel);
     __syncthreads();
-    mine = all + threadIdx.x % unsigned(strips.lanes);
   }
   __device__ float2 get(int ky, int kx) const { return mine[(ky * K + kx) * 32]; }
 };
@@ -60,17 +62,21 @@ __device__ inline void finish_row(const DirectConv& c, float2 bias, const float2
                                   unsigned outside, int64_t at, int column_step) {
   float2 results[Tile];
 #pragma unroll
-  for (int t = 0; t < Tile; ++t)
-    results[t] = make_float2(sums[t].x + bias.x, sums[t].y + bias.y);
+  for (int t = 0; t < Tile; ++t) results[t] = make_float2(sums[t].x + bias.x, sums[t].y + bias.y);
   if (c.relu) {
     auto clip = [&](float x) { return x < 0 ? 0 : x > c.ceiling ? c.ceiling : x; };  // NaN passes
 #pragma unroll
     for (int t = 0; t < Tile; ++t) results[t] = make_float2(clip(results[t].x), clip(results[t].y));
   }
   auto store = [&]<class Out>(Out* out) {
+    if (outside == (1U << Tile) - 1) {
 #pragma unroll
-    for (int t = 0; t < Tile; ++t)
-      if ((outside >> t & 1) != 0) store_pair(results[t], out + int64_t(t) * column_step);
+      for (int t = 0; t < Tile; ++t) store_pair(results[t], out + int64_t(t) * column_step);
+    } else {
+#pragma unroll
+      for (int t = 0; t < Tile; ++t)
+        if ((outside >> t & 1) != 0) store_pair(results[t], out + int64_t(t) * column_step);
+    }
   };
   if (c.wide)
     store(static_cast<float*>(c.out) + at);
@@ -90,10 +96,8 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
   const int channel = (slab * strips.lanes + int(threadIdx.x % unsigned(strips.lanes))) * 2;
   const int64_t strip = int64_t(blockIdx.x / unsigned(strips.slabs)) * strips.per_block() +
                         threadIdx.x / unsigned(strips.lanes);
-  Weights<T, K, InRegisters> weights;
-  weights.load(c, c.turned, channel, strips, slab);
-  if (channel >= s.channels || strip >= strips.count) return;
-  const StripPlace place = strip_place(strips, strip, Tile);
+  const bool mine = channel < s.channels && strip < strips.count;
+  const StripPlace place = strip_place(strips, mine ? strip : 0, Tile);
 
   const int out_y = place.residue_y + place.row * s.dilation_y;
   const int out_x = place.residue_x + place.column * s.dilation_x;
@@ -105,15 +109,9 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
   unsigned inside = 0, outside = 0;
 #pragma unroll
   for (int i = 0; i < kWide; ++i)
-    inside |= unsigned(unsigned(in_x + i * s.dilation_x) < unsigned(s.width)) << i;
+    inside |= unsigned(mine && unsigned(in_x + i * s.dilation_x) < unsigned(s.width)) << i;
 #pragma unroll
   for (int t = 0; t < Tile; ++t) outside |= unsigned(out_x + t * s.dilation_x < s.out_width) << t;
-  float2 bias = make_float2(0, 0);
-  if (c.bias != nullptr) {
-    RawPair<T> raw;
-    load_pair(static_cast<const T*>(c.bias) + channel, true, raw);
-    bias = to_floats<T>(raw);
-  }
 
   RawPair<T> next[Ahead][S][kWide];
   auto fetch = [&](int step, RawPair<T>(&to)[S][kWide]) {
@@ -134,50 +132,71 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
     for (int t = 0; t < Tile; ++t) sums[age][t] = make_float2(0, 0);
 
   const int64_t down = int64_t(s.dilation_y) * s.out_width * s.channels;
-  const int64_t out = ((int64_t(place.batch) * s.out_height + out_y) * s.out_width + out_x) *
-                          s.channels + channel - (kAges - 1) * down;
-  auto finish = [&](int step) {
-    if (step >= kAges - 1)
-      finish_row<T, Tile>(c, bias, sums[kAges - 1], outside, out + step * down, column_step);
-  };
+  const int64_t out =
+      ((int64_t(place.batch) * s.out_height + out_y) * s.out_width + out_x) * s.channels + channel -
+      (kAges - 1) * down;
   // Steps before the image's first row change nothing, those behind its last only finish.
   const int steps = rows + kAges - 1;
-  int2 range = steps_inside(in_y + S - 1, row_step, s.height + S - 1, steps);
+  const int2 range = steps_inside(in_y + S - 1, row_step, s.height + S - 1, steps);
   int step = min(range.x, kAges - 1);
 #pragma unroll
   for (int ahead = 0; ahead < Ahead; ++ahead) fetch(step + ahead, next[ahead]);
-  for (; step < range.y; ++step) {
-    float2 row[S][kWide];
+  Weights<T, K, InRegisters> weights;  // while those are on their way
+  weights.load(c, c.turned, channel, strips);
+  if (!mine) return;
+  float2 bias = make_float2(0, 0);
+  if (c.bias != nullptr) {
+    RawPair<T> raw;
+    load_pair(static_cast<const T*>(c.bias) + channel, true, raw);
+    bias = to_floats<T>(raw);
+  }
+  auto finish = [&](int at_step) {
+    if (at_step >= kAges - 1)
+      finish_row<T, Tile>(c, bias, sums[kAges - 1], outside, out + at_step * down, column_step);
+  };
+  // At a strip's ends only some rows are its own: there the others are left out.
+  auto walk = [&](int end, auto at_ends) {
+    for (; step < end; ++step) {
+      float2 row[S][kWide];
 #pragma unroll
-    for (int phase = 0; phase < S; ++phase)
+      for (int phase = 0; phase < S; ++phase)
 #pragma unroll
-      for (int i = 0; i < kWide; ++i) {
-        row[phase][i] = to_floats<T>(next[0][phase][i]);
+        for (int i = 0; i < kWide; ++i) {
+          row[phase][i] = to_floats<T>(next[0][phase][i]);
 #pragma unroll
-        for (int ahead = 1; ahead < Ahead; ++ahead)
-          next[ahead - 1][phase][i] = next[ahead][phase][i];
-      }
-    fetch(step + Ahead, next[Ahead - 1]);
+          for (int ahead = 1; ahead < Ahead; ++ahead)
+            next[ahead - 1][phase][i] = next[ahead][phase][i];
+        }
+      fetch(step + Ahead, next[Ahead - 1]);
 #pragma unroll
-    for (int phase = 0; phase < S; ++phase)
+      for (int phase = 0; phase < S; ++phase)
 #pragma unroll
-      for (int age = kAges - 1; age >= 0; --age) {
-        const int ky = phase + S * age;
-        if (ky >= K) continue;
+        for (int age = kAges - 1; age >= 0; --age) {
+          const int ky = phase + S * age;
+          if (ky >= K) continue;
+          if (at_ends && unsigned(step - age) >= unsigned(rows)) continue;
 #pragma unroll
-        for (int kx = 0; kx < K; ++kx) {
-          const float2 weight = weights.get(ky, kx);
+          for (int kx = 0; kx < K; ++kx) {
+            const float2 weight = weights.get(ky, kx);
 #pragma unroll
-          for (int t = 0; t < Tile; ++t) {
-            const bool moves = phase == 0 && kx == 0;
-            const float2 before = !moves      ? sums[age][t]
-                                  : age > 0 ? sums[age > 0 ? age - 1 : 0][t]
-                                            : make_float2(0, 0);
-            sums[age][t] = product_and(row[phase][t * S + kx], weight, before);
+            for (int t = 0; t < Tile; ++t) {
+              const bool moves = phase == 0 && kx == 0;
+              const float2 before = !moves    ? sums[age][t]
+                                    : age > 0 ? sums[age > 0 ? age - 1 : 0][t]
+                                              : make_float2(0, 0);
+              sums[age][t] = product_and(row[phase][t * S + kx], weight, before);
+            }
           }
         }
-      }
-    finish(step);
+      finish(step);
+    }
+  };
+  if constexpr (S == 1 && K > 5) {
+    walk(min(kAges - 1, range.y), std::true_type());
+    walk(min(rows, range.y), std::false_type());
+    walk(range.y, std::true_type());
+  } else {
+    walk(range.y, std::false_type());
   }
   for (; step < steps; ++step) {
 #pragma unroll
@@ -202,22 +221,20 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
   const int channel = (slab * strips.lanes + int(threadIdx.x % unsigned(strips.lanes))) * 2;
   const int64_t strip = int64_t(blockIdx.x / unsigned(strips.slabs)) * strips.per_block() +
                         threadIdx.x / unsigned(strips.lanes);
-  Weights<T, K, InRegisters> weights;
-  weights.load(c, false, channel, strips, slab);
-  if (channel >= s.channels || strip >= strips.count) return;
-  const StripPlace place = strip_place(strips, strip, Tile);
+  const bool mine = channel < s.channels && strip < strips.count;
+  const StripPlace place = strip_place(strips, mine ? strip : 0, Tile);
 
   const int first_y = s.top / S + place.row, first_x = s.left / S + place.column;
   const int rows = min(strips.rows, (s.height - 1 + s.top) / S + 1 - first_y);
   const int in_y = first_y - (kAges - 1), in_x = first_x - (kAges - 1);
   const T* dy = static_cast<const T*>(c.dy) +
-                int64_t(place.batch) * s.out_height * s.out_width * s.channels +
-                in_x * s.channels + channel;
+                int64_t(place.batch) * s.out_height * s.out_width * s.channels + in_x * s.channels +
+                channel;
   T* dx = static_cast<T*>(c.out) + int64_t(place.batch) * s.height * s.width * s.channels + channel;
   unsigned inside = 0;
 #pragma unroll
   for (int i = 0; i < kWide; ++i)
-    inside |= unsigned(unsigned(in_x + i) < unsigned(s.out_width)) << i;
+    inside |= unsigned(mine && unsigned(in_x + i) < unsigned(s.out_width)) << i;
 
   RawPair<T> next[Ahead][kWide];
   auto fetch = [&](int step, RawPair<T>(&to)[kWide]) {
@@ -225,8 +242,7 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
     unsigned there = unsigned(y) < unsigned(s.out_height) ? inside : 0;
     const T* row = dy + int64_t(y) * s.out_width * s.channels;
 #pragma unroll
-    for (int i = 0; i < kWide; ++i)
-      load_pair(row + i * s.channels, (there >> i & 1) != 0, to[i]);
+    for (int i = 0; i < kWide; ++i) load_pair(row + i * s.channels, (there >> i & 1) != 0, to[i]);
   };
   float2 sums[kAges][S][Tile * S];
 #pragma unroll
@@ -237,6 +253,9 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
       for (int t = 0; t < Tile * S; ++t) sums[age][phase][t] = make_float2(0, 0);
 #pragma unroll
   for (int ahead = 0; ahead < Ahead; ++ahead) fetch(ahead, next[ahead]);
+  Weights<T, K, InRegisters> weights;  // while those are on their way
+  weights.load(c, false, channel, strips);
+  if (!mine) return;
   for (int step = 0; step < rows + kAges - 1; ++step) {
     float2 row[kWide];
 #pragma unroll
@@ -262,9 +281,10 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
 #pragma unroll
           for (int t = 0; t < Tile; ++t) {
             float2& sum = sums[age][phase][t * S + kx % S];
-            const float2 before = kx >= S            ? sum
-                                  : age + 1 < kAges ? sums[age + 1 < kAges ? age + 1 : 0][phase][t * S + kx]
-                                                    : make_float2(0, 0);
+            const float2 before = kx >= S ? sum
+                                  : age + 1 < kAges
+                                      ? sums[age + 1 < kAges ? age + 1 : 0][phase][t * S + kx]
+                                      : make_float2(0, 0);
             sum = product_and(row[t + kAges - 1 - kx / S], weight, before);
           }
         }
@@ -321,7 +341,8 @@ void launch_forward_of(const ForwardStrips& call, cudaStream_t stream) {
   visit_float(call.dtype, [&]<class T>(T) {
     with_kernel(call.shape, [&]<class K>(K) {
       constexpr int kTile = S == 1 ? 7 : 4;
-      launch_forward<T, K::value, S, kTile, (K::value == 3), (K::value == 3 ? 2 : 1), 1>(call, stream);
+      constexpr int kBlocks = sizeof(T) == 4 ? 1 : K::value == 3 ? 4 : 3;
+      launch_forward<T, K::value, S, kTile, (K::value == 3), 1, kBlocks>(call, stream);
     });
   });
 }
@@ -358,7 +379,8 @@ void run_depthwise_input_grad(const DirectConv& call, cudaStream_t stream) {
   } else {
     visit_float(call.dtype, [&]<class T>(T) {
       with_kernel(call.shape, [&]<class K>(K) {
-        launch_transposed<T, K::value, 4, (K::value == 3), (K::value == 3 ? 2 : 1), 1>(strips, stream);
+        constexpr int kBlocks = sizeof(T) == 4 ? 2 : K::value == 7 ? 2 : K::value == 5 ? 4 : 5;
+        launch_transposed<T, K::value, 4, (K::value == 3), 1, kBlocks>(strips, stream);
       });
     });
   }

@@ -28,16 +28,16 @@ template <class T>
 __device__ inline float2 to_floats(const RawPair<T>& raw) {
   if constexpr (sizeof(T) == 4)
     return make_float2(__uint_as_float(raw.x), __uint_as_float(raw.y));
-  else if constexpr (std::is_same_v<T, Bfloat>)
-    return make_float2(__uint_as_float(raw << 16), __uint_as_float(raw & 0xffff0000U));
   else
-    return __half22float2(*reinterpret_cast<const __half2*>(&raw));
+    return unpack_pair<T>(raw);
 }
 
 template <class T>
 __device__ inline void store_pair(float2 value, T* to) {
-  float both[2] = {value.x, value.y};
-  store_floats<2>(both, to);
+  if constexpr (sizeof(T) == 4)
+    *reinterpret_cast<float2*>(to) = value;
+  else
+    *reinterpret_cast<uint32_t*>(to) = pack_pair<T>(value.x, value.y);
 }
 
 // Steps whose rows `first + step · down`, … lie in an image of so many rows: from, to.
@@ -62,15 +62,13 @@ __device__ inline float2 product_and(float2 a, float2 b, float2 sum) {
 // Of one axis of a dilated image every d-th number is an image of its own: a residue. `across`
 // tiles side by side, `down` strips of `rows` steps; columns and rows are steps of a residue.
 struct Strips {
-  int lanes = 16;      // threads side by side, two channels each
-  int slabs = 1;       // of 2 · lanes channels
+  int lanes = 16;  // threads side by side, two channels each
+  int slabs = 1;   // of 2 · lanes channels
   int across = 1, down = 1, rows = 1;
   int residues_y = 1, residues_x = 1;
-  int64_t count = 0;   // of a slab
+  int64_t count = 0;  // of a slab
   __host__ __device__ int per_block() const { return kStripThreads / lanes; }
-  unsigned blocks() const {
-    return unsigned((count + per_block() - 1) / per_block() * slabs);
-  }
+  unsigned blocks() const { return unsigned((count + per_block() - 1) / per_block() * slabs); }
 };
 
 struct StripPlace {

@@ -78,16 +78,14 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
     for (int i = 0; i < kWide; ++i)
       inside |= unsigned(unsigned(in_x + i * s.dilation_x) < unsigned(s.width)) << i;
 #pragma unroll
-    for (int t = 0; t < Tile; ++t)
-      outside |= unsigned(out_x + t * s.dilation_x < s.out_width) << t;
+    for (int t = 0; t < Tile; ++t) outside |= unsigned(out_x + t * s.dilation_x < s.out_width) << t;
 
     RawPair<T> next[Ahead][S][kWide], next_dy[Ahead][Tile];
     auto fetch_dy = [&](int step, RawPair<T>(&to)[Tile]) {
       unsigned there = step < rows ? outside : 0;
       const T* row = dy + int64_t(step) * s.dilation_y * s.out_width * s.channels;
 #pragma unroll
-      for (int t = 0; t < Tile; ++t)
-        load_pair(row + t * column_step, (there >> t & 1) != 0, to[t]);
+      for (int t = 0; t < Tile; ++t) load_pair(row + t * column_step, (there >> t & 1) != 0, to[t]);
     };
     auto fetch = [&](int step, RawPair<T>(&to)[S][kWide], RawPair<T>(&to_dy)[Tile]) {
 #pragma unroll
@@ -225,10 +223,11 @@ void run_depthwise_weight_grad(const DirectConv& call, cudaStream_t stream) {
   WeightStrips strips{call, {}, 1};
   auto launch = [&]<int K>(std::integral_constant<int, K>) {
     visit_float(call.dtype, [&]<class T>(T) {
+      constexpr int kBlocks = sizeof(T) == 4 || K > 3 ? 2 : 4;
       if (call.shape.stride_y == 1)
-        launch_weight_grad<T, K, 1, (K == 3 ? 7 : 4), (K == 3 ? 2 : 1), 1>(strips, stream);
+        launch_weight_grad<T, K, 1, (K == 7 ? 4 : 7), 1, kBlocks>(strips, stream);
       else
-        launch_weight_grad<T, K, 2, (K == 3 ? 4 : 2), 1, 1>(strips, stream);
+        launch_weight_grad<T, K, 2, 4, 1, kBlocks>(strips, stream);
     });
   };
   switch (kernel_size(call.shape)) {

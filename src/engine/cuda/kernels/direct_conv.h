@@ -23,9 +23,9 @@ struct DirectConv {
   DType dtype = DType::float32;
   ConvShape shape;
   const void *x = nullptr, *w = nullptr, *dy = nullptr, *bias = nullptr;
-  bool relu = false;  // forward only
+  bool relu = false;                                       // forward only
   float ceiling = std::numeric_limits<float>::infinity();  // of relu
-  bool wide = false;  // forward only: out is float32
+  bool wide = false;                                       // forward only: out is float32
   void* out = nullptr;
   bool has_bias = false;  // weight gradient of a stem or a depthwise one: also the sum of dy
   void* bias_out = nullptr;

@@ -6,31 +6,64 @@ namespace stoker::cuda {
 
 namespace {
 
-// Rows that registers hold: a warp's up to its part, a block's beyond.
+// Rows that registers hold: of a part of a warp, a warp, or a block.
 template <int Threads>
 constexpr int kNormBlock = Threads < 128 ? 128 : Threads;
+
+// A vector's gamma or beta; sixteen bytes at once where the row begins at a multiple of them.
+template <class Place, class Inside, int Wide>
+__device__ inline void load_terms(const float* terms, const Place& place, int v, Inside inside,
+                                  float (&to)[Wide]) {
+  const float* from = terms + place.column(v);
+  if (place.before == 0 && place.is_whole(v)) {
+#pragma unroll
+    for (int i = 0; i < Wide; i += 4) load_floats<4>(from + i, to + i);
+  } else {
+#pragma unroll
+    for (int i = 0; i < Wide; ++i) to[i] = inside(i) ? from[i] : 0;
+  }
+}
 
 template <class T, int Threads, int Vectors>
 __global__ void __launch_bounds__(kNormBlock<Threads>)
     layer_norm(const __grid_constant__ LayerNorm c) {
   constexpr int kRows = kNormBlock<Threads> / Threads;
-  const int64_t row = int64_t(blockIdx.x) * kRows + threadIdx.x / Threads;
-  if (row >= c.rows) return;
+  const int64_t wanted = int64_t(blockIdx.x) * kRows + threadIdx.x / Threads;
+  const int64_t row = min(wanted, c.rows - 1);  // threads without a row go along
   const RowPlace<T, Threads, Vectors> place(row, c.features);
   RowPart<T, Threads, Vectors> x;
   x.load(c.x, place);
+  constexpr int kWide = kLanes<T>;
   float sum = 0, squares = 0;
-  place.each([&](int v, int i, int) { sum += x.get(v, i); });
+  place.each([&](int v, auto inside) {
+    float numbers[kWide];
+    x.get(v, numbers);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i)
+      if (inside(i)) sum += numbers[i];
+  });
   const float mean = row_reduce<Threads>(sum, 0.0F, Plus()) / float(c.features);
-  place.each([&](int v, int i, int) {
-    float moved = x.get(v, i) - mean;
-    squares += moved * moved;
+  place.each([&](int v, auto inside) {
+    float numbers[kWide];
+    x.get(v, numbers);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) {
+      float moved = numbers[i] - mean;
+      if (inside(i)) squares += moved * moved;
+    }
   });
   const float variance = row_reduce<Threads>(squares, 0.0F, Plus()) / float(c.features);
   const float rstd = 1 / sqrtf(variance + c.epsilon);
-  place.each([&](int v, int i, int column) {
-    x.set(v, i, (x.get(v, i) - mean) * rstd * c.gamma[column] + c.beta[column]);
+  place.each([&](int v, auto inside) {
+    float numbers[kWide], gamma[kWide], beta[kWide];
+    x.get(v, numbers);
+    load_terms(c.gamma, place, v, inside, gamma);
+    load_terms(c.beta, place, v, inside, beta);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) numbers[i] = (numbers[i] - mean) * rstd * gamma[i] + beta[i];
+    x.set(v, numbers);
   });
+  if (wanted != row) return;
   x.store(c.y, place);
   if (threadIdx.x % Threads != 0) return;
   c.mean[row] = mean;
@@ -46,40 +79,61 @@ __global__ void __launch_bounds__(kNormBlock<Threads>)
   using Place = RowPlace<T, Threads, Vectors>;
   float dgamma[Vectors][kWide] = {}, dbeta[Vectors][kWide] = {};
   const float share = 1 / float(c.features);
-  for (int64_t row = int64_t(blockIdx.x) * kRows + threadIdx.x / Threads; row < c.rows;
-       row += int64_t(gridDim.x) * kRows) {
+  for (int64_t first = int64_t(blockIdx.x) * kRows; first < c.rows;
+       first += int64_t(gridDim.x) * kRows) {
+    const int64_t wanted = first + threadIdx.x / Threads, row = min(wanted, c.rows - 1);
+    const bool mine = wanted == row;  // threads without a row go along
     const Place place(row, c.features);
     RowPart<T, Threads, Vectors> x, dy;
     x.load(c.x, place);
     dy.load(c.dy, place);
     const float mean = c.mean[row], rstd = c.rstd[row];
     float2 sums = make_float2(0, 0);
-    place.each([&](int v, int i, int column) {
-      float slope = dy.get(v, i), normalized = (x.get(v, i) - mean) * rstd;
-      dbeta[v][i] += slope;
-      dgamma[v][i] += slope * normalized;
-      slope *= c.gamma[column];
-      sums.x += slope;
-      sums.y += slope * normalized;
+    place.each([&](int v, auto inside) {
+      float numbers[kWide], slopes[kWide], gamma[kWide];
+      x.get(v, numbers);
+      dy.get(v, slopes);
+      load_terms(c.gamma, place, v, inside, gamma);
+#pragma unroll
+      for (int i = 0; i < kWide; ++i) {
+        if (!inside(i) || !mine) continue;
+        const float normalized = (numbers[i] - mean) * rstd, slope = slopes[i] * gamma[i];
+        dbeta[v][i] += slopes[i];
+        dgamma[v][i] += slopes[i] * normalized;
+        sums.x += slope;
+        sums.y += slope * normalized;
+      }
     });
     sums = row_sums<Threads>(sums);
     const float sum = sums.x * share, product = sums.y * share;
-    place.each([&](int v, int i, int column) {
-      float normalized = (x.get(v, i) - mean) * rstd;
-      x.set(v, i, rstd * (dy.get(v, i) * c.gamma[column] - (sum + normalized * product)));
+    place.each([&](int v, auto inside) {
+      float numbers[kWide], slopes[kWide], gamma[kWide];
+      x.get(v, numbers);
+      dy.get(v, slopes);
+      load_terms(c.gamma, place, v, inside, gamma);
+#pragma unroll
+      for (int i = 0; i < kWide; ++i) {
+        const float normalized = (numbers[i] - mean) * rstd;
+        numbers[i] = rstd * (slopes[i] * gamma[i] - (sum + normalized * product));
+      }
+      x.set(v, numbers);
     });
-    x.store(c.y, place);
+    if (mine) x.store(c.y, place);
   }
   // Row by row of threads through shared memory: [2][features].
   extern __shared__ float all[];
   const Place place(0, c.features);
   for (int turn = 0; turn < kRows; ++turn) {
     if (int(threadIdx.x) / Threads == turn)
-      place.each([&](int v, int i, int column) {
-        float* beta = all + column;
-        float* gamma = beta + c.features;
-        *beta = dbeta[v][i] + (turn > 0 ? *beta : 0.0F);
-        *gamma = dgamma[v][i] + (turn > 0 ? *gamma : 0.0F);
+      place.each([&](int v, auto inside) {
+#pragma unroll
+        for (int i = 0; i < kWide; ++i) {
+          if (!inside(i)) continue;
+          float* beta = all + place.column(v) + i;
+          float* gamma = beta + c.features;
+          *beta = dbeta[v][i] + (turn > 0 ? *beta : 0.0F);
+          *gamma = dgamma[v][i] + (turn > 0 ? *gamma : 0.0F);
+        }
       });
     __syncthreads();
   }
@@ -188,7 +242,7 @@ struct Held {
 template <class T, class... Helds, class Function>
 bool with_row(int64_t features, Function function) {
   auto fits = [&]<class H>(H held) {
-    if (features > RowPlace<T, H::kThreads, H::kVectors>::kMost) return false;
+    if (!RowPlace<T, H::kThreads, H::kVectors>::holds(features)) return false;
     function(held);
     return true;
   };
@@ -202,7 +256,7 @@ constexpr int kMostSplits = 132 * 8;
 // Columns stay with their threads only where all rows begin at sixteen bytes.
 static bool holds_layer_norm_rows(DType dtype, int64_t features) {
   int64_t wide = dtype == DType::float32 ? 4 : 8;
-  return features % wide == 0 && features <= 1023 * wide;
+  return features % wide == 0 && features <= 1024 * wide;
 }
 
 int layer_norm_splits(DType dtype, int64_t rows, int64_t features) {
@@ -220,7 +274,9 @@ void run_layer_norm(const LayerNorm& call, cudaStream_t stream) {
       layer_norm<T, H::kThreads, H::kVectors>
           <<<blocks_for(call.rows, kThreads / H::kThreads), kThreads, 0, stream>>>(call);
     };
-    bool held = with_row<T, Held<32, 1>, Held<32, 4>, Held<256, 4>>(call.features, launch);
+    bool held =
+        with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 4>, Held<128, 2>, Held<256, 4>>(
+            call.features, launch);
     if (!held)
       layer_norm_long<T><<<unsigned(call.rows), row_threads(call.features), 0, stream>>>(call);
   });
@@ -235,12 +291,13 @@ void run_layer_norm_grad(const LayerNorm& call, cudaStream_t stream) {
         size_t bytes = size_t(2 * call.features) * sizeof(float);
         auto kernel = layer_norm_grad<T, H::kThreads, H::kVectors>;
         if (bytes > 48 * 1024)
-          check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     int(bytes)),
-                "shared memory for layer norm");
+          check(
+              cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
+              "shared memory for layer norm");
         kernel<<<unsigned(splits), kNormBlock<H::kThreads>, bytes, stream>>>(call);
       };
-      with_row<T, Held<32, 1>, Held<128, 1>, Held<512, 2>>(call.features, launch);
+      with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 2>, Held<128, 1>, Held<256, 1>,
+               Held<512, 2>>(call.features, launch);
       return;
     }
     if (call.rows > 0)

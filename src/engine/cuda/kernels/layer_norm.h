@@ -1,4 +1,4 @@
-// Layer norm and its gradient. Rows of up to 8,191 sixteen-bit or 4,095 float32 numbers are read
+// Layer norm and its gradient. Rows of up to 8,192 sixteen-bit or 4,096 float32 numbers are read
 // once and stay in registers; the gradient makes dx and both weight gradients in one pass.
 #pragma once
 

@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int u = 0; u < kInFlight; ++u) {
       uint32_t from = __shfl_sync(~0U, place, min(at + u, count - 1));
-      if (inside && at + u < count) load_floats<N>(dy + int64_t(from) * c.width + column, loaded[u]);
+      if (inside && at + u < count)
+        load_floats<N>(dy + int64_t(from) * c.width + column, loaded[u]);
     }
 #pragma unroll
     for (int u = 0; u < kInFlight; ++u) {
@@ -111,10 +112,13 @@ __global__ void __launch_bounds__(kBlock)
 
 // A block for every chunk; it has something to do where a run begins in it and goes on: the tail,
 // and the heads of the chunks that follow, dealt out to the warps in turn.
+constexpr int kJoinThreads = 512;
+
 template <class T>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kJoinThreads)
     join_chunks(const __grid_constant__ GatherCall c, const __grid_constant__ ChunkSums s) {
-  __shared__ float parts[kBlock / 32][32];
+  constexpr int kWarps = kJoinThreads / 32;
+  __shared__ float parts[kWarps][32];
   const int64_t chunk = blockIdx.x, first = chunk * kChunkPlaces, last = first + kChunkPlaces - 1;
   if (last + 1 >= c.count || s.keys[last] != s.keys[last + 1]) return;
   const uint32_t key = s.keys[last];
@@ -129,13 +133,14 @@ __global__ void __launch_bounds__(kBlock)
   }
   const int64_t heads = (low - 1) / kChunkPlaces - chunk;
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-  for (int64_t column0 = 0; column0 < c.width; column0 += 32) {
+  for (int64_t column0 = int64_t(blockIdx.y) * 32; column0 < c.width;
+       column0 += int64_t(gridDim.y) * 32) {
     const int64_t column = column0 + lane;
     float sum = 0;
     if (column < c.width) {
       if (warp == 0) sum = s.tails[chunk * c.width + column];
-#pragma unroll 4
-      for (int64_t head = 1 + warp; head <= heads; head += kBlock / 32)
+#pragma unroll 8
+      for (int64_t head = 1 + warp; head <= heads; head += kWarps)
         sum += s.heads[(chunk + head) * c.width + column];
     }
     __syncthreads();
@@ -143,7 +148,7 @@ __global__ void __launch_bounds__(kBlock)
     __syncthreads();
     if (warp != 0 || column >= c.width) continue;
     float total = 0;
-    for (int other = 0; other < kBlock / 32; ++other) total += parts[other][lane];
+    for (int other = 0; other < kWarps; ++other) total += parts[other][lane];
     static_cast<T*>(c.out)[int64_t(key) * c.width + column] = from_float<T>(total);
   }
 }
@@ -218,8 +223,9 @@ void run_gather(const GatherCall& call, cudaStream_t stream) {
     c.width = call.width * call.element / int64_t(sizeof(E));
     int threads = 1;
     while (threads < kBlock && threads < c.width) threads *= 2;
-    gather<E><<<blocks_for(c.count, int64_t(kBlock) / threads * kRowsInFlight), kBlock, 0, stream>>>(
-        c, threads);
+    gather<E>
+        <<<blocks_for(c.count, int64_t(kBlock) / threads * kRowsInFlight), kBlock, 0, stream>>>(
+            c, threads);
   };
   if (call.width * call.element % 16 == 0)
     launch(uint4());
@@ -276,7 +282,8 @@ void run_gather_grad(const GatherCall& call, cudaStream_t stream) {
       sum(std::integral_constant<int, 4>());
     else
       sum(std::integral_constant<int, 1>());
-    if (chunks > 1) join_chunks<T><<<unsigned(chunks - 1), kBlock, 0, stream>>>(call, sums);
+    dim3 joins(unsigned(chunks - 1), blocks_for(call.width, 32, 64));
+    if (chunks > 1) join_chunks<T><<<joins, kJoinThreads, 0, stream>>>(call, sums);
   });
   check_launch("summing rows of a gradient");
 }

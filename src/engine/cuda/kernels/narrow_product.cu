@@ -52,8 +52,7 @@ __device__ inline void load_row(const T* matrix, int64_t row, int filters, bool 
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(kBlock)
-    narrow_product(const __grid_constant__ NarrowProduct c) {
+__global__ void __launch_bounds__(kBlock) narrow_product(const __grid_constant__ NarrowProduct c) {
   constexpr int kWide = kLanes<T>;
   const NarrowPlace at = NarrowPlace::of<T>(c);
   const T* x = static_cast<const T*>(c.x);
@@ -63,21 +62,22 @@ __global__ void __launch_bounds__(kBlock)
   // All threads of a warp go on to the end: they exchange their sums.
   for (int64_t first = at.row - at.row % (32 / min(at.lanes, 32)); first < c.rows;
        first += kRowsAtOnce * at.step) {
-    Pack<T, kWide> loaded[kRowsAtOnce];
+    RawPack<T, kWide> loaded[kRowsAtOnce];
     const int64_t mine = at.row % (32 / min(at.lanes, 32)) + first;
 #pragma unroll
     for (int u = 0; u < kRowsAtOnce; ++u) {
-      loaded[u] = Pack<T, kWide>{};
+      loaded[u] = RawPack<T, kWide>{};
       if (int64_t row = mine + u * at.step; row < c.rows && at.inside)
-        loaded[u] = *reinterpret_cast<const Pack<T, kWide>*>(x + row * c.channels + at.channel);
+        loaded[u] = load_pack<T, kWide>(x + row * c.channels + at.channel);
     }
 #pragma unroll
     for (int u = 0; u < kRowsAtOnce; ++u) {
-      float sums[N] = {};
+      float sums[N] = {}, numbers[kWide];
+      to_floats<T, kWide>(loaded[u], numbers);
 #pragma unroll
       for (int i = 0; i < kWide; ++i)
 #pragma unroll
-        for (int f = 0; f < N; ++f) sums[f] = fmaf(to_float(loaded[u].at[i]), w[i][f], sums[f]);
+        for (int f = 0; f < N; ++f) sums[f] = fmaf(numbers[i], w[i][f], sums[f]);
 #pragma unroll
       for (int f = 0; f < N; ++f)
         for (int offset = at.lanes / 2; offset > 0; offset /= 2)
@@ -133,25 +133,27 @@ __global__ void __launch_bounds__(kBlock)
   const T* x = static_cast<const T*>(c.x);
   float dw[kWide][N] = {}, db[N] = {};
   for (int64_t first = at.row; at.inside && first < c.rows; first += kRowsAtOnce * at.step) {
-    Pack<T, kWide> loaded[kRowsAtOnce];
+    RawPack<T, kWide> loaded[kRowsAtOnce];
     float dy[kRowsAtOnce][N];
 #pragma unroll
     for (int u = 0; u < kRowsAtOnce; ++u) {
       const int64_t row = first + u * at.step;
-      loaded[u] = Pack<T, kWide>{};
+      loaded[u] = RawPack<T, kWide>{};
       if (row < c.rows)
-        loaded[u] = *reinterpret_cast<const Pack<T, kWide>*>(x + row * c.channels + at.channel);
+        loaded[u] = load_pack<T, kWide>(x + row * c.channels + at.channel);
       load_row<T, N>(static_cast<const T*>(c.dy), row, c.filters, row < c.rows, dy[u]);
     }
 #pragma unroll
-    for (int u = 0; u < kRowsAtOnce; ++u)
+    for (int u = 0; u < kRowsAtOnce; ++u) {
+      float numbers[kWide];
+      to_floats<T, kWide>(loaded[u], numbers);
 #pragma unroll
       for (int f = 0; f < N; ++f) {
         db[f] += dy[u][f];
 #pragma unroll
-        for (int i = 0; i < kWide; ++i)
-          dw[i][f] = fmaf(to_float(loaded[u].at[i]), dy[u][f], dw[i][f]);
+        for (int i = 0; i < kWide; ++i) dw[i][f] = fmaf(numbers[i], dy[u][f], dw[i][f]);
       }
+    }
   }
   // Threads of one channel, in their order.
   float* partials = c.partials + int64_t(blockIdx.x) * (c.channels + 1) * c.filters;

@@ -17,10 +17,10 @@ struct NarrowProduct {
   int64_t rows = 0;
   int channels = 0, filters = 0;
   const void *x = nullptr, *w = nullptr, *dy = nullptr, *bias = nullptr;
-  bool relu = false;           // forward only
-  void* out = nullptr;         // y, dx or dw
-  void* bias_out = nullptr;    // with dw: the sum of dy; may be null
-  float* partials = nullptr;   // with dw
+  bool relu = false;          // forward only
+  void* out = nullptr;        // y, dx or dw
+  void* bias_out = nullptr;   // with dw: the sum of dy; may be null
+  float* partials = nullptr;  // with dw
 };
 
 // Whether these kernels are the faster ones.

@@ -65,8 +65,8 @@ void copy(const ConvShape& s, DType dtype, const void* from, void* to, cudaStrea
     c.patch_rows = unsigned(s.out_height);
     c.height = unsigned(s.height);
     c.runs = int64_t(s.batch) * s.out_height * s.kernel_y * s.out_width;
-    copy_patches<E, Cut><<<blocks_for(c.runs / c.across, 1, 132 * 32), kBlock, 0, stream>>>(
-        c, Divisor(int(c.run)));
+    copy_patches<E, Cut>
+        <<<blocks_for(c.runs / c.across, 1, 132 * 32), kBlock, 0, stream>>>(c, Divisor(int(c.run)));
   };
   const int64_t both = run | image_row;
   if (both % 16 == 0)

@@ -1,4 +1,4 @@
-// Rows of a matrix [rows, columns], each held in the registers of a warp or a block, so that memory
+// Rows of a matrix [rows, columns], each held in the registers of a part of a warp or of a block, so that memory
 // is read once however often a kernel goes over the row. Rows need not begin at a multiple of
 // sixteen bytes: the first and the last vector of a row are then loaded with what lies beside it.
 #pragma once
@@ -7,13 +7,14 @@
 
 namespace stoker::cuda {
 
-// Sum or maximum over the threads of a row: a warp, or the block.
+// Sum or maximum over the threads of a row: a power of two of a warp, or the block. All threads of
+// a warp take part.
 template <int Threads, class T, class Combine>
 __device__ inline T row_reduce(T value, T start, Combine combine) {
   if constexpr (Threads > 32) {
     return block_reduce(value, start, combine);
   } else {
-    for (int offset = 16; offset > 0; offset /= 2)
+    for (int offset = Threads / 2; offset > 0; offset /= 2)
       value = combine(value, __shfl_xor_sync(~0U, value, offset));
     return value;
   }
@@ -23,7 +24,7 @@ __device__ inline T row_reduce(T value, T start, Combine combine) {
 template <int Threads>
 __device__ inline float2 row_sums(float2 value) {
   auto over_warp = [&] {
-    for (int offset = 16; offset > 0; offset /= 2) {
+    for (int offset = min(Threads, 32) / 2; offset > 0; offset /= 2) {
       value.x += __shfl_xor_sync(~0U, value.x, offset);
       value.y += __shfl_xor_sync(~0U, value.y, offset);
     }
@@ -46,8 +47,12 @@ __device__ inline float2 row_sums(float2 value) {
 template <class T, int Threads, int Vectors>
 struct RowPlace {
   static constexpr int kWide = kLanes<T>;
-  static constexpr int64_t kMost = int64_t(Threads) * Vectors * kWide - kWide;  // columns
-  int64_t first;  // of the row
+  // Whether a row of so many columns fits, wherever it begins.
+  static bool holds(int64_t columns) {
+    int64_t beside = columns % kWide == 0 ? 0 : kWide - 1;
+    return columns + beside <= int64_t(Threads) * Vectors * kWide;
+  }
+  int64_t first;        // of the row
   int columns, before;  // before: numbers of the row before that lie in its first vector
 
   __device__ RowPlace(int64_t row, int64_t row_columns)
@@ -58,14 +63,17 @@ struct RowPlace {
   }
   __device__ bool is_whole(int v) const { return column(v) >= 0 && column(v) + kWide <= columns; }
   __device__ bool has(int v, int i) const { return unsigned(column(v) + i) < unsigned(columns); }
-  // use(v, i, column) for every number of the row that this thread has.
+  // use(v, inside) for every vector that has numbers of the row; inside(i): whether the i-th is one.
+  // Of most vectors all are, which the compiler is told.
   template <class Use>
   __device__ void each(Use use) const {
 #pragma unroll
-    for (int v = 0; v < Vectors; ++v)
-#pragma unroll
-      for (int i = 0; i < kWide; ++i)
-        if (has(v, i)) use(v, i, column(v) + i);
+    for (int v = 0; v < Vectors; ++v) {
+      if (is_whole(v))
+        use(v, [](int) { return true; });
+      else if (column(v) < columns)
+        use(v, [this, v](int i) { return has(v, i); });
+    }
   }
 };
 
@@ -73,19 +81,20 @@ struct RowPlace {
 template <class T, int Threads, int Vectors>
 struct RowPart {
   using Place = RowPlace<T, Threads, Vectors>;
-  Pack<T, kLanes<T>> at[Vectors];
+  RawPack<T, kLanes<T>> at[Vectors];
 
   __device__ void load(const void* matrix, const Place& place) {
 #pragma unroll
     for (int v = 0; v < Vectors; ++v) {
       int column = place.column(v);
       if (column < place.columns)
-        at[v] = *reinterpret_cast<const Pack<T, kLanes<T>>*>(static_cast<const T*>(matrix) +
-                                                             place.first + column);
+        at[v] = load_pack<T, kLanes<T>>(static_cast<const T*>(matrix) + place.first + column);
     }
   }
-  __device__ float get(int v, int i) const { return to_float(at[v].at[i]); }
-  __device__ void set(int v, int i, float value) { at[v].at[i] = from_float<T>(value); }
+  __device__ void get(int v, float (&to)[kLanes<T>]) const { to_floats<T, kLanes<T>>(at[v], to); }
+  __device__ void set(int v, const float (&from)[kLanes<T>]) {
+    at[v] = from_floats<T, kLanes<T>>(from);
+  }
 
   __device__ void store(void* matrix, const Place& place) const {
     T* row = static_cast<T*>(matrix) + place.first;
@@ -93,11 +102,13 @@ struct RowPart {
     for (int v = 0; v < Vectors; ++v) {
       int column = place.column(v);
       if (place.is_whole(v)) {
-        *reinterpret_cast<Pack<T, kLanes<T>>*>(row + column) = at[v];
+        store_pack<T, kLanes<T>>(at[v], row + column);
       } else {
+        float numbers[kLanes<T>];
+        get(v, numbers);
 #pragma unroll
         for (int i = 0; i < kLanes<T>; ++i)
-          if (place.has(v, i)) row[column + i] = at[v].at[i];
+          if (place.has(v, i)) row[column + i] = from_float<T>(numbers[i]);
       }
     }
   }

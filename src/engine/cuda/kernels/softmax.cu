@@ -1,6 +1,6 @@
 #include "engine/cuda/kernels/softmax.h"
 
-#include "engine/cuda/kernels/divisor.cuh"
+#include "engine/cuda/kernels/common.cuh"
 
 namespace stoker::cuda {
 
@@ -101,20 +101,22 @@ __device__ __host__ inline bool has_second_numbers(SoftmaxOp op) {
 
 // --- rows that shared memory holds: memory is read once ---
 
-// A warp's or a block's row. A thread reads what it has copied itself, so that nothing waits but
+// A row of eight threads, a warp or a block (Threads: 0). A thread reads what it has copied itself, so that nothing waits but
 // sums. Rows need not begin at sixteen bytes: vectors at their ends hold neighbours as well.
-template <class T, int Warps>
+template <class T, int Threads>
 struct HeldRow {
   static constexpr int kWide = kLanes<T>;
-  using Vector = Pack<T, kWide>;
+  using Vector = RawPack<T, kWide>;
   const SoftmaxCall& c;
+  bool mine;  // else there is no such row, and its threads only go along
   int64_t first;
   int before, vectors;  // before: numbers in the first vector that are not the row's
   const Vector *x, *second = nullptr;
 
   __device__ HeldRow(const SoftmaxCall& call, int64_t row, Vector* memory, int pitch)
       : c(call),
-        first(row * call.classes),
+        mine(row < call.rows),
+        first(min(row, call.rows - 1) * call.classes),
         before(int(first % kWide)),
         vectors(int((before + call.classes + kWide - 1) / kWide)),
         x(memory) {
@@ -125,8 +127,8 @@ struct HeldRow {
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
   }
-  __device__ static int thread() { return int(threadIdx.x) % (Warps == 1 ? 32 : 1024); }
-  __device__ static int threads() { return Warps == 1 ? 32 : int(blockDim.x); }
+  __device__ static int thread() { return int(threadIdx.x) % (Threads > 0 ? Threads : 1024); }
+  __device__ static int threads() { return Threads > 0 ? Threads : int(blockDim.x); }
   __device__ void copy(Vector* to, const void* matrix) const {
     const T* from = static_cast<const T*>(matrix) + first - before;
     for (int v = thread(); v < vectors; v += threads())
@@ -135,27 +137,36 @@ struct HeldRow {
                    "l"(from + int64_t(v) * kWide)
                    : "memory");
   }
-  // use(vector, i, x, second, column); done(vector) after each vector.
+  // use(i, x, second, column); done(vector) after each vector.
   template <class Use, class Done>
   __device__ void each(Use use, Done done) {
     for (int v = thread(); v < vectors; v += threads()) {
-      const Vector numbers = x[v], others = second != nullptr ? second[v] : Vector();
+      float numbers[kWide], others[kWide];
+      to_floats<T, kWide>(x[v], numbers);
+      if (second != nullptr) to_floats<T, kWide>(second[v], others);
+      const int column = v * kWide - before;
+      auto each_of = [&](auto inside) {
 #pragma unroll
-      for (int i = 0; i < kWide; ++i) {
-        const int column = v * kWide - before + i;
-        if (unsigned(column) >= unsigned(c.classes)) continue;
-        auto other = [&, i, column] {
-          return second != nullptr ? to_float(others.at[i]) : second_at<T>(c, first + column);
-        };
-        use(i, to_float(numbers.at[i]), other, column);
-      }
+        for (int i = 0; i < kWide; ++i) {
+          if (!inside(column + i)) continue;
+          auto other = [&, i] {
+            return second != nullptr ? others[i] : second_at<T>(c, first + column + i);
+          };
+          use(i, numbers[i], other, column + i);
+        }
+      };
+      // Of most vectors all are the row's, which the compiler is told.
+      if (column >= 0 && column + kWide <= c.classes)
+        each_of([](int) { return true; });
+      else
+        each_of([&](int at) { return unsigned(at) < unsigned(c.classes); });
       done(v);
     }
   }
   template <class Combine>
   __device__ static float over_row(float value, float start, Combine combine) {
-    if constexpr (Warps == 1) {
-      for (int offset = 16; offset > 0; offset /= 2)
+    if constexpr (Threads > 0) {
+      for (int offset = Threads / 2; offset > 0; offset /= 2)
         value = combine(value, __shfl_xor_sync(~0U, value, offset));
       return value;
     } else {
@@ -173,51 +184,51 @@ struct HeldRow {
   template <class Value>
   __device__ float sum(Value value) {
     float total = 0;
-    each([&](int, float number, auto other,
-             int column) { total += value(number, other, column); },
+    each([&](int, float number, auto other, int column) { total += value(number, other, column); },
          [](int) {});
     return over_row(total, 0.0F, Plus());
   }
   template <class Value>
   __device__ void put(Value value) {
-    Vector results;
+    float results[kWide];
     each([&](int i, float number, auto other,
-             int column) { results.at[i] = from_float<T>(value(number, other, column)); },
+             int column) { results[i] = value(number, other, column); },
          [&](int v) { store(v, results); });
   }
-  __device__ void store(int v, const Vector& results) const {
+  __device__ void store(int v, const float (&results)[kWide]) const {
+    if (!mine) return;
     const int column = v * kWide - before;
     T* to = static_cast<T*>(c.out) + first + column;
     if (column >= 0 && column + kWide <= c.classes) {
-      *reinterpret_cast<Vector*>(to) = results;
+      store_floats<kWide>(results, to);
     } else {
 #pragma unroll
       for (int i = 0; i < kWide; ++i)
-        if (unsigned(column + i) < unsigned(c.classes)) to[i] = results.at[i];
+        if (unsigned(column + i) < unsigned(c.classes)) to[i] = from_float<T>(results[i]);
     }
   }
   __device__ float at(int64_t column) const {
     return to_float(static_cast<const T*>(c.x)[first + column]);
   }
-  __device__ bool leads() const { return thread() == 0; }
+  __device__ bool leads() const { return mine && thread() == 0; }
 };
 
-constexpr int kWarpRows = 4;  // of a block, where a warp has a row
+constexpr int kHeldThreads = 128;  // of a block with several rows
 
 // `pitch`: vectors of a row in shared memory.
-template <class T, int Warps>
+template <class T, int Threads>
 __global__ void softmax_held(const __grid_constant__ SoftmaxCall c, int pitch) {
-  using Held = HeldRow<T, Warps>;
+  using Held = HeldRow<T, Threads>;
   extern __shared__ uint4 memory[];
   auto* mine = reinterpret_cast<typename Held::Vector*>(memory);
   int64_t row = blockIdx.x;
-  if constexpr (Warps == 1) {
-    row = row * kWarpRows + threadIdx.x / 32;
-    if (row >= c.rows) return;
-    mine += int64_t(threadIdx.x / 32) * pitch * (c.holds_second ? 2 : 1);
+  if constexpr (Threads > 0) {
+    const int of_block = int(threadIdx.x) / Threads;
+    row = row * (kHeldThreads / Threads) + of_block;
+    mine += int64_t(of_block) * pitch * (c.holds_second ? 2 : 1);
   }
   Held held(c, row, mine, pitch);
-  softmax_row<T>(c, row, held);
+  softmax_row<T>(c, min(row, c.rows - 1), held);
 }
 
 // --- longer rows: read again for every pass ---
@@ -231,7 +242,8 @@ struct LongRow {
   template <class Use>
   __device__ void each(Use use) {
     for (int64_t i = threadIdx.x; i < c.classes; i += blockDim.x)
-      use(at(i), [&, i] { return second_at<T>(c, first + i); }, int(i));
+      use(
+          at(i), [&, i] { return second_at<T>(c, first + i); }, int(i));
   }
   template <class Value>
   __device__ float most(Value value) {
@@ -265,98 +277,110 @@ __global__ void softmax_long(const __grid_constant__ SoftmaxCall c) {
 
 // --- few classes: many rows go through shared memory, a thread has whole rows ---
 
-constexpr int kFewClasses = 32, kFewThreads = 256;
-constexpr int kFewNumbers = 4096;  // of a tile, for each operand
+constexpr int kFewClasses = 32, kFewThreads = 256, kFewBytes = 16384;  // of a tile, for an operand
 
+// A tile as it lies in memory, but for a word between 128 bytes and the next, so that rows of a
+// power of two do not share their banks.
+template <class T>
+struct FewTile {
+  char* bytes;
+
+  __device__ static int place(int at) { return at + (at >> 7) * 4; }
+  __device__ T* element(int at) const {
+    return reinterpret_cast<T*>(bytes + place(at * int(sizeof(T))));
+  }
+  // word(at) for each word, sixteen bytes a thread from memory or to it.
+  __device__ void load(const void* from, int count) {
+    const auto* vectors = static_cast<const uint4*>(from);
+    for (int v = int(threadIdx.x); v * 16 < count; v += kFewThreads) {
+      if (v * 16 + 16 <= count) {
+        auto* words = reinterpret_cast<uint32_t*>(bytes + place(v * 16));
+        const uint4 four = vectors[v];
+        words[0] = four.x;
+        words[1] = four.y;
+        words[2] = four.z;
+        words[3] = four.w;
+      } else {
+        for (int at = v * 16; at < count; at += int(sizeof(T)))
+          *element(at / int(sizeof(T))) = static_cast<const T*>(from)[at / int(sizeof(T))];
+      }
+    }
+  }
+  __device__ void store(void* to, int count) const {
+    auto* vectors = static_cast<uint4*>(to);
+    for (int v = int(threadIdx.x); v * 16 < count; v += kFewThreads) {
+      if (v * 16 + 16 <= count) {
+        const auto* words = reinterpret_cast<const uint32_t*>(bytes + place(v * 16));
+        vectors[v] = make_uint4(words[0], words[1], words[2], words[3]);
+      } else {
+        for (int at = v * 16; at < count; at += int(sizeof(T)))
+          static_cast<T*>(to)[at / int(sizeof(T))] = *element(at / int(sizeof(T)));
+      }
+    }
+  }
+};
+
+template <class T>
 struct ShortRow {
   const SoftmaxCall& c;
-  float* x;             // in shared memory
-  const float* second;  // in shared memory
+  FewTile<T> x, second;
+  int first;  // in the tile
+  int64_t first_of_all;
 
   __device__ auto other(int i) const {
-    return [this, i] { return second[i]; };
+    return [this, i] {
+      return c.holds_second ? to_float(*second.element(first + i))
+                            : second_at<T>(c, first_of_all + i);
+    };
   }
   template <class Value>
   __device__ float most(Value value) {
     float found = -INFINITY;
-    for (int i = 0; i < int(c.classes); ++i) found = fmaxf(found, value(x[i], other(i), i));
+    for (int i = 0; i < int(c.classes); ++i) found = fmaxf(found, value(at(i), other(i), i));
     return found;
   }
   template <class Value>
   __device__ float sum(Value value) {
     float total = 0;
-    for (int i = 0; i < int(c.classes); ++i) total += value(x[i], other(i), i);
+    for (int i = 0; i < int(c.classes); ++i) total += value(at(i), other(i), i);
     return total;
   }
   template <class Value>
   __device__ void put(Value value) {
-    for (int i = 0; i < int(c.classes); ++i) x[i] = value(x[i], other(i), i);
+    for (int i = 0; i < int(c.classes); ++i)
+      *x.element(first + i) = from_float<T>(value(at(i), other(i), i));
   }
-  __device__ float at(int64_t column) const { return x[column]; }
+  __device__ float at(int64_t column) const { return to_float(*x.element(first + int(column))); }
   __device__ bool leads() const { return true; }
 };
 
-// Rows of a tile: a multiple of eight, so that every tile begins at sixteen bytes.
-inline int few_rows(const SoftmaxCall& c) {
-  int rows = int(kFewNumbers / (c.classes | 1)) / 8 * 8;
-  return std::min(rows, 4 * kFewThreads);
-}
-
-// `count` numbers of a tile from memory or to it, sixteen bytes a thread where that is possible.
-template <class T, class Use>
-__device__ inline void each_of_tile(int count, Use use) {
-  constexpr int kWide = kLanes<T>;
-  for (int at = int(threadIdx.x) * kWide; at < count; at += kFewThreads * kWide) {
-    if (at + kWide <= count)
-      use(at, std::integral_constant<int, kWide>());
-    else
-      for (int i = at; i < count; ++i) use(i, std::integral_constant<int, 1>());
-  }
-}
-
-// Shared memory has an odd number of floats a row: no two rows of a warp share a bank.
 template <class T>
 __global__ void __launch_bounds__(kFewThreads)
-    softmax_few(const __grid_constant__ SoftmaxCall c, int tile_rows, Divisor by_classes) {
-  extern __shared__ float tiles[];
-  const int classes = int(c.classes), pitch = classes | 1;
+    softmax_few(const __grid_constant__ SoftmaxCall c, int tile_rows) {
+  __shared__ alignas(16) char tiles[2][kFewBytes / 128 * 132];
+  const int classes = int(c.classes);
   const int64_t row0 = int64_t(blockIdx.x) * tile_rows, first = row0 * classes;
-  const int rows = int(min(int64_t(tile_rows), c.rows - row0)), count = rows * classes;
-  float *x = tiles, *second = tiles + tile_rows * pitch;
-  auto place = [&](int at) {
-    return at + int(by_classes.divide(unsigned(at))) * (pitch - classes);
-  };
-  each_of_tile<T>(count, [&]<int N>(int at, std::integral_constant<int, N>) {
-    float numbers[N];
-    load_floats<N>(static_cast<const T*>(c.x) + first + at, numbers);
-#pragma unroll
-    for (int i = 0; i < N; ++i) x[place(at + i)] = numbers[i];
-  });
-  if (has_second_numbers(c.op))
-    for (int at = int(threadIdx.x); at < count; at += kFewThreads)
-      second[place(at)] = second_at<T>(c, first + at);
+  const int rows = int(min(int64_t(tile_rows), c.rows - row0));
+  const int bytes = rows * classes * int(sizeof(T));
+  FewTile<T> x{tiles[0]}, second{tiles[1]};
+  x.load(static_cast<const T*>(c.x) + first, bytes);
+  if (c.holds_second) second.load(static_cast<const T*>(c.second) + first, bytes);
   __syncthreads();
   for (int row = int(threadIdx.x); row < rows; row += kFewThreads) {
-    ShortRow mine{c, x + row * pitch, second + row * pitch};
+    ShortRow<T> mine{c, x, second, row * classes, first + int64_t(row) * classes};
     softmax_row<T>(c, row0 + row, mine);
   }
   if (c.op == SoftmaxOp::sparse_loss || c.op == SoftmaxOp::loss) return;
   __syncthreads();
-  each_of_tile<T>(count, [&]<int N>(int at, std::integral_constant<int, N>) {
-    float numbers[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) numbers[i] = x[place(at + i)];
-    store_floats<N>(numbers, static_cast<T*>(c.out) + first + at);
-  });
+  x.store(static_cast<T*>(c.out) + first, bytes);
 }
 
+// Tiles have a multiple of eight rows, so that each begins at sixteen bytes.
 template <class T>
-void launch_few(const SoftmaxCall& c, cudaStream_t stream) {
-  int rows = few_rows(c);
-  size_t bytes = size_t(rows) * size_t(c.classes | 1) * sizeof(float) *
-                 (has_second_numbers(c.op) ? 2 : 1);
-  softmax_few<T><<<blocks_for(c.rows, rows), kFewThreads, bytes, stream>>>(c, rows,
-                                                                           Divisor(int(c.classes)));
+void launch_few(SoftmaxCall c, cudaStream_t stream) {
+  int rows = std::min(kFewBytes / (int(c.classes) * int(sizeof(T))) / 8 * 8, 2 * kFewThreads);
+  c.holds_second = has_second_numbers(c.op) && c.second_dtype == c.dtype;
+  softmax_few<T><<<blocks_for(c.rows, rows), kFewThreads, 0, stream>>>(c, rows);
 }
 
 constexpr int kMostShared = 220 * 1024;
@@ -364,24 +388,27 @@ constexpr int kMostShared = 220 * 1024;
 // Whether it fits.
 template <class T>
 bool launch_held(SoftmaxCall c, cudaStream_t stream) {
-  constexpr int64_t kWide = kLanes<T>, kOfWarp = 1024;
-  int64_t pitch = (c.classes + 2 * kWide - 2) / kWide, bytes = pitch * 16;
-  bool warps = c.classes <= kOfWarp;
-  c.holds_second = has_second_numbers(c.op) && c.second_dtype == c.dtype;
-  if (!warps && 2 * bytes > kMostShared) c.holds_second = false;
-  bytes *= (c.holds_second ? 2 : 1) * (warps ? kWarpRows : 1);
+  constexpr int64_t kWide = kLanes<T>;
+  const int64_t pitch = (c.classes + 2 * kWide - 2) / kWide;
+  // Threads of a row: about four vectors each.
+  const int threads = c.classes <= 32 * kWide ? 8 : c.classes <= 128 * kWide ? 32 : 0;
+  const int rows = threads > 0 ? kHeldThreads / threads : 1;
+  c.holds_second =
+      has_second_numbers(c.op) && c.second_dtype == c.dtype && 2 * pitch * 16 * rows <= kMostShared;
+  const int64_t bytes = pitch * 16 * rows * (c.holds_second ? 2 : 1);
   if (bytes > kMostShared) return false;
-  auto launch = [&](auto kernel, unsigned blocks, unsigned threads) {
+  auto launch = [&](auto kernel, unsigned block) {
     if (bytes > 48 * 1024)
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
             "shared memory for softmax");
-    kernel<<<blocks, threads, size_t(bytes), stream>>>(c, int(pitch));
+    kernel<<<blocks_for(c.rows, rows), block, size_t(bytes), stream>>>(c, int(pitch));
   };
-  unsigned threads = c.classes <= 4096 ? 128 : c.classes <= 16384 ? 256 : 1024;
-  if (warps)
-    launch(softmax_held<T, 1>, blocks_for(c.rows, kWarpRows), kWarpRows * 32);
+  if (threads == 8)
+    launch(softmax_held<T, 8>, kHeldThreads);
+  else if (threads == 32)
+    launch(softmax_held<T, 32>, kHeldThreads);
   else
-    launch(softmax_held<T, 32>, unsigned(c.rows), threads);
+    launch(softmax_held<T, 0>, pitch < 1024 ? 128 : pitch < 3072 ? 256 : 1024);
   return true;
 }
 

@@ -10,9 +10,7 @@ namespace {
 constexpr int64_t kChunk = 1024;         // elements of a block
 constexpr int64_t kSquaresChunk = 8192;  // of a block that only reads them
 
-int64_t chunk_of(UpdateRule rule) {
-  return rule == UpdateRule::squares ? kSquaresChunk : kChunk;
-}
+int64_t chunk_of(UpdateRule rule) { return rule == UpdateRule::squares ? kSquaresChunk : kChunk; }
 
 __device__ inline int find_item(const int* first_block, int count, int block) {
   int low = 0, high = count;
@@ -68,22 +66,24 @@ __global__ void __launch_bounds__(kBlock) update(const __grid_constant__ List c)
 template <class T>
 __device__ double squares_of(const T* g, int64_t begin, int64_t end) {
   constexpr int kWide = kLanes<T>, kStep = kBlock * kWide, kInFlight = int(kSquaresChunk) / kStep;
-  Pack<T, kWide> loaded[kInFlight];
+  RawPack<T, kWide> loaded[kInFlight];
   double sum = 0;
   const int64_t first = begin + int64_t(threadIdx.x) * kWide;
 #pragma unroll
   for (int u = 0; u < kInFlight; ++u)
     if (int64_t at = first + u * kStep; at + kWide <= end)
-      loaded[u] = *reinterpret_cast<const Pack<T, kWide>*>(g + at);
-  auto add = [&](T one) { sum += double(to_float(one)) * double(to_float(one)); };
+      loaded[u] = load_pack<T, kWide>(g + at);
+  auto add = [&](float one) { sum += double(one) * double(one); };
 #pragma unroll
   for (int u = 0; u < kInFlight; ++u) {
     int64_t at = first + u * kStep;
     if (at + kWide <= end) {
+      float numbers[kWide];
+      to_floats<T, kWide>(loaded[u], numbers);
 #pragma unroll
-      for (int i = 0; i < kWide; ++i) add(loaded[u].at[i]);
+      for (int i = 0; i < kWide; ++i) add(numbers[i]);
     } else {
-      for (; at < end; ++at) add(g[at]);
+      for (; at < end; ++at) add(to_float(g[at]));
     }
   }
   return sum;

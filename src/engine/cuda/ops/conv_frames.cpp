@@ -37,8 +37,8 @@ bool takes_kernel_as_it_is(const Graph& graph, const Node& conv) {
   bool forward = conv.is("conv2d");
   ConvShape s = conv_shape_of(conv, forward ? in : out, w, forward ? out : in);
   DType dtype = graph.spec(conv.inputs[0]).dtype;
-  bool narrow = is_pixel_product(s) && is_narrow_product(dtype, narrow_shape(s).rows, s.channels,
-                                                         s.filters);
+  bool narrow =
+      is_pixel_product(s) && is_narrow_product(dtype, narrow_shape(s).rows, s.channels, s.filters);
   return is_depthwise(s) || is_patch_conv(s, dtype) || narrow;
 }
 

@@ -7,12 +7,8 @@ namespace stoker::cuda {
 
 namespace {
 
-int64_t patch_count(const ConvShape& s) {
-  return int64_t(s.batch) * s.out_height * s.out_width;
-}
-int64_t patch_size(const ConvShape& s) {
-  return int64_t(s.kernel_y) * s.kernel_x * s.channels;
-}
+int64_t patch_count(const ConvShape& s) { return int64_t(s.batch) * s.out_height * s.out_width; }
+int64_t patch_size(const ConvShape& s) { return int64_t(s.kernel_y) * s.kernel_x * s.channels; }
 
 int patch_buffer(Builder& b, const ConvShape& s, DType dtype) {
   return b.scratch(size_t(patch_count(s) * patch_size(s)) * size_of(dtype));
