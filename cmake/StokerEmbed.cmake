@@ -1,7 +1,7 @@
-# stoker_embed(TARGET header function file...): compiles files into a target as constant bytes. `header` declares
-# `std::string_view function(std::string_view name)`, in the namespace stoker::doctor, which finds them by their file names.
+# stoker_embed(TARGET header namespace::function file...): compiles files into a target as constant bytes. `header` declares
+# `std::string_view function(std::string_view name)` in the namespace, which finds them by their file names.
 #
-# The same file is the script that writes the source: cmake -D OUTPUT=… -D HEADER=… -D FUNCTION=… -D FILES=a;b -P this.
+# The same file is the script that writes the source: cmake -D OUTPUT=… -D HEADER=… -D NAMESPACE=… -D FUNCTION=… -D FILES=a;b -P this.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(arrays "")
   set(lookups "")
@@ -18,7 +18,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   file(WRITE "${OUTPUT}" "// Written by cmake/StokerEmbed.cmake.
 #include \"${HEADER}\"
 
-namespace stoker::doctor {
+namespace ${NAMESPACE} {
 
 namespace {
 ${arrays}}  // namespace
@@ -27,16 +27,20 @@ std::string_view ${FUNCTION}(std::string_view name) {
 ${lookups}  return {};
 }
 
-}  // namespace stoker::doctor
+}  // namespace ${NAMESPACE}
 ")
   return()
 endif()
 
 set(stoker_embed_script "${CMAKE_CURRENT_LIST_FILE}")
-function(stoker_embed target header function)
+function(stoker_embed target header qualified)
+  string(REGEX MATCH "^(.*)::([^:]*)$" matched "${qualified}")
+  set(namespace "${CMAKE_MATCH_1}")
+  set(function "${CMAKE_MATCH_2}")
   set(output "${CMAKE_CURRENT_BINARY_DIR}/${target}_${function}.cpp")
   add_custom_command(OUTPUT "${output}"
-    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DHEADER=${header}" "-DFUNCTION=${function}" "-DFILES=${ARGN}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DHEADER=${header}" "-DNAMESPACE=${namespace}"
+            "-DFUNCTION=${function}" "-DFILES=${ARGN}"
             -P "${stoker_embed_script}"
     DEPENDS ${ARGN} "${stoker_embed_script}"
     COMMENT "Embedding ${function}"

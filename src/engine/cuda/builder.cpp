@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/cuda/kernels/update.h"
+#include "engine/cuda/ops/fused.h"
 #include "engine/cuda/ops/op_builders.h"
 
 namespace stoker::cuda {
@@ -22,7 +23,8 @@ std::string describe_node(const Graph& graph, const Node& node) {
 Builder::Builder(std::unique_ptr<Graph> graph, Shared& shared, const CompileOptions& options)
     : PlanBuilder(*graph, OwnBytes::counted), shared_(shared), options_(options) {
   parts_.graph = std::move(graph);
-  fusion_ = options.keep_order ? no_fusion(this->graph()) : find_fusion(this->graph());
+  auto generated = GeneratedKernels::usable() ? Generated::yes : Generated::no;
+  fusion_ = options.keep_order ? no_fusion(this->graph()) : find_fusion(this->graph(), generated);
   analyse();
 }
 
@@ -52,6 +54,9 @@ void Builder::analyse() {
       schedule_.use(norm.outputs[2], runs);
     }
   }
+  for (const auto& [root, region] : fusion_.regions)
+    for (const fuser::Region::Operand& operand : region->operands)
+      schedule_.use(operand.value, position[size_t(root)]);
   schedule_.extend_shared(graph());
 }
 
@@ -92,7 +97,13 @@ int Builder::define(int value) {
 }
 
 int Builder::define_over(int value, std::initializer_list<int> inputs) {
-  int over = reusable(bytes_of(spec(value)), inputs);
+  return define_over(value, std::span<const int>(inputs.begin(), inputs.size()));
+}
+
+int Builder::define_over(int value, std::span<const int> inputs) {
+  int over = -1;
+  for (size_t i = 0; i < inputs.size() && over < 0; ++i)
+    over = reusable(bytes_of(spec(value)), {inputs[i]});
   if (over < 0) return define(value);
   attach(value, over);
   return over;
@@ -180,12 +191,15 @@ void Builder::build_node() {
       schedule_.assigned_to[size_t(node().outputs[0])] < 0)
     return;  // made when it is asked for
   auto special = fusion_.special.find(node_index());
+  auto region = fusion_.regions.find(node_index());
   const OpBuilder* builder = find_op_builder(node().op->name);
   if (builder == nullptr)
     throw Error(fmt::format("the CUDA engine has no kernel for \"{}\"", node().op->name));
   try {
     if (special != fusion_.special.end())
       special->second->build(*this, node());
+    else if (region != fusion_.regions.end())
+      build_region(*this, *region->second);
     else
       builder->build(*this, node());
   } catch (const CudaError& error) {
@@ -233,6 +247,7 @@ void Builder::write_assignments() {
 
 ProgramParts Builder::build() {
   walk();
+  shared_.kernels.compile(shared_.device->info());
   count_costs();
   return std::move(parts_);
 }

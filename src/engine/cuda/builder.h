@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/cuda/conv_plan.h"
 #include "engine/cuda/fusion.h"
+#include "engine/cuda/generated.h"
 #include "engine/cuda/instruction.h"
 #include "engine/cuda/kernels/shape.h"
 #include "engine/cuda/matmul_plan.h"
@@ -25,6 +27,7 @@ struct Shared {
   VariableHomes homes;
   ConvPlans conv_plans;
   MatmulPlans matmul_plans;
+  GeneratedKernels kernels;
 };
 
 // Weights that a kernel brings into another order, as part of an instruction.
@@ -81,6 +84,7 @@ class Builder final : public PlanBuilder {
   int define(int value);
   // As define, in the buffer of one of `inputs` if nobody needs its contents any more.
   int define_over(int value, std::initializer_list<int> inputs);
+  int define_over(int value, std::span<const int> inputs);
   void define_alias(int value, int source);
   // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
   // is legal, else memory that is assigned at the end.

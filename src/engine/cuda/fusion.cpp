@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/cuda/fuser/find_regions.h"
 #include "engine/cuda/fusion_norm.h"
 #include "engine/cuda/kernels/pointwise.h"
 #include "engine/cuda/kernels/update.h"
@@ -60,15 +61,15 @@ class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph), readers_(graph), found_(nothing(graph)) {}
 
-  Fusion find() {
+  Fusion find(Generated generated) {
     find_norm_fusion(readers_, found_);
     for (const Special& special : specials()) special.match(readers_, found_);
     find_guard();
+    if (generated == Generated::yes) find_generated();
     // From the last node back: a chain is grown from its end.
     for (int i = int(graph_.nodes().size()); i-- > 0;) {
       const Node& node = graph_.nodes()[size_t(i)];
-      if (found_.into[size_t(i)] >= 0 || found_.tails[size_t(i)] || !is_pointwise(graph_, node))
-        continue;
+      if (is_taken(i) || !is_pointwise(graph_, node)) continue;
       domain_ = domain_of(graph_, node);
       size_ = {kStepsPerNode, int(node.inputs.size())};
       grow(i, i);
@@ -78,6 +79,22 @@ class Finder {
 
  private:
   int index_of(const Node* node) const { return readers_.index_of(node); }
+
+  // Whether something other than a chain runs this node.
+  bool is_taken(int node) const {
+    return found_.into[size_t(node)] >= 0 || found_.tails[size_t(node)] ||
+           found_.joins[size_t(node)] || found_.special.contains(node) ||
+           found_.regions.contains(node);
+  }
+
+  void find_generated() {
+    fuser::RegionOptions options{.is_taken = [&](int node) { return is_taken(node); }};
+    for (fuser::FoundRegion& each : fuser::find_regions(readers_, options)) {
+      for (int node : each.nodes)
+        if (int& into = found_.into[size_t(node)]; node != each.root && into < 0) into = each.root;
+      found_.regions[each.root] = std::move(each.region);
+    }
+  }
 
   void grow(int root, int at) {
     const Node& node = graph_.nodes()[size_t(at)];
@@ -95,9 +112,7 @@ class Finder {
 
   bool fits(int root, int at, const Node& producer) const {
     int value = producer.outputs[0];
-    if (found_.into[size_t(index_of(&producer))] >= 0 || !is_pointwise(graph_, producer) ||
-        found_.tails[size_t(index_of(&producer))])
-      return false;
+    if (is_taken(index_of(&producer)) || !is_pointwise(graph_, producer)) return false;
     if (readers_.uses(value) != 1) return false;
     if (graph_.spec(value).shape != graph_.spec(graph_.nodes()[size_t(root)].outputs[0]).shape)
       return false;
@@ -152,7 +167,9 @@ class Finder {
 
 }  // namespace
 
-Fusion find_fusion(const Graph& graph) { return Finder(graph).find(); }
+Fusion find_fusion(const Graph& graph, Generated generated) {
+  return Finder(graph).find(generated);
+}
 
 Fusion no_fusion(const Graph& graph) {
   Fusion found = nothing(graph);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/cuda/fuser/region.h"
 #include "engine/cuda/special/special.h"
 
 namespace stoker::cuda {
@@ -39,6 +40,9 @@ struct Fusion {
   // By node: what a special case builds.
   std::map<int, std::shared_ptr<const SpecialNode>> special;
 
+  // By node: a region of the fuser that makes its result. What is inside goes `into` the first one.
+  std::map<int, std::shared_ptr<const fuser::Region>> regions = {};
+
   bool keeps_order = false;  // nodes run as they stand, each alone
 
   bool is_inlined(int node) const { return into[size_t(node)] >= 0; }
@@ -46,9 +50,13 @@ struct Fusion {
   bool is_normalized_later(int norm) const;
 };
 
-// Chains of elementwise nodes over one shape, each used once; batch_norm, add and relu, and their
-// gradients; the guard over few gradients; special cases.
-Fusion find_fusion(const Graph& graph);
+// Whether kernels may be generated while a program is built.
+enum class Generated : uint8_t { no, yes };
+
+// Batch_norm, add and relu, and their gradients; the guard over few gradients; special cases; large
+// regions of elementwise ops, index maps and reductions, where kernels may be generated; chains of
+// elementwise nodes over one shape, each used once, of what is left.
+Fusion find_fusion(const Graph& graph, Generated generated = Generated::no);
 // Special cases of single nodes alone.
 Fusion no_fusion(const Graph& graph);
 

@@ -90,7 +90,7 @@ __device__ void apply_unary(const PointwiseStep& step, float* acc) {
     return;
   }
 #pragma unroll
-  for (int i = 0; i < N; ++i) acc[i] = unary_value(fn, acc[i], step.alpha, step.beta);
+  for (int i = 0; i < N; ++i) acc[i] = unary_value<PreciseMath>(fn, acc[i], step.alpha, step.beta);
 }
 
 // acc: the gradient that came
@@ -103,7 +103,8 @@ __device__ void apply_slope(const PointwiseStep& step, const float* value, float
     return;
   }
 #pragma unroll
-  for (int i = 0; i < N; ++i) acc[i] *= unary_slope(fn, value[i], step.alpha, step.beta);
+  for (int i = 0; i < N; ++i)
+    acc[i] *= unary_slope<PreciseMath>(fn, value[i], step.alpha, step.beta);
 }
 
 template <int N>

@@ -1,15 +1,53 @@
 // The functions of graph/unary.h and their derivatives for one float. The derivative comes from the
-// output where the table says so, as in the reference.
+// output where the table says so, as in the reference. Generated kernels include it as well: nothing
+// but the list of functions may be needed here.
 #pragma once
 
-#include "engine/cuda/kernels/common.cuh"
-#include "graph/unary.h"
+#include "graph/unary_fn.h"
+
+// The interpreter calls them, generated kernels know which one they want.
+#ifndef STOKER_UNARY_CALL
+#define STOKER_UNARY_CALL __noinline__ static
+#endif
 
 namespace stoker::cuda {
 
+// How exponentials and quotients are computed: to the last bit or two of a float, or as well as
+// sixteen bits can show.
+struct PreciseMath {
+  __device__ static float exp(float x) { return expf(x); }
+  __device__ static float divide(float a, float b) { return a / b; }
+  __device__ static float normal_cdf(float x) { return 0.5F * erfcf(-x * 0.7071067811865476F); }
+};
+struct FastMath {
+  __device__ static float exp(float x) { return __expf(x); }
+  __device__ static float divide(float a, float b) { return __fdividef(a, b); }
+  // erfc(z) · exp(z²) as a polynomial in t = 1 / (1 + 0.43 z), fitted for z up to 6.5: 3e-6.
+  __device__ static float normal_cdf(float x) {
+    float z = fabsf(x) * 0.7071067811865476F, t = divide(0.5F, 0.5F + 0.215F * z);
+    float p = -0.15879745F;
+    p = p * t + 0.4233814F;
+    p = p * t - 0.029669064F;
+    p = p * t + 0.29176015F;
+    p = p * t + 0.22979664F;
+    p = p * t + 0.24352542F;
+    float tail = 0.5F * t * p * exp(-z * z);
+    return x < 0 ? tail : 1 - tail;
+  }
+};
+
+// σ(x) and σ(-x), from one exponential and one quotient.
+struct Sigmoids {
+  float up, down;
+};
+template <class Math>
+__device__ inline Sigmoids sigmoids(float x) {
+  float e = Math::exp(-fabsf(x)), large = Math::divide(1, 1 + e), small = e * large;
+  return x >= 0 ? Sigmoids{large, small} : Sigmoids{small, large};
+}
+template <class Math>
 __device__ inline float sigmoid(float x) {
-  float e = expf(-fabsf(x));
-  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+  return sigmoids<Math>(x).up;
 }
 __device__ inline float softplus(float x) { return fmaxf(x, 0.0F) + log1pf(expf(-fabsf(x))); }
 __device__ inline float clipped(float x, float low, float high) {
@@ -24,16 +62,19 @@ constexpr float kGeluCubic = 0.044715F, kGeluScale = 0.7978845608028654F;
 __device__ inline float gelu_inner(float x) {
   return tanhf(kGeluScale * (x + kGeluCubic * x * x * x));
 }
-__device__ inline float normal_cdf(float x) { return 0.5F * erfcf(-x * 0.7071067811865476F); }
-__device__ inline float normal_pdf(float x) { return 0.3989422804014327F * expf(-x * x / 2); }
+template <class Math>
+__device__ inline float normal_pdf(float x) {
+  return 0.3989422804014327F * Math::exp(-x * x / 2);
+}
 
 // One function a line, which clang-format would spread over two.
 // clang-format off
-__device__ __noinline__ static float unary_value(UnaryFn fn, float x, float alpha, float beta) {
+template <class Math>
+__device__ STOKER_UNARY_CALL float unary_value(UnaryFn fn, float x, float alpha, float beta) {
   switch (fn) {
     case UnaryFn::abs: return fabsf(x);
     case UnaryFn::neg: return -x;
-    case UnaryFn::exp: return expf(x);
+    case UnaryFn::exp: return Math::exp(x);
     case UnaryFn::log: return logf(x);
     case UnaryFn::log1p: return log1pf(x);
     case UnaryFn::sqrt: return sqrtf(x);
@@ -52,11 +93,11 @@ __device__ __noinline__ static float unary_value(UnaryFn fn, float x, float alph
     case UnaryFn::elu: return x < 0 ? alpha * expm1f(x) : x;
     case UnaryFn::celu: return x < 0 ? alpha * expm1f(x / alpha) : x;
     case UnaryFn::selu: return kSeluScale * (x < 0 ? kSeluAlpha * expm1f(x) : x);
-    case UnaryFn::gelu: return x * normal_cdf(x);
+    case UnaryFn::gelu: return x * Math::normal_cdf(x);
     case UnaryFn::gelu_tanh: return 0.5F * x * (1 + gelu_inner(x));
-    case UnaryFn::sigmoid: return sigmoid(x);
+    case UnaryFn::sigmoid: return sigmoid<Math>(x);
     case UnaryFn::hard_sigmoid: return clipped(x + 3, 0, 6) / 6;
-    case UnaryFn::silu: return x * sigmoid(x);
+    case UnaryFn::silu: return x * sigmoid<Math>(x);
     case UnaryFn::hard_silu: return x * clipped(x + 3, 0, 6) / 6;
     case UnaryFn::softplus: return softplus(x);
     case UnaryFn::softsign: return x / (1 + fabsf(x));
@@ -83,7 +124,8 @@ __device__ __noinline__ static float unary_value(UnaryFn fn, float x, float alph
   return 0;
 }
 
-__device__ __noinline__ static float unary_slope(UnaryFn fn, float v, float alpha, float beta) {
+template <class Math>
+__device__ STOKER_UNARY_CALL float unary_slope(UnaryFn fn, float v, float alpha, float beta) {
   switch (fn) {
     // from the input
     case UnaryFn::abs: return sign_of(v);
@@ -97,21 +139,24 @@ __device__ __noinline__ static float unary_slope(UnaryFn fn, float v, float alph
     case UnaryFn::cos: return -sinf(v);
     case UnaryFn::erf: return 1.1283791670955126F * expf(-v * v);
     case UnaryFn::clip: return inside(v, alpha, beta);
-    case UnaryFn::gelu: return normal_cdf(v) + v * normal_pdf(v);
+    case UnaryFn::gelu: return Math::normal_cdf(v) + v * normal_pdf<Math>(v);
     case UnaryFn::gelu_tanh: {
       float t = gelu_inner(v);
       return 0.5F * (1 + t) +
              0.5F * v * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCubic * v * v);
     }
-    case UnaryFn::silu: return sigmoid(v) * (1 + v * sigmoid(-v));
+    case UnaryFn::silu: {
+      Sigmoids s = sigmoids<Math>(v);
+      return s.up * (1 + v * s.down);
+    }
     case UnaryFn::hard_silu: return inside(v, -3, 3) ? (2 * v + 3) / 6 : float(v > 0);
-    case UnaryFn::softplus: return sigmoid(v);
+    case UnaryFn::softplus: return sigmoid<Math>(v);
     case UnaryFn::softsign: return 1 / ((1 + fabsf(v)) * (1 + fabsf(v)));
     case UnaryFn::mish: {
       float t = tanhf(softplus(v));
-      return t + v * (1 - t * t) * sigmoid(v);
+      return t + v * (1 - t * t) * sigmoid<Math>(v);
     }
-    case UnaryFn::log_sigmoid: return sigmoid(-v);
+    case UnaryFn::log_sigmoid: return sigmoid<Math>(-v);
     case UnaryFn::squareplus: {
       float root = sqrtf(v * v + alpha);
       return v >= 0 ? 0.5F * (1 + v / root) : 0.5F * alpha / (root * (root - v));

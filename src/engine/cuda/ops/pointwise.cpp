@@ -66,10 +66,10 @@ class Compiler {
 
   void emit() {
     int value = node(root_).outputs[0];
-    int out = -1;
-    for (size_t i = 0; i < reads_.size() && out < 0; ++i)
-      if (may_replace(i)) out = b_.define_over(value, {reads_[i]});
-    if (out < 0) out = b_.define(value);
+    std::vector<int> replaceable;
+    for (size_t i = 0; i < reads_.size(); ++i)
+      if (may_replace(i)) replaceable.push_back(reads_[i]);
+    int out = b_.define_over(value, replaceable);
     size_t operands = reads_.size();
     b_.emit({"own:pointwise", reads_, {out}}, [program = program_, operands](const Launch& at) {
       PointwiseProgram bound = program;
