@@ -14,11 +14,8 @@ Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
 // A batch as one element of `out`.
 Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker);
 
-// Makes elements whose rows are the parts of held tickets.
+// Batches of the parts that a ticket holds.
 MakerRef group_maker(MakerRef input);
-// A row; one that does not fit is named as `stage`'s.
-Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
-               Worker& worker);
 
 class RowsInto final : public ElementWriter {
  public:
@@ -52,5 +49,9 @@ class RowsInto final : public ElementWriter {
   int64_t rows_, row_ = 0;
   std::vector<Place> places_;
 };
+
+// A row; one that does not fit is named as `stage`'s.
+Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
+               Worker& worker);
 
 }  // namespace stoker::data
