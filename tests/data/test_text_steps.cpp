@@ -228,6 +228,14 @@ TEST(Tokenizer, SaysWhatItDoesNotSupportAndWhatIsWrong) {
             std::string::npos);
   EXPECT_NE(message(with("\"b\": 1", "\"b\": -1")).find("the id of \"b\""), std::string::npos);
   EXPECT_NE(message("[]").find("no object"), std::string::npos);
+  std::string doubling;
+  for (int at = 0; at < 60; ++at)
+    doubling += std::string(at > 0 ? "," : "") +
+                R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+  Tokenizer bomb = Tokenizer::from_json(
+      with("\"normalizer\": null",
+           "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [" + doubling + "]}"));
+  EXPECT_THROW(bomb.encode("a"), ValueError);
   TempDir dir;
   EXPECT_THROW(Tokenizer::load(dir.write("t.json", "{}")), FileError);
   EXPECT_THROW(Tokenizer::load(dir / "none.json"), FileError);

@@ -199,11 +199,11 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
   return spec;
 }
 
+MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::move(input)); }
+
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
   return counted(of, [&](int64_t n) { return n / size + (n % size > 0 && !drop_remainder); });
 }
-
-MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::move(input)); }
 
 Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
                Worker& worker) {

@@ -33,9 +33,6 @@ ElementSpec padded_spec(const std::string& op, const ElementSpec& rows, bool mas
 // ValueError unless every component that is filled up can hold its value.
 void check_padding(const std::string& op, const ElementSpec& rows,
                    const std::vector<double>& values);
-// A row; one that does not fit is named as `stage`'s.
-Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
-               Worker& worker);
 
 class RowsInto final : public ElementWriter {
  public:
@@ -69,5 +66,9 @@ class RowsInto final : public ElementWriter {
   int64_t rows_, row_ = 0;
   std::vector<Place> places_;
 };
+
+// A row; one that does not fit is named as `stage`'s.
+Made make_part(const char* stage, const Maker& input, const Ticket& part, ElementWriter& out,
+               Worker& worker);
 
 }  // namespace stoker::data

@@ -126,8 +126,12 @@ Decoder sequence_decoder(const JsonReader& json) {
   std::vector<Decoder> steps;
   for (const auto& each : json.list("decoders"))
     steps.push_back(make_decoder(each, json.where("decoders")));
-  return [steps = std::move(steps)](TokenTexts& tokens) {
-    for (const Decoder& step : steps) step(tokens);
+  return [steps = std::move(steps), where = json.where("decoders")](TokenTexts& tokens) {
+    size_t before = in_one(tokens).size();
+    for (const Decoder& step : steps) {
+      step(tokens);
+      check_growth(before, in_one(tokens).size(), where);
+    }
   };
 }
 

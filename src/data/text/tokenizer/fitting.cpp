@@ -83,7 +83,7 @@ void check_truncation(const Truncation& truncation) {
 
 void check_padding(const Padding& padding) {
   int64_t length = padding.length.value_or(0);
-  constexpr int64_t kMost = int64_t(1) << 24;
+  constexpr int64_t kMost = int64_t(1) << 20;
   if (length < 0 || length > kMost)
     throw ValueError(fmt::format("padding: length is {}, expected 0 to {}", length, kMost));
   if (padding.pad_to_multiple_of < 0 || padding.pad_to_multiple_of > kMost)

@@ -82,15 +82,23 @@ Normalizer sequence_normalizer(const JsonReader& json) {
   std::vector<Normalizer> steps;
   for (const auto& each : json.list("normalizers"))
     steps.push_back(make_normalizer(each, json.where("normalizers")));
-  return [steps = std::move(steps)](const std::string& given) {
+  return [steps = std::move(steps), where = json.where("normalizers")](const std::string& given) {
     std::string text = given;
-    for (const Normalizer& step : steps)
+    for (const Normalizer& step : steps) {
       if (step) text = step(text);
+      check_growth(given.size(), text.size(), where);
+    }
     return text;
   };
 }
 
 }  // namespace
+
+void check_growth(size_t before, size_t now, const std::string& where) {
+  constexpr size_t kSpare = 1 << 20, kFactor = 64;
+  if (now > kSpare + kFactor * before)
+    throw ValueError(fmt::format("{}: {} bytes of text have become {}", where, before, now));
+}
 
 std::string replaced(const std::string& text, const std::string& from, const std::string& to) {
   if (from.empty()) return text;

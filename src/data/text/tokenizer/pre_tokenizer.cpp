@@ -160,13 +160,22 @@ PreTokenizer split_at(const JsonReader& json) {
   return [rule](Pieces& pieces) { cut_by_rule(pieces, rule); };
 }
 
+size_t bytes_of(const Pieces& pieces) {
+  size_t bytes = 0;
+  for (const Piece& piece : pieces) bytes += piece.text.size();
+  return bytes;
+}
+
 PreTokenizer in_sequence(const JsonReader& json) {
   std::vector<PreTokenizer> steps;
   for (const auto& each : json.list("pretokenizers"))
     steps.push_back(make_pre_tokenizer(each, json.where("pretokenizers")));
-  return [steps = std::move(steps)](Pieces& pieces) {
-    for (const PreTokenizer& step : steps)
+  return [steps = std::move(steps), where = json.where("pretokenizers")](Pieces& pieces) {
+    size_t before = bytes_of(pieces);
+    for (const PreTokenizer& step : steps) {
       if (step) step(pieces);
+      check_growth(before, bytes_of(pieces), where);
+    }
   };
 }
 

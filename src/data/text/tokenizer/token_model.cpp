@@ -1,5 +1,7 @@
 #include "data/text/tokenizer/token_model.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <stoker/error.h>
 
@@ -17,6 +19,7 @@ struct TokenIds::Impl {
   TokenTable<std::string> table;
   std::vector<int64_t> ids;        // of the table's tokens
   std::vector<int32_t> positions;  // by id; -1: a gap
+  size_t longest = 0;
 };
 
 TokenIds::TokenIds(const JsonReader& model) {
@@ -34,6 +37,7 @@ TokenIds::TokenIds(const JsonReader& model) {
       throw ValueError(fmt::format("{}: two tokens have the id {}", model.where("vocab"), number));
     impl->positions[size_t(number)] = int32_t(tokens.size());
     impl->ids.push_back(number);
+    impl->longest = std::max(impl->longest, token.size());
     tokens.push_back(token);
   }
   impl->table = TokenTable<std::string>(std::move(tokens));
@@ -50,6 +54,8 @@ const std::string* TokenIds::token_of(int64_t id) const {
   int32_t position = impl_->positions[size_t(id)];
   return position < 0 ? nullptr : &impl_->table.tokens()[size_t(position)];
 }
+
+size_t TokenIds::longest() const { return impl_->longest; }
 
 int64_t TokenIds::end() const { return int64_t(impl_->positions.size()); }
 

@@ -32,7 +32,8 @@ class TokenIds {
   explicit TokenIds(const JsonReader& model);
   int64_t id_of(std::string_view token) const;
   const std::string* token_of(int64_t id) const;
-  int64_t end() const;  // behind the largest id
+  int64_t end() const;     // behind the largest id
+  size_t longest() const;  // bytes of the longest token
 
  private:
   struct Impl;

@@ -1,4 +1,6 @@
 // WordPiece: the longest token that begins the word, then the longest that goes on with it.
+#include <algorithm>
+
 #include <stoker/error.h>
 
 #include "base/utf8.h"
@@ -40,7 +42,7 @@ class WordPiece final : public TokenModel {
     size_t begin = 0;
     while (begin < word.size()) {
       int64_t found = -1;
-      size_t end = word.size();
+      size_t end = std::min(word.size(), begin + ids_.longest());
       for (; end > begin; --end) {
         if (end < word.size() && (uint8_t(word[end]) & 0xC0) == 0x80) continue;
         piece.assign(begin > 0 ? prefix_ : "").append(word.substr(begin, end - begin));
