@@ -331,9 +331,14 @@ TEST_F(ModelFile, ArchitecturesThatCannotBeAreRefused) {
                    {"weights/dense/kernel"}));
   EXPECT_TRUE(says(error_after(model,
                                [](Json& json) {
-                                 json["inputs"][0]["shape"] = {4, -1};
+                                 json["inputs"][0]["shape"] = {4, -2};
                                }),
                    {"shape"}));
+  EXPECT_TRUE(says(error_after(model,
+                               [](Json& json) {
+                                 json["inputs"][0]["shape"] = {4, -1};
+                               }),
+                   {"needs a known size"}));
   EXPECT_TRUE(says(error_after(model, [](Json& json) { json["inputs"][0]["dtype"] = "float99"; }),
                    {"float99"}));
   EXPECT_TRUE(
