@@ -139,8 +139,7 @@ __global__ void __launch_bounds__(kBlock)
     for (int u = 0; u < kRowsAtOnce; ++u) {
       const int64_t row = first + u * at.step;
       loaded[u] = RawPack<T, kWide>{};
-      if (row < c.rows)
-        loaded[u] = load_pack<T, kWide>(x + row * c.channels + at.channel);
+      if (row < c.rows) loaded[u] = load_pack<T, kWide>(x + row * c.channels + at.channel);
       load_row<T, N>(static_cast<const T*>(c.dy), row, c.filters, row < c.rows, dy[u]);
     }
 #pragma unroll

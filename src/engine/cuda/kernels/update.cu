@@ -71,8 +71,7 @@ __device__ double squares_of(const T* g, int64_t begin, int64_t end) {
   const int64_t first = begin + int64_t(threadIdx.x) * kWide;
 #pragma unroll
   for (int u = 0; u < kInFlight; ++u)
-    if (int64_t at = first + u * kStep; at + kWide <= end)
-      loaded[u] = load_pack<T, kWide>(g + at);
+    if (int64_t at = first + u * kStep; at + kWide <= end) loaded[u] = load_pack<T, kWide>(g + at);
   auto add = [&](float one) { sum += double(one) * double(one); };
 #pragma unroll
   for (int u = 0; u < kInFlight; ++u) {
