@@ -26,10 +26,13 @@ OpCases reshape_cases() {
   auto to = [](Ints shape) { return Attrs{{"shape", std::move(shape)}}; };
   OpCases cases;
   cases.good = {one("flatten", to({2, -1}), {{2, 7, 7, 3}}),
-                one("to_image", to({3, 2, 2, 1}), {{3, 4}}), one("to_scalar", to({}), {{1}}),
-                one("from_scalar", to({1, 1}), {{}}), one("same", to({5, 3}), {{5, 3}})};
+                one("to_image", to({3, 2, 2, 1}), {{3, 4}}),
+                one("to_scalar", to({}), {{1}}),
+                one("from_scalar", to({1, 1}), {{}}),
+                one("same", to({5, 3}), {{5, 3}}),
+                one("two_unknowns_and_a_one", to({-1, 1, -1}), {{5, 3}})};
   cases.bad = {{"another number of elements", to({4, 4}), {floats({3, 5})}},
-               {"two unknowns", to({-1, -1}), {floats({3, 5})}},
+               {"two unknowns", to({-1, -1, 5}), {floats({6, 5})}},
                {"a rest", to({-1, 4}), {floats({3, 5})}}};
   return cases;
 }
