@@ -20,6 +20,7 @@ using test::TempDir;
 Checkpoint sample(int64_t epoch, int64_t step) {
   Checkpoint checkpoint{.epoch = epoch, .step = step, .stop = true, .steps_per_epoch = 7};
   checkpoint.plan = {.seed = 5, .batch_size = 8, .backend = "cpu"};
+  checkpoint.library_plans = {{"fwd 3x3", "2 engine 34"}, {"dgrad 3x3", "0 engine 5"}};
   checkpoint.feed = {.epoch = epoch,
                      .step = step,
                      .walks = 2,
