@@ -1,5 +1,6 @@
 #include "engine/cuda/conv_plan.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ double flops(const ConvShape& s) {
 constexpr size_t kCandidates = 8, kCandidatesOfSmall = 24;
 constexpr double kWorthTiming = 20e6;  // FLOPs; below, any plan takes microseconds
 constexpr double kSmall = 1e10;        // dozens of such plans are timed in 30 milliseconds
-constexpr double kTrialSeconds = 2.0;  // of a process, for what no earlier one has tried
+constexpr double kTrialSeconds = 1.5;  // of a process, for what no earlier one has tried
 
 size_t candidates_for(double work) {
   return work < kWorthTiming ? 1 : work < kSmall ? kCandidatesOfSmall : kCandidates;
@@ -63,11 +64,15 @@ const Tried* fastest_beside(const Planned& other, const std::shared_ptr<DevicePo
 
 // Where memory is so short that nothing can be tried, the program says what it needs, not the
 // trial: it is planned with what needs least, and the choice is not written down.
-PlanPointer least_workspace(const CudnnCandidates& candidates, size_t most) {
+PlanPointer least_workspace(CudnnCandidates& candidates, size_t most) {
   PlanPointer least;
-  for (size_t index = 0; index < candidates.size() && (index < most || !least); ++index)
-    if (PlanPointer plan = candidates.make(index))
-      if (least == nullptr || plan->workspace() < least->workspace()) least = plan;
+  auto look = [&](size_t from, size_t to) {
+    for (size_t index = from; index < to; ++index)
+      if (PlanPointer plan = candidates.make(index))
+        if (least == nullptr || plan->workspace() < least->workspace()) least = plan;
+  };
+  look(0, std::min(most, candidates.size()));
+  if (least == nullptr) look(candidates.add_fallback(), candidates.size());
   return least;
 }
 
@@ -128,16 +133,19 @@ ConvPlans::Plan ConvPlans::choose(const ConvKey& key, const std::shared_ptr<Devi
   std::optional<size_t> chosen = known ? index_of(candidates, known->plan) : std::nullopt;
   if (chosen && known->tried == 0)
     if (PlanPointer plan = candidates.make(*chosen)) return plan;
-  if (most == 1) return first_of(key, candidates, 0);
+  if (most == 1) {
+    Plan plan = first_of(key, candidates, 0);
+    return plan != nullptr ? plan : first_of(key, candidates, candidates.add_fallback());
+  }
   TraceScope trace("cuDNN: trials");
   std::optional<ConvTrial> trial = ConvTrial::make(key, pool, 0);
   if (!trial) return least_workspace(candidates, most);
   std::vector<Tried> tried;
   size_t next = chosen ? known->tried : 0;
   try_plans(candidates, *trial, chosen, most, tried, next);
-  bool all = next == candidates.proposed() || tried.size() >= most;
+  bool all = next == candidates.size() || tried.size() >= most;
   const Tried* best = fastest_of(tried);
-  if (best == nullptr) return first_of(key, candidates, candidates.proposed());
+  if (best == nullptr) return first_of(key, candidates, candidates.add_fallback());
   // Small steps run a layer's two gradients side by side. Weight gradients that take the same time
   // alone differ by a third there.
   if (key.kind == ConvKind::weight_grad && most == kCandidatesOfSmall && all) {
@@ -165,7 +173,7 @@ void ConvPlans::try_plans(const CudnnCandidates& candidates, ConvTrial& trial,
   int64_t begin = steady_clock().now();
   auto spent = [&] { return trial_seconds_ + double(steady_clock().now() - begin) * 1e-9; };
   if (chosen) time(*chosen);
-  for (; next < candidates.proposed() && tried.size() < most; ++next) {
+  for (; next < candidates.size() && tried.size() < most; ++next) {
     if (!chosen && fastest_of(tried) != nullptr && spent() > kTrialSeconds) break;
     time(next);
   }

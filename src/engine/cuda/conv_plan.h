@@ -53,7 +53,7 @@ class ConvPlans {
   explicit ConvPlans(PlanChoices& choices) : choices_(choices) {}
 
   // Null when cuDNN has no plan for it. The first call for a key times the candidates, unless an
-  // earlier process has. Trials of a process take two seconds in all: what is left over then takes
+  // earlier process has. Trials of a process take 1.5 seconds in all: what is left over then takes
   // the heuristic's first, and the next process goes on from there.
   std::shared_ptr<const ConvPlan> find(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
   // Choices that a run prefers count from the next find() on.

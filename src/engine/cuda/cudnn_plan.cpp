@@ -132,14 +132,17 @@ PlanPointer make_plan(const ConvKey& key, cudnnHandle_t handle, const Descriptor
 
 CudnnCandidates::CudnnCandidates(const ConvKey& key, cudnnHandle_t handle)
     : key_(key), handle_(handle), operations_(describe(key, handle)) {
-  TraceScope trace("cuDNN: queries");
-  if (!operations_) return;
-  ask(CUDNN_HEUR_MODE_A);
-  proposed_ = size();
-  ask(CUDNN_HEUR_MODE_FALLBACK);
+  if (operations_) ask(CUDNN_HEUR_MODE_A);
+}
+
+size_t CudnnCandidates::add_fallback() {
+  size_t begin = size();
+  if (operations_) ask(CUDNN_HEUR_MODE_FALLBACK);
+  return begin;
 }
 
 void CudnnCandidates::ask(cudnnBackendHeurMode_t mode) {
+  TraceScope trace("cuDNN: queries");
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations_->graph);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);

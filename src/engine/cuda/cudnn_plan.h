@@ -32,8 +32,7 @@ class CudnnPlan final : public ConvPlan {
 
 using PlanPointer = std::shared_ptr<const CudnnPlan>;
 
-// What cuDNN's heuristic proposes for a convolution, in its order; where it has nothing usable, what
-// always works. Asking takes about 12 ms, and 0.4 s the first time in a process; some plans are
+// What cuDNN's heuristic proposes for a convolution, in its order. Asking takes about 12 ms, and 0.4 s the first time in a process; some plans are
 // compiled when they are made, in up to a second: so they are made one by one.
 class CudnnCandidates {
  public:
@@ -41,7 +40,8 @@ class CudnnCandidates {
   CudnnCandidates(const ConvKey& key, cudnnHandle_t handle);
 
   size_t size() const { return configs_.size(); }
-  size_t proposed() const { return proposed_; }  // the rest always works
+  // Adds what always works behind them; returns where it begins.
+  size_t add_fallback();
   // Place among the candidates, engine and settings, "0 62 1=3 7=0": enough for known_cudnn_plan.
   std::string text(size_t index) const;
   // Null when it cannot run here, or needs too much memory.
@@ -55,7 +55,6 @@ class CudnnCandidates {
   std::optional<Operations> operations_;
   std::vector<Descriptor> configs_;  // usable ones: right in their rounding and their repeatability
   std::vector<int64_t> engines_;
-  size_t proposed_ = 0;
 };
 
 // The plan that a candidate's text() names, without asking the heuristic. Null where it cannot be
