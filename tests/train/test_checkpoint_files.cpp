@@ -62,6 +62,7 @@ TEST(CheckpointFiles, GiveBackWhatWasWritten) {
   Checkpoint read = read_checkpoint(dir / checkpoint_name(2, 5));
   EXPECT_EQ(checkpoint_to_json(read), checkpoint_to_json(written));
   EXPECT_EQ(read.plan, written.plan);
+  EXPECT_EQ(read.library_plans, written.library_plans);
   EXPECT_EQ(read.feed.stream, written.feed.stream);
   EXPECT_EQ(std::get<Doubles>(*read.callbacks[0].second.values.find("none")), Doubles());
   expect_equal(read.weights, written.weights);
