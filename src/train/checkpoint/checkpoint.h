@@ -23,8 +23,8 @@ struct Checkpoint {
   bool stop = false;  // a callback has asked the training to end
   RunPlan plan = {};
   std::map<std::string, std::string> library_plans = {};  // of a backend that ChoosesPlans
-  RunSettings settings = {};                    // none: written by Stoker 0.1
-  std::optional<int64_t> steps_per_epoch = {};  // where it was known
+  RunSettings settings = {};                              // none: written by Stoker 0.1
+  std::optional<int64_t> steps_per_epoch = {};            // where it was known
   FeedState feed = {};
   History history = {};
   std::vector<std::pair<std::string, double>> logs = {};  // of the epoch before, where step is 0
