@@ -38,7 +38,7 @@ void measure_start(const std::string& network, const std::string& device, Report
   std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("bench-zoo-{}", getpid());
   std::filesystem::create_directory(folder);
-  setenv("STOKER_CONV_PLANS", folder.c_str(), 1);  // NOLINT: one thread
+  setenv("STOKER_PLANS", folder.c_str(), 1);  // NOLINT: one thread
   double first = one_start(network, device), second = one_start(network, device);
   double third = one_start(network, device);
   std::filesystem::remove_all(folder);

@@ -49,7 +49,7 @@ inline constexpr double kHalved = 0.5;      // of the computing in 16-bit produc
 inline constexpr double kFarBelow = 0.30, kUsual = 0.60;  // of the larger of the two shares
 inline constexpr double kSlowGain = 0.20;                 // of the computing, for a verdict
 inline constexpr double kLongOpNs = 30'000;               // shorter ones are a matter of the batch
-inline constexpr double kTogether = 0.60;  // of that gain: by one kind of op, or one layer
+inline constexpr double kTogether = 0.60;    // of that gain: by one kind of op, or one layer
 inline constexpr double kBatchHelps = 0.85;  // of a step per sample in twice the batch
 
 // --- health ---

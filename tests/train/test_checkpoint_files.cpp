@@ -20,6 +20,7 @@ using test::TempDir;
 Checkpoint sample(int64_t epoch, int64_t step) {
   Checkpoint checkpoint{.epoch = epoch, .step = step, .stop = true, .steps_per_epoch = 7};
   checkpoint.plan = {.seed = 5, .batch_size = 8, .backend = "cpu"};
+  checkpoint.library_plans = {{"fwd 3x3", "2 engine 34"}, {"dgrad 3x3", "0 engine 5"}};
   checkpoint.feed = {.epoch = epoch,
                      .step = step,
                      .walks = 2,
@@ -61,6 +62,7 @@ TEST(CheckpointFiles, GiveBackWhatWasWritten) {
   Checkpoint read = read_checkpoint(dir / checkpoint_name(2, 5));
   EXPECT_EQ(checkpoint_to_json(read), checkpoint_to_json(written));
   EXPECT_EQ(read.plan, written.plan);
+  EXPECT_EQ(read.library_plans, written.library_plans);
   EXPECT_EQ(read.feed.stream, written.feed.stream);
   EXPECT_EQ(std::get<Doubles>(*read.callbacks[0].second.values.find("none")), Doubles());
   expect_equal(read.weights, written.weights);

@@ -22,10 +22,14 @@ namespace stoker::cuda {
 
 // What all programs of a backend share.
 struct Shared {
+  explicit Shared(const std::shared_ptr<Device>& opened)
+      : device(opened), pool(std::make_shared<DevicePool>(opened)) {}
+
   std::shared_ptr<const Device> device;
   std::shared_ptr<DevicePool> pool;
   VariableHomes homes;
-  ConvPlans conv_plans;
+  PlanChoices choices{PlanChoices::usual_folder(), device->fingerprint()};
+  ConvPlans conv_plans{choices};
   MatmulPlans matmul_plans;
   GeneratedKernels kernels;
 };

@@ -1,14 +1,12 @@
 #include "engine/cuda/conv_plan.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
+#include "base/tracing.h"
 #include "engine/cuda/conv_trial.h"
 
 namespace stoker::cuda {
@@ -23,23 +21,22 @@ double flops(const ConvShape& s) {
 constexpr size_t kCandidates = 8, kCandidatesOfSmall = 24;
 constexpr double kWorthTiming = 20e6;  // FLOPs; below, any plan takes microseconds
 constexpr double kSmall = 1e10;        // dozens of such plans are timed in 30 milliseconds
+constexpr double kTrialSeconds = 1.5;  // of a process, for what no earlier one has tried
 
 size_t candidates_for(double work) {
   return work < kWorthTiming ? 1 : work < kSmall ? kCandidatesOfSmall : kCandidates;
 }
 
-// How a plan is named in the file: its engine, and which of the candidates it was.
-std::string choice_text(const CudnnPlan& plan, size_t index) {
-  return fmt::format("{} {}", index, plan.name());
+std::optional<size_t> index_of(const CudnnCandidates& candidates, const std::string& text) {
+  for (size_t index = 0; index < candidates.size(); ++index)
+    if (candidates.text(index) == text) return index;
+  return std::nullopt;
 }
 
-// Of each plan; nothing of one that cannot run.
-using Milliseconds = std::vector<std::optional<float>>;
-
-std::optional<size_t> least_of(const Milliseconds& times) {
-  std::optional<size_t> best;
-  for (size_t i = 0; i < times.size(); ++i)
-    if (times[i] && (!best || *times[i] < *times[*best])) best = i;
+const Tried* fastest_of(const std::vector<Tried>& tried) {
+  const Tried* best = nullptr;
+  for (const Tried& each : tried)
+    if (each.ms && (best == nullptr || *each.ms < *best->ms)) best = &each;
   return best;
 }
 
@@ -49,57 +46,37 @@ struct Planned {
 };
 
 // The fastest beside another, of those that are about as fast as the fastest alone.
-std::optional<size_t> best_beside(const Planned& other, const std::shared_ptr<DevicePool>& pool,
-                                  const std::vector<PlanPointer>& plans, const ConvTrial& trial,
-                                  const Milliseconds& alone) {
+const Tried* fastest_beside(const Planned& other, const std::shared_ptr<DevicePool>& pool,
+                            const std::vector<Tried>& alone, const ConvTrial& trial) {
   constexpr float kAsFast = 1.05F;
-  if (other.plan == nullptr) return std::nullopt;
+  if (other.plan == nullptr) return nullptr;
   std::optional<ConvTrial> beside = ConvTrial::make(other.key, pool, other.plan->workspace());
-  if (!beside) return std::nullopt;
-  float least = *alone[*least_of(alone)];
-  Milliseconds both(plans.size());
-  for (size_t i = 0; i < plans.size(); ++i)
-    if (alone[i] && *alone[i] <= kAsFast * least)
-      both[i] = trial.time_beside(*plans[i], *beside, *other.plan);
-  return least_of(both);
+  if (!beside) return nullptr;
+  float least = *fastest_of(alone)->ms, best = 0;
+  const Tried* found = nullptr;
+  for (const Tried& each : alone) {
+    if (!each.ms || *each.ms > kAsFast * least) continue;
+    std::optional<float> both = trial.time_beside(*each.plan, *beside, *other.plan);
+    if (both && (found == nullptr || *both < best)) found = &each, best = *both;
+  }
+  return found;
 }
 
-std::string cache_folder() {
-  if (const char* own = std::getenv("STOKER_CONV_PLANS")) return own;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::string(cache) + "/stoker";
-  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.cache/stoker";
-  return "";
+// Where memory is so short that nothing can be tried, the program says what it needs, not the
+// trial: it is planned with what needs least, and the choice is not written down.
+PlanPointer least_workspace(CudnnCandidates& candidates, size_t most) {
+  PlanPointer least;
+  auto look = [&](size_t from, size_t to) {
+    for (size_t index = from; index < to; ++index)
+      if (PlanPointer plan = candidates.make(index))
+        if (least == nullptr || plan->workspace() < least->workspace()) least = plan;
+  };
+  look(0, std::min(most, candidates.size()));
+  if (least == nullptr) look(candidates.add_fallback(), candidates.size());
+  return least;
 }
 
 }  // namespace
-
-PlanChoices::PlanChoices(const std::string& fingerprint) {
-  std::string folder = cache_folder();
-  if (folder.empty()) return;
-  std::string name = fingerprint;
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
-  // The number: choices that were made in another way do not count.
-  path_ = fmt::format("{}/conv-plans-3-{}.txt", folder, name);
-  std::ifstream file(path_);
-  for (std::string line; std::getline(file, line);)
-    if (size_t tab = line.find('\t'); tab != std::string::npos)
-      choices_[line.substr(0, tab)] = line.substr(tab + 1);
-}
-
-std::optional<std::string> PlanChoices::find(const std::string& key) const {
-  auto found = choices_.find(key);
-  return found == choices_.end() ? std::nullopt : std::optional(found->second);
-}
-
-void PlanChoices::add(const std::string& key, const std::string& plan) {
-  choices_[key] = plan;
-  if (path_.empty()) return;
-  // One line at the end: processes that write at once lose nothing, and the last line counts.
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-  std::ofstream(path_, std::ios::app) << key + "\t" + plan + "\n";
-}
 
 std::string ConvKey::text() const {
   const ConvShape& s = shape;
@@ -119,51 +96,88 @@ int64_t conv_padding(DType dtype, int64_t channels, int64_t groups) {
   return (channels + 7) / 8 * 8;
 }
 
-std::shared_ptr<const ConvPlan> ConvPlans::find(const ConvKey& key,
-                                                const std::shared_ptr<DevicePool>& pool) {
+ConvPlans::Plan ConvPlans::find(const ConvKey& key, const std::shared_ptr<DevicePool>& pool) {
   std::lock_guard lock(mutex_);
   return get(key, pool);
 }
 
-std::shared_ptr<const ConvPlan> ConvPlans::get(const ConvKey& key,
-                                               const std::shared_ptr<DevicePool>& pool) {
+void ConvPlans::forget() {
+  std::lock_guard lock(mutex_);
+  plans_.clear();
+}
+
+ConvPlans::Plan ConvPlans::get(const ConvKey& key, const std::shared_ptr<DevicePool>& pool) {
   if (auto known = plans_.find(key.text()); known != plans_.end()) return known->second;
-  if (choices_ == nullptr) choices_ = std::make_unique<PlanChoices>(pool->device().fingerprint());
-  std::shared_ptr<const ConvPlan> plan = choose(key, pool);
+  Plan plan = choose(key, pool);
   plans_.emplace(key.text(), plan);
   return plan;
 }
 
-std::shared_ptr<const ConvPlan> ConvPlans::choose(const ConvKey& key,
-                                                  const std::shared_ptr<DevicePool>& pool) {
+// For one so small that any plan will do, or that only the last candidates can compute.
+ConvPlans::Plan ConvPlans::first_of(const ConvKey& key, const CudnnCandidates& candidates,
+                                    size_t from) {
+  for (size_t index = from; index < candidates.size(); ++index)
+    if (PlanPointer plan = candidates.make(index)) {
+      choices_.add(key.text(), {candidates.text(index)});
+      return plan;
+    }
+  return nullptr;
+}
+
+ConvPlans::Plan ConvPlans::choose(const ConvKey& key, const std::shared_ptr<DevicePool>& pool) {
+  std::optional<PlanChoices::Choice> known = choices_.find(key.text());
+  if (known && known->tried == 0)
+    if (PlanPointer plan = known_cudnn_plan(key, pool->device().cudnn(), known->plan)) return plan;
+  CudnnCandidates candidates(key, pool->device().cudnn());
   size_t most = candidates_for(flops(key.shape));
-  std::vector<PlanPointer> plans = cudnn_plans(key, pool->device().cudnn(), most);
-  if (plans.empty()) return nullptr;
-  std::optional<std::string> known = most > 1 ? choices_->find(key.text()) : std::nullopt;
-  for (size_t i = 0; known && i < plans.size(); ++i)
-    if (choice_text(*plans[i], i) == *known) return plans[i];
-  size_t workspace = 0;
-  for (const PlanPointer& plan : plans) workspace = std::max(workspace, plan->workspace());
-  std::optional<ConvTrial> trial = ConvTrial::make(key, pool, workspace);
-  // Where memory is that short, the program says what it needs, not the trial: it is planned with
-  // the plan that needs least, and the choice is not written down.
-  if (!trial)
-    return *std::ranges::min_element(plans, {},
-                                     [](const PlanPointer& plan) { return plan->workspace(); });
-  Milliseconds alone;
-  alone.reserve(plans.size());
-  for (const PlanPointer& plan : plans) alone.push_back(trial->time(*plan));
-  std::optional<size_t> best = least_of(alone);
-  if (!best) return nullptr;
+  std::optional<size_t> chosen = known ? index_of(candidates, known->plan) : std::nullopt;
+  if (chosen && known->tried == 0)
+    if (PlanPointer plan = candidates.make(*chosen)) return plan;
+  if (most == 1) {
+    Plan plan = first_of(key, candidates, 0);
+    return plan != nullptr ? plan : first_of(key, candidates, candidates.add_fallback());
+  }
+  TraceScope trace("cuDNN: trials");
+  std::optional<ConvTrial> trial = ConvTrial::make(key, pool, 0);
+  if (!trial) return least_workspace(candidates, most);
+  std::vector<Tried> tried;
+  size_t next = chosen ? known->tried : 0;
+  try_plans(candidates, *trial, chosen, most, tried, next);
+  bool all = next == candidates.size() || tried.size() >= most;
+  const Tried* best = fastest_of(tried);
+  if (best == nullptr) return first_of(key, candidates, candidates.add_fallback());
   // Small steps run a layer's two gradients side by side. Weight gradients that take the same time
   // alone differ by a third there.
-  if (key.kind == ConvKind::weight_grad && most == kCandidatesOfSmall) {
+  if (key.kind == ConvKind::weight_grad && most == kCandidatesOfSmall && all) {
     ConvKey other = key;
     other.kind = ConvKind::input_grad;
-    best = best_beside({other, get(other, pool)}, pool, plans, *trial, alone).value_or(*best);
+    if (const Tried* beside = fastest_beside({other, get(other, pool)}, pool, tried, *trial))
+      best = beside;
   }
-  if (most > 1) choices_->add(key.text(), choice_text(*plans[*best], *best));
-  return plans[*best];
+  choices_.add(key.text(), {candidates.text(best->index), all ? 0 : next});
+  return best->plan;
+}
+
+// What an earlier process chose for want of time stands against those that it had no time for. That
+// is done in one go, so that choices are final from the third process on.
+void ConvPlans::try_plans(const CudnnCandidates& candidates, ConvTrial& trial,
+                          std::optional<size_t> chosen, size_t most, std::vector<Tried>& tried,
+                          size_t& next) {
+  auto time = [&](size_t index) {
+    const Tried* best = fastest_of(tried);
+    PlanPointer plan = candidates.make(index);
+    if (plan == nullptr) return;
+    std::optional<float> ms = trial.time(*plan, best != nullptr ? best->ms : std::nullopt);
+    tried.push_back({index, std::move(plan), ms});
+  };
+  int64_t begin = steady_clock().now();
+  auto spent = [&] { return trial_seconds_ + double(steady_clock().now() - begin) * 1e-9; };
+  if (chosen) time(*chosen);
+  for (; next < candidates.size() && tried.size() < most; ++next) {
+    if (!chosen && fastest_of(tried) != nullptr && spent() > kTrialSeconds) break;
+    time(next);
+  }
+  if (!chosen) trial_seconds_ = spent();
 }
 
 }  // namespace stoker::cuda

@@ -14,6 +14,7 @@
 
 #include "engine/cuda/kernels/direct_conv.h"
 #include "engine/cuda/memory.h"
+#include "engine/plan_choices.h"
 
 namespace stoker::cuda {
 
@@ -34,6 +35,10 @@ struct ConvKey {
 // The channels that cuDNN is given for so many: kernels for sixteen bits want multiples of eight.
 int64_t conv_padding(DType dtype, int64_t channels, int64_t groups);
 
+class ConvTrial;
+class CudnnCandidates;
+struct Tried;
+
 class ConvPlan {
  public:
   virtual ~ConvPlan() = default;
@@ -43,36 +48,30 @@ class ConvPlan {
                    void* workspace) const = 0;
 };
 
-// Which of cuDNN's plans were the fastest, kept in a file between processes, so that a later one
-// neither measures again nor chooses another, which would change the last bits of its results. The
-// file belongs to one GPU, driver and library version. A file that cannot be read or written is as
-// good as none.
-class PlanChoices {
- public:
-  // $XDG_CACHE_HOME/stoker, or ~/.cache/stoker; STOKER_CONV_PLANS names another folder, "" none.
-  explicit PlanChoices(const std::string& fingerprint);
-  std::optional<std::string> find(const std::string& key) const;
-  void add(const std::string& key, const std::string& plan);
-
- private:
-  std::string path_;  // empty: nothing is kept
-  std::map<std::string, std::string> choices_;
-};
-
 class ConvPlans {
  public:
+  explicit ConvPlans(PlanChoices& choices) : choices_(choices) {}
+
   // Null when cuDNN has no plan for it. The first call for a key times the candidates, unless an
-  // earlier process has.
+  // earlier process has. Trials of a process take 1.5 seconds in all: what is left over then takes
+  // the heuristic's first, and the next process goes on from there.
   std::shared_ptr<const ConvPlan> find(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
+  // Choices that a run prefers count from the next find() on.
+  void forget();
 
  private:
-  std::shared_ptr<const ConvPlan> get(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
-  std::shared_ptr<const ConvPlan> choose(const ConvKey& key,
-                                         const std::shared_ptr<DevicePool>& pool);
+  using Plan = std::shared_ptr<const ConvPlan>;
+  Plan get(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
+  Plan choose(const ConvKey& key, const std::shared_ptr<DevicePool>& pool);
+  // `chosen`: by an earlier process, for want of time. `next`: the first candidate that was not tried.
+  void try_plans(const CudnnCandidates& candidates, ConvTrial& trial, std::optional<size_t> chosen,
+                 size_t most, std::vector<Tried>& tried, size_t& next);
+  Plan first_of(const ConvKey& key, const CudnnCandidates& candidates, size_t from);
 
+  PlanChoices& choices_;
   std::mutex mutex_;
-  std::unique_ptr<PlanChoices> choices_;
-  std::map<std::string, std::shared_ptr<const ConvPlan>> plans_;
+  double trial_seconds_ = 0;  // so far
+  std::map<std::string, Plan> plans_;
 };
 
 }  // namespace stoker::cuda

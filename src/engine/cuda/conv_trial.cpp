@@ -10,12 +10,14 @@ constexpr int kCaptured = 10;  // runs in a captured graph
 
 size_t elements(int64_t a, int64_t b, int64_t c, int64_t d) { return size_t(a * b * c * d); }
 
-// Milliseconds of `run`, the least of five.
+constexpr int kRepeats = 5;
+
+// Milliseconds of `run`, the least of so many.
 template <class Run>
-float time_runs(const Device& device, Run run) {
+float time_runs(const Device& device, int repeats, Run run) {
   Event begin(Event::Timing::on), end(Event::Timing::on);
   float best = 0;
-  for (int repeat = 0; repeat < 5; ++repeat) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     begin.record(device.stream());
     run();
     end.record(device.stream());
@@ -42,7 +44,7 @@ std::optional<float> time_captured(const Device& device, Issue issue) {
   }
   CapturedGraph captured(graph);
   captured.launch(device.stream());
-  return time_runs(device, [&] { captured.launch(device.stream()); }) / kCaptured;
+  return time_runs(device, kRepeats, [&] { captured.launch(device.stream()); }) / kCaptured;
 }
 
 }  // namespace
@@ -84,12 +86,27 @@ void ConvTrial::run_other(const ConvPlan& plan) const {
   plan.run(pool_->device(), x_.data(), w_.data(), y_.data(), bias_.data(), workspace_.data());
 }
 
-std::optional<float> ConvTrial::time(const CudnnPlan& plan) const {
+bool ConvTrial::reserve(size_t workspace) {
+  if (workspace <= workspace_.bytes()) return true;
+  try {
+    workspace_ = DeviceBlock();  // before the next is taken
+    workspace_ = DeviceBlock(pool_, workspace, "a trial");
+    return true;
+  } catch (const OutOfMemoryError&) {
+    return false;
+  }
+}
+
+std::optional<float> ConvTrial::time(const CudnnPlan& plan, std::optional<float> best) {
   constexpr int kRuns = 2;
   constexpr float kShort = 0.1F;  // milliseconds
+  // Not worth a second look: so many times the best, and more than a launch by the host takes.
+  constexpr float kHopeless = 1.5F, kLong = 0.3F;
   const Device& device = pool_->device();
-  if (!run(plan)) return std::nullopt;
-  float ms = time_runs(device,
+  if (!reserve(plan.workspace()) || !run(plan)) return std::nullopt;
+  float once = time_runs(device, 1, [&] { run(plan); });
+  if (best && once > kLong && once > kHopeless * *best) return once;
+  float ms = time_runs(device, kRepeats,
                        [&] {
                          for (int i = 0; i < kRuns; ++i) run(plan);
                        }) /

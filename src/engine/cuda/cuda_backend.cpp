@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/tracing.h"
 #include "engine/cuda/builder.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/program.h"
@@ -43,12 +44,9 @@ MemoryShare share_of(const CompileOptions& options, const DeviceInfo& device) {
   return {limit, options.memory_growth};
 }
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public ChoosesPlans {
  public:
-  explicit CudaBackend(const DeviceInfo& info) {
-    shared_.device = std::make_shared<Device>(info);
-    shared_.pool = std::make_shared<DevicePool>(shared_.device);
-  }
+  explicit CudaBackend(const DeviceInfo& info) : shared_(std::make_shared<Device>(info)) {}
 
   const BackendTraits& traits() const override { return kCudaTraits; }
 
@@ -59,6 +57,7 @@ class CudaBackend final : public Backend {
   }
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
+    TraceScope trace("CUDA: a program");
     Device::Turn turn(*shared_.device);
     shared_.pool->set_share(share_of(options, shared_.device->info()));
     std::unique_ptr<Graph> copy = graph.clone();
@@ -82,6 +81,14 @@ class CudaBackend final : public Backend {
   }
 
   size_t cache_bytes() const override { return shared_.device->info().cache; }
+
+  PlanChoices::Map plan_choices() const override { return shared_.choices.used(); }
+
+  void prefer_plans(const PlanChoices::Map& choices) override {
+    Device::Turn turn(*shared_.device);
+    shared_.choices.prefer(choices);
+    shared_.conv_plans.forget();
+  }
   std::string bus_id() const override { return shared_.device->info().bus_id; }
 
   HostMemory& host_memory() const override { return page_locked_memory(); }

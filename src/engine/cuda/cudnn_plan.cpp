@@ -1,12 +1,14 @@
 #include "engine/cuda/cudnn_plan.h"
 
 #include <array>
+#include <cstdio>
+#include <sstream>
 
 #include <fmt/format.h>
 
-namespace stoker::cuda {
+#include "base/tracing.h"
 
-std::string CudnnPlan::name() const { return fmt::format("cudnn:engine {}", engine_); }
+namespace stoker::cuda {
 
 void CudnnPlan::run(const Device& device, void* x, void* w, void* y, void* bias,
                     void* workspace) const {
@@ -60,33 +62,89 @@ bool has_unwanted_note(const ConvKey& key, const Descriptor& engine) {
   return false;
 }
 
-PlanPointer make_plan(const ConvKey& key, cudnnHandle_t handle, const Descriptor& config) {
+// Null where its engine rounds or repeats otherwise than the key allows.
+std::optional<int64_t> usable_engine(const ConvKey& key, const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.get();
-  int64_t count = 0, index = -1, workspace = 0;
+  int64_t count = 0, index = -1;
   if (cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
                                CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
                                &raw) != CUDNN_STATUS_SUCCESS ||
       has_unwanted_note(key, engine))
-    return nullptr;
+    return std::nullopt;
   cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
                            &count, &index);
+  return index;
+}
+
+struct Knob {
+  cudnnBackendKnobType_t type;
+  int64_t value;
+};
+
+// The settings of an engine that the heuristic chose; empty also where they cannot be read. cuDNN
+// does not say how many there are before there is room for them.
+std::vector<Knob> knobs_of(const Descriptor& config) {
+  std::vector<Descriptor> choices;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int i = 0; i < CUDNN_KNOB_TYPE_COUNTS; ++i) {
+    choices.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    raw.push_back(choices.back().get());
+  }
+  int64_t count = 0;
+  if (cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                               CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(raw.size()), &count,
+                               raw.data()) != CUDNN_STATUS_SUCCESS ||
+      size_t(count) > raw.size())
+    return {};
+  std::vector<Knob> knobs;
+  for (size_t i = 0; i < size_t(count); ++i) {
+    Knob knob{};
+    int64_t one = 0;
+    check(cudnnBackendGetAttribute(raw[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE,
+                                   1, &one, &knob.type),
+          "a setting of a plan");
+    check(cudnnBackendGetAttribute(raw[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1,
+                                   &one, &knob.value),
+          "a setting of a plan");
+    knobs.push_back(knob);
+  }
+  return knobs;
+}
+
+PlanPointer make_plan(const ConvKey& key, cudnnHandle_t handle, const Descriptor& config,
+                      int64_t engine) {
+  TraceScope trace("cuDNN: plans");
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
   if (!plan.finalize()) return nullptr;
+  int64_t count = 0, workspace = 0;
   check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                  CUDNN_TYPE_INT64, 1, &count, &workspace),
         "a plan's workspace");
   if (workspace > kMostWorkspace) return nullptr;
-  return std::make_shared<CudnnPlan>(std::move(plan), size_t(workspace), index, key.bias);
+  return std::make_shared<CudnnPlan>(std::move(plan), size_t(workspace),
+                                     fmt::format("cudnn:engine {}", engine), key.bias);
 }
 
-// The first `most` usable plans in the order of the heuristic.
-void add_plans(const ConvKey& key, cudnnHandle_t handle, const Operations& operations,
-               cudnnBackendHeurMode_t mode, size_t most, std::vector<PlanPointer>& plans) {
+}  // namespace
+
+CudnnCandidates::CudnnCandidates(const ConvKey& key, cudnnHandle_t handle)
+    : key_(key), handle_(handle), operations_(describe(key, handle)) {
+  if (operations_) ask(CUDNN_HEUR_MODE_A);
+}
+
+size_t CudnnCandidates::add_fallback() {
+  size_t begin = size();
+  if (operations_) ask(CUDNN_HEUR_MODE_FALLBACK);
+  return begin;
+}
+
+void CudnnCandidates::ask(cudnnBackendHeurMode_t mode) {
+  TraceScope trace("cuDNN: queries");
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations.graph);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations_->graph);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
   if (!heuristic.finalize()) return;
   int64_t count = 0;
@@ -102,19 +160,50 @@ void add_plans(const ConvKey& key, cudnnHandle_t handle, const Operations& opera
                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
                                              raw.data()) != CUDNN_STATUS_SUCCESS)
     return;
-  for (size_t i = 0; i < size_t(count) && plans.size() < most; ++i)
-    if (PlanPointer plan = make_plan(key, handle, configs[i])) plans.push_back(std::move(plan));
+  for (size_t i = 0; i < size_t(count); ++i)
+    if (std::optional<int64_t> engine = usable_engine(key_, configs[i])) {
+      engines_.push_back(*engine);
+      configs_.push_back(std::move(configs[i]));
+    }
 }
 
-}  // namespace
+std::string CudnnCandidates::text(size_t index) const {
+  std::string text = fmt::format("{} {}", index, engines_[index]);
+  for (Knob knob : knobs_of(configs_[index]))
+    text += fmt::format(" {}={}", int(knob.type), knob.value);
+  return text;
+}
 
-std::vector<PlanPointer> cudnn_plans(const ConvKey& key, cudnnHandle_t handle, size_t most) {
-  std::vector<PlanPointer> plans;
+PlanPointer CudnnCandidates::make(size_t index) const {
+  return make_plan(key_, handle_, configs_[index], engines_[index]);
+}
+
+PlanPointer known_cudnn_plan(const ConvKey& key, cudnnHandle_t handle, const std::string& text) {
+  std::istringstream words(text);
+  int64_t place = -1, index = -1;
+  words >> place >> index;
+  std::vector<Descriptor> choices;
+  for (std::string word; words >> word;) {
+    Knob knob{};
+    if (std::sscanf(word.c_str(), "%d=%ld", reinterpret_cast<int*>(&knob.type), &knob.value) != 2)
+      return nullptr;
+    choices.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    choices.back().set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, knob.type);
+    choices.back().set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, knob.value);
+    if (!choices.back().finalize()) return nullptr;
+  }
   std::optional<Operations> operations = describe(key, handle);
-  if (!operations) return plans;
-  add_plans(key, handle, *operations, CUDNN_HEUR_MODE_A, most, plans);
-  if (plans.empty()) add_plans(key, handle, *operations, CUDNN_HEUR_MODE_FALLBACK, 1, plans);
-  return plans;
+  if (index < 0 || choices.empty() || !operations) return nullptr;
+  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR), config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, operations->graph);
+  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, index);
+  if (!engine.finalize() || has_unwanted_note(key, engine)) return nullptr;
+  config.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (const Descriptor& choice : choices) raw.push_back(choice.get());
+  config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(raw.size()),
+             raw.data());
+  return config.finalize() ? make_plan(key, handle, config, index) : nullptr;
 }
 
 }  // namespace stoker::cuda

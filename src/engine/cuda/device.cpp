@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/tracing.h"
 #include "engine/nvidia_gpus.h"
 
 namespace stoker::cuda {
@@ -60,6 +61,7 @@ DeviceInfo info_of(int index) {
 }  // namespace
 
 DeviceSearch search_devices() {
+  TraceScope trace("CUDA: looking for devices");
   DeviceSearch search;
   int count = 0;
   cudaError_t status = cudaGetDeviceCount(&count);
@@ -95,6 +97,7 @@ EngineVersions engine_versions() {
 }
 
 Device::Device(const DeviceInfo& info) : info_(info) {
+  TraceScope trace("CUDA: device and libraries");
   use();
   compute_ = std::make_unique<Stream>();
   copies_ = std::make_unique<Stream>();

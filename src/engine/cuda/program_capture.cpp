@@ -1,4 +1,5 @@
 // The part of a program that captures a step: in its order, or as what depends on what.
+#include "base/tracing.h"
 #include "engine/cuda/program.h"
 
 namespace stoker::cuda {
@@ -99,6 +100,7 @@ void CudaProgram::issue_branches(const Slot& slot) {
 }
 
 void CudaProgram::capture(const Slot& slot, Segments& segments, KernelTimer* timer) {
+  TraceScope trace("CUDA: capture");
   for (auto [begin, end] : stretches_) {
     check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal),
           "capturing a step");

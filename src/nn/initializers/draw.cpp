@@ -48,33 +48,25 @@ int64_t keep_likely(float* values, int64_t count) {
   return kept;
 }
 
-// Ranges of candidates side by side, each with its likely numbers at its front.
-struct Candidates {
-  std::vector<float> values;
-  std::vector<int64_t> kept;  // of each range
-
-  // Candidates `first` … of the sequence, so many ranges.
-  void draw(Crew& crew, const RandomSequence& from, int64_t first, int64_t ranges) {
-    values.resize(size_t(ranges * kRange));
-    kept.assign(size_t(ranges), 0);
-    crew.run(ranges * kRange, [&](int64_t begin, int64_t end) {
-      for (; begin < end; begin += kRange) {
-        float* range = values.data() + begin;
-        draw::kernels().normals(from.seed, from.stream, uint64_t(first + begin) / 2, kRange, range);
-        kept[size_t(begin / kRange)] = keep_likely(range, kRange);
-      }
-    });
-  }
-  int64_t take(float* out, int64_t most) const {
-    int64_t taken = 0;
-    for (size_t range = 0; range < kept.size(); ++range) {
-      int64_t count = std::min(kept[range], most - taken);
-      std::copy_n(values.data() + int64_t(range) * kRange, count, out + taken);
-      taken += count;
+// Fills `values` with the likely ones of as many candidates, from `first` on, a multiple of kRange as
+// count is; returns how many there are.
+int64_t draw_likely(Crew& crew, const RandomSequence& from, int64_t first, float* values,
+                    int64_t count) {
+  std::vector<int64_t> kept(size_t(count / kRange));
+  crew.run(count, [&](int64_t begin, int64_t end) {
+    for (; begin < end; begin += kRange) {
+      draw::kernels().normals(from.seed, from.stream, uint64_t(first + begin) / 2, kRange,
+                              values + begin);
+      kept[size_t(begin / kRange)] = keep_likely(values + begin, kRange);
     }
-    return taken;
+  });
+  int64_t filled = 0;
+  for (size_t range = 0; range < kept.size(); ++range) {
+    std::copy_n(values + int64_t(range) * kRange, kept[range], values + filled);
+    filled += kept[range];
   }
-};
+  return filled;
+}
 
 }  // namespace
 
@@ -91,17 +83,20 @@ Tensor normal_values(const Shape& shape, const RandomSequence& from, double mean
 
 Tensor truncated_normal_values(const Shape& shape, const RandomSequence& from, double mean,
                                double stddev) {
-  constexpr int64_t kMostRanges = 64;  // 8 MiB of candidates: they stay in a cache
   Tensor tensor(DType::float32, shape);
   float* values = tensor.data_mut<float>();
-  int64_t count = tensor.elements();
+  int64_t count = tensor.elements(), done = 0, first = 0;
   Crew crew(count);
-  Candidates candidates;
-  for (int64_t done = 0, first = 0; done < count; first += int64_t(candidates.values.size())) {
-    // 95.4 % are within two deviations.
-    int64_t ranges = (count - done) * 22 / 21 / kRange + 1;
-    candidates.draw(crew, from, first, std::min(ranges, kMostRanges));
-    done += candidates.take(values + done, count - done);
+  // 95 % are likely: what is missing is drawn in turn, in place as long as whole ranges are.
+  for (int64_t wanted; (wanted = (count - done) / kRange * kRange) > 0; first += wanted)
+    done += draw_likely(crew, from, first, values + done, wanted);
+  for (std::vector<float> rest; done < count; first += int64_t(rest.size())) {
+    rest.resize(size_t((count - done) * 11 / 10 + 31) / 32 * 32);
+    draw::kernels().normals(from.seed, from.stream, uint64_t(first) / 2, int64_t(rest.size()),
+                            rest.data());
+    int64_t found = std::min(keep_likely(rest.data(), int64_t(rest.size())), count - done);
+    std::copy_n(rest.data(), found, values + done);
+    done += found;
   }
   crew.run(count, [&](int64_t begin, int64_t end) {
     draw::kernels().scale(values + begin, end - begin, mean, stddev);

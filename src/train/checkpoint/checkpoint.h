@@ -2,6 +2,7 @@
 // the same bits. Data only.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +22,9 @@ struct Checkpoint {
   int64_t epoch = 0, step = 0;
   bool stop = false;  // a callback has asked the training to end
   RunPlan plan = {};
-  RunSettings settings = {};                    // none: written by Stoker 0.1
-  std::optional<int64_t> steps_per_epoch = {};  // where it was known
+  std::map<std::string, std::string> library_plans = {};  // of a backend that ChoosesPlans
+  RunSettings settings = {};                              // none: written by Stoker 0.1
+  std::optional<int64_t> steps_per_epoch = {};            // where it was known
   FeedState feed = {};
   History history = {};
   std::vector<std::pair<std::string, double>> logs = {};  // of the epoch before, where step is 0

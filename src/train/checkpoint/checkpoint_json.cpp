@@ -102,6 +102,7 @@ std::string checkpoint_to_json(const Checkpoint& checkpoint) {
                {"step", checkpoint.step},
                {"stop", checkpoint.stop},
                {"run_plan", Json::parse(to_json(checkpoint.plan))}};
+  if (!checkpoint.library_plans.empty()) json["library_plans"] = checkpoint.library_plans;
   if (!checkpoint.settings.empty())
     json["settings"] = Json::parse(settings_to_json(checkpoint.settings));
   if (checkpoint.steps_per_epoch) json["steps_per_epoch"] = *checkpoint.steps_per_epoch;
@@ -121,6 +122,11 @@ Checkpoint checkpoint_from_json(std::string_view text) {
                         .step = count(json, "step"),
                         .stop = flag(json, "stop"),
                         .plan = run_plan_from_json(json_member(json, "run_plan").dump())};
+  if (json.contains("library_plans"))
+    for (const auto& [key, plan] : json_member(json, "library_plans").items()) {
+      if (!plan.is_string()) throw ValueError("a library's plan is not a text");
+      checkpoint.library_plans[key] = plan.get<std::string>();
+    }
   if (json.contains("settings"))
     checkpoint.settings = settings_from_json(json_member(json, "settings").dump());
   if (json.contains("steps_per_epoch")) checkpoint.steps_per_epoch = count(json, "steps_per_epoch");

@@ -13,6 +13,7 @@
 #include "base/elsewhere.h"
 #include "base/tracing.h"
 #include "base/writable.h"
+#include "engine/plan_choices.h"
 #include "train/callbacks/callback_support.h"
 #include "train/checkpoint/callback_states.h"
 #include "train/checkpoint/checkpoint_state.h"
@@ -83,6 +84,7 @@ void Checkpointer::find() {
   found_ = std::move(found.checkpoint);
   last_ = {found_->epoch, found_->step};
   obey(found_->plan);
+  take_library_plans();
   trainer_.parts = take_parts(found_->settings);
   check_differences();
   try {
@@ -126,6 +128,20 @@ void Checkpointer::obey(const RunPlan& plan) {
     trainer_.programs.clear();
     trainer_.lanes.clear();
   }
+}
+
+std::map<std::string, std::string> Checkpointer::library_plans() const {
+  auto* chooses = dynamic_cast<const ChoosesPlans*>(&engine_of(*trainer_.context));
+  return chooses != nullptr ? chooses->plan_choices() : PlanChoices::Map();
+}
+
+// Before the first step of this process, or programs would have plans of their own already.
+void Checkpointer::take_library_plans() {
+  auto* chooses = dynamic_cast<ChoosesPlans*>(&engine_of(*trainer_.context));
+  if (chooses == nullptr || found_->library_plans.empty()) return;
+  chooses->prefer_plans(found_->library_plans);
+  trainer_.programs.clear();
+  trainer_.lanes.clear();
 }
 
 void Checkpointer::check_differences() {
@@ -322,6 +338,7 @@ Checkpoint Checkpointer::snapshot(const Place& place) {
   Checkpoint checkpoint{.epoch = place.epoch,
                         .step = place.step,
                         .plan = handle_.run_plan(),
+                        .library_plans = library_plans(),
                         .settings = with_parts(settings_, trainer_.parts),
                         .steps_per_epoch = training_.steps(),
                         .feed = training_.state()};

@@ -56,6 +56,8 @@ class Checkpointer {
   };
 
   void obey(const RunPlan& plan);
+  std::map<std::string, std::string> library_plans() const;
+  void take_library_plans();
   void check_can_write() const;
   void check_differences();
   std::vector<std::string> different_settings(std::vector<std::string>& following);
