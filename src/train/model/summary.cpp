@@ -36,14 +36,14 @@ std::string human_count(double count) {
 // What one node costs: its own part of a forward graph for one sample.
 class ForwardCost {
  public:
-  explicit ForwardCost(const Topology& topology) {
+  explicit ForwardCost(const Topology& topology) : batch_(topology.batch_or(1)) {
     graph_.offer_random_state([] {
       return Variable("random_state", Tensor::from<int64_t>({0, 0}, {2}));
     });
     for (size_t i = 0; i < topology.inputs.size(); ++i) {
       TensorSpec row = topology.input_row(i);
       known_[place(topology.inputs[i])] =
-          graph_.input(topology.input_names[i], {row.dtype, row.shape.prepend(1)});
+          graph_.input(topology.input_names[i], {row.dtype, row.shape.prepend(batch_)});
     }
   }
 
@@ -63,7 +63,7 @@ class ForwardCost {
     double sum = 0;
     for (size_t i = first; i < graph_.nodes().size(); ++i)
       sum += graph_.cost(graph_.nodes()[i]).flops;
-    return sum;
+    return sum / double(batch_);
   }
 
  private:
@@ -71,6 +71,7 @@ class ForwardCost {
   static Place place(const Value& value) {
     return {value.sketched()->node.get(), value.sketched()->output};
   }
+  int64_t batch_;
   Graph graph_;
   std::map<Place, Value> known_;
 };
