@@ -65,7 +65,9 @@ std::string kind_difference(const std::string& op, const std::vector<Tensor>& go
       bool normed = !of_nan && op.starts_with("batch_norm") && std::isnan(mine);
       bool lost = !of_nan && op == "conv2d" && expected[output].dtype() == DType::float16 &&
                   mine == 0 && right == -kInfinity;
-      same = same || masked || padded || normed || lost;
+      // Zeros of masked steps times NaN.
+      bool skipped = op == "recurrent_grad" && std::isnan(mine);
+      same = same || masked || padded || normed || lost || skipped;
       if (!same || (!is_floating(expected[output].dtype()) && mine != right))
         return fmt::format("output {}, element {}: {}, the reference has {}", output, i, mine,
                            right);

@@ -56,6 +56,7 @@ TEST(Stateful, AFileHoldsTheStates) {
   Data data = sequences(kBatch);
   model.train_on_batch(data.x, data.y);
   std::string path = dir / "model.stoker";
+  EXPECT_NE(model.summary().find("lstm"), std::string::npos);
   model.save(path);
   Model again = load_model(path);
   EXPECT_EQ(weights_sha256(again), weights_sha256(model));

@@ -203,8 +203,8 @@ class RecurrentBackward {
       recurrent[at(2)] = candidate * g(1);
       before[size_t(unit)] = dh * g(0);
     } else {
-      Number slope = s_.cell == Cell::rnn_tanh ? 1 - g(0) * g(0) : Number(g(0) > 0 ? 1 : 0);
-      set(0, dh * slope);
+      Number through = g(0) > 0 ? dh : 0;
+      set(0, s_.cell == Cell::rnn_tanh ? dh * (1 - g(0) * g(0)) : through);
     }
   }
 

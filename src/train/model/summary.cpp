@@ -41,13 +41,15 @@ std::string human_count(double count) {
 class ForwardCost {
  public:
   // `rows`: the shapes of the inputs, without batch, all known.
-  ForwardCost(const Topology& topology, const std::vector<Shape>& rows) {
+  ForwardCost(const Topology& topology, const std::vector<Shape>& rows)
+      : batch_(topology.batch_or(1)) {
     graph_.offer_random_state([] {
       return Variable("random_state", Tensor::from<int64_t>({0, 0}, {2}));
     });
     for (size_t i = 0; i < topology.inputs.size(); ++i) {
       known_[place(topology.inputs[i])] =
-          graph_.input(topology.input_names[i], {topology.input_row(i).dtype, rows[i].prepend(1)});
+          graph_.input(topology.input_names[i],
+                       {topology.input_row(i).dtype, rows[i].prepend(batch_)});
     }
   }
 
@@ -67,7 +69,7 @@ class ForwardCost {
     double sum = 0;
     for (size_t i = first; i < graph_.nodes().size(); ++i)
       sum += graph_.cost(graph_.nodes()[i]).flops;
-    return sum;
+    return sum / double(batch_);
   }
 
  private:
@@ -75,6 +77,7 @@ class ForwardCost {
   static Place place(const Value& value) {
     return {value.sketched()->node.get(), value.sketched()->output};
   }
+  int64_t batch_;
   Graph graph_;
   std::map<Place, Value> known_;
 };

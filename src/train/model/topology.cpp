@@ -79,6 +79,12 @@ TensorSpec Topology::input_row(size_t index) const {
   return {spec.dtype, spec.shape.drop_front()};
 }
 
+int64_t Topology::batch_or(int64_t any) const {
+  for (const Value& input : inputs)
+    if (input.shape()[0] > 0) return input.shape()[0];
+  return any;
+}
+
 const LayerCall* call_of(const SketchNode& node) {
   const auto* callable = std::get_if<std::shared_ptr<Callable>>(&node.what);
   return callable ? dynamic_cast<const LayerCall*>(callable->get()) : nullptr;

@@ -22,6 +22,8 @@ struct Topology {
 
   // Without batch: what one row of an input holds.
   TensorSpec input_row(size_t index) const;
+  // The batch size that the inputs fix (InputOptions::batch_size), or `any`.
+  int64_t batch_or(int64_t any) const;
 };
 
 // ValueError when an output depends on an Input that is not among the inputs, or when two layers

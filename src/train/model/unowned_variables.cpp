@@ -12,7 +12,8 @@ std::vector<Variable> unowned_variables(ModelBase& model) {
   std::vector<TensorSpec> specs;
   for (size_t i = 0; i < topology.inputs.size(); ++i) {
     TensorSpec row = topology.input_row(i);
-    specs.push_back({row.dtype, with_trial_extents(row.shape).prepend(kAnyBatch)});
+    specs.push_back(
+        {row.dtype, with_trial_extents(row.shape).prepend(topology.batch_or(kAnyBatch))});
   }
   auto graph = trace_step(model, trainer_of(model), StepKind::predict, specs);
   std::vector<Variable> weights = model.weights(), unowned;

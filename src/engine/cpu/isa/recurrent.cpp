@@ -153,8 +153,7 @@ STOKER_INLINE void simple_grad_row(const RecurrentGradTile& t, int64_t row) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < t.n; ++i) {
     float gradient = dh[i] + (dy[i] + repeated[i]);
-    float zero = gradient * 0;  // NaN stays NaN
-    d[i] = kCell == kTanh ? gradient * (1 - g[i] * g[i]) : g[i] > 0 ? gradient : zero;
+    d[i] = kCell == kTanh ? gradient * (1 - g[i] * g[i]) : g[i] > 0 ? gradient : 0.0F;
     dh[i] = 0;
     repeated[i] = 0;
   }

@@ -147,8 +147,8 @@ __global__ void recurrent_step_back(const __grid_constant__ RecurrentStep c) {
     put<T>(c.drecurrent, first + 2 * n, through * reset);
     before = gradient * update;
   } else {
-    float slope = c.cell == kTanh ? 1 - g[0] * g[0] : g[0] > 0 ? 1.0F : 0.0F;
-    put<T>(c.dgates, first, gradient * slope);
+    float through = g[0] > 0 ? gradient : 0.0F;
+    put<T>(c.dgates, first, c.cell == kTanh ? gradient * (1 - g[0] * g[0]) : through);
   }
   c.dh[i] = before;
 }
