@@ -49,7 +49,7 @@ cuda-check: setup
 	@cmake --preset ci -B $(CUDA_BUILD) -DSTOKER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90a-real \
 	  > build/cuda-check.log 2>&1 || { cat build/cuda-check.log; exit 1; }
 	@cmake --build $(CUDA_BUILD) --parallel $(JOBS) --target bench_gpu test_engine test_extend stoker_app
-	@$(CUDA_BUILD)/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*'
+	@$(CUDA_BUILD)/bin/test_engine --gtest_brief=1 --gtest_filter='BackendLookup.*:Fuser*:CodeCache.*'
 	@$(CUDA_BUILD)/bin/test_extend --gtest_brief=1
 	@$(CUDA_BUILD)/bin/bench_gpu --check || [ $$? = 77 ]
 	@cmake -DSTOKER_BUILD=$(CUDA_BUILD) -DWORK=$(abspath $(CUDA_BUILD))/consumer -DGENERATOR=Ninja -DCOMPILER=$(or $(CXX),c++) \

@@ -140,10 +140,20 @@ Tensor tensor_of(const Array& array, const TensorSpec& spec) {
                      {array.begin(), array.end()});
 }
 
+Array run_by(const RunRegion& run, const Graph& graph, const Region& region,
+             const std::map<int, Array>& values) {
+  std::vector<Tensor> operands;
+  for (const Region::Operand& operand : region.operands) {
+    const Array& array = values.at(operand.value);
+    operands.push_back(make_tensor(graph.spec(operand.value), {array.begin(), array.end()}));
+  }
+  return array_of(run(region, operands, graph.spec(region.store.value)));
+}
+
 }  // namespace
 
 FusedRun run_fused(const Graph& graph, const std::vector<Tensor>& inputs,
-                   const fuser::RegionOptions& options) {
+                   const fuser::RegionOptions& options, const RunRegion& run_region) {
   FusedRun run;
   Readers readers(graph);
   std::map<int, const fuser::FoundRegion*> by_root;
@@ -163,7 +173,9 @@ FusedRun run_fused(const Graph& graph, const std::vector<Tensor>& inputs,
   for (int i = 0; i < int(graph.nodes().size()); ++i) {
     const Node& node = graph.nodes()[size_t(i)];
     if (auto found = by_root.find(i); found != by_root.end()) {
-      values[node.outputs[0]] = Interpreter(*found->second->region, values).run();
+      const Region& region = *found->second->region;
+      values[node.outputs[0]] = run_region == nullptr ? Interpreter(region, values).run()
+                                                      : run_by(run_region, graph, region, values);
     } else if (!inside.contains(i)) {
       std::vector<Tensor> operands;
       for (int value : node.inputs)

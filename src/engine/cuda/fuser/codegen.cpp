@@ -58,7 +58,10 @@ int unroll_for(const Region& region, const std::vector<int>& scalars, int lanes,
 }
 
 std::string signature(const Region& region, bool partials) {
-  std::string text = "extern \"C\" __global__ void __launch_bounds__(256) KERNEL(";
+  // Reductions have many loads in flight: registers for four blocks a processor.
+  const char* bounds = region.reduction == Reduction::none ? "256" : "256, 4";
+  std::string text =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) KERNEL(", bounds);
   for (size_t i = 0; i < region.operands.size(); ++i)
     text += fmt::format("const {}* p{}, ", element_type(region.operands[i].dtype), i);
   text += fmt::format("{}* out", element_type(region.store.dtype));

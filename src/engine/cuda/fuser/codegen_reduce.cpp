@@ -11,7 +11,7 @@ namespace stoker::fuser {
 namespace {
 
 constexpr int kBlockThreads = GeneratedKernel::kThreads;
-constexpr int kBlocksPerProcessor = 6;  // that a launch aims at
+constexpr int kBlocksPerProcessor = 4;  // that a launch aims at
 constexpr int kBytesInFlight = 128;     // per thread
 constexpr int64_t kMostSplits = 256;    // of one result among blocks
 
@@ -51,10 +51,15 @@ struct Pieces {
         after(needed(r, r.store.scalar, false)),
         ahead(r, before, along, lanes, 1),
         loop(r, inner, along, lanes, 1),
-        unroll(std::min(unroll_for(r, inner, lanes, kBytesInFlight),
-                        int(std::bit_ceil(uint64_t(r.gone))))) {
-    loop.set_unroll(unroll);
+        unroll(unroll_for(r, inner, lanes, kBytesInFlight)) {
+    limit_unroll(r.gone);
     loop.take_kept(before);
+  }
+
+  // A thread has no more than so many loads to do.
+  void limit_unroll(int64_t loads) {
+    while (unroll > 1 && unroll / 2 >= loads) unroll /= 2;
+    loop.set_unroll(unroll);
   }
 
   std::string join() const { return join_of(region.reduction); }
@@ -184,14 +189,15 @@ GeneratedKernel generate_columns(const Region& region, int multiprocessors) {
 GeneratedKernel generate_rows(const Region& region, int multiprocessors) {
   Pieces p(region, Counter::gone);
   int64_t vectors = region.gone / p.lanes, whole = vectors * p.lanes;
-  // Neighbours read neighbours, up to 128 bytes; longer rows give every thread several loads.
-  int group = std::min(kBlockThreads,
-                       std::max(power_below(vectors / 4), std::min(power_below(vectors), 8)));
+  // Several loads for every thread, but neighbours read 64 bytes side by side.
+  int group = std::min(
+      kBlockThreads, std::max(power_below(vectors / p.unroll), std::min(power_below(vectors), 4)));
   int64_t wanted = int64_t(multiprocessors) * kBlocksPerProcessor;
   // Few rows: more threads for each.
   while (group < kBlockThreads && group * 2 <= vectors &&
          region.kept * group < wanted * kBlockThreads)
     group *= 2;
+  p.limit_unroll(blocks_of(vectors, group));
   int rows = kBlockThreads / group;
   int64_t tiles = blocks_of(region.kept, rows);
   int64_t splits = 1;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostOperands = 12, kMostNodes = 32;
 // Operations per element that may be done again for each use, all uses together.
-constexpr double kCheap = 24;
+constexpr double kCheap = 40;
 
 bool is_alias(const Node& node) { return node.traits().shares_bytes; }
 
@@ -71,13 +71,13 @@ class Finder {
     return most >= options_.least_bytes;
   }
 
-  // Small work on what a large reduction makes, and nothing else reads.
+  // Small work on what a large reduction makes, and nothing else reads; and on the result of that.
   bool follows_reduction(const Node& n) const {
     return n.traits().elementwise && std::ranges::any_of(n.inputs, [&](int value) {
              const Node* producer = graph_.producer(value);
-             return producer != nullptr && producer->is("reduce") && readers_.uses(value) == 1 &&
-                    elements(value) == elements(n.outputs[0]) &&
-                    fusible_[size_t(readers_.index_of(producer))];
+             return producer != nullptr && fusible_[size_t(readers_.index_of(producer))] &&
+                    (producer->is("reduce") || !is_large(*producer)) && readers_.uses(value) == 1 &&
+                    elements(value) == elements(n.outputs[0]);
            });
   }
 

@@ -6,6 +6,19 @@
 using namespace stoker;
 using namespace stoker::cuda;
 
+#ifdef __CUDACC__  // tests compile this for the host, which has its own
+__device__ __forceinline__ float half_value(unsigned short bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+__device__ __forceinline__ unsigned short half_bits(float x) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+#endif
+
 struct Half {
   unsigned short bits;
 };
@@ -29,11 +42,7 @@ __device__ __forceinline__ float read(float x) { return x; }
 __device__ __forceinline__ float read(Bfloat x) {
   return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
 }
-__device__ __forceinline__ float read(Half x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
-  return y;
-}
+__device__ __forceinline__ float read(Half x) { return half_value(x.bits); }
 __device__ __forceinline__ bool read(bool x) { return x; }
 template <class T>
 __device__ __forceinline__ long long read(T x) {
@@ -73,9 +82,7 @@ template <>
 struct Convert<Half> {
   template <class From>
   __device__ __forceinline__ static Half from(From x) {
-    Half y;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(static_cast<float>(x)));
-    return y;
+    return {half_bits(static_cast<float>(x))};
   }
 };
 template <>

@@ -1,7 +1,6 @@
 #include "engine/cuda/kernels/pointwise.h"
 
 #include "engine/cuda/kernels/pointwise_operands.cuh"
-#include "engine/cuda/kernels/relu_slope.h"
 #include "engine/cuda/kernels/unary_math.cuh"
 
 namespace stoker::cuda {
@@ -187,7 +186,6 @@ void launch(const PointwiseProgram& program, cudaStream_t stream) {
 void run_pointwise(const PointwiseProgram& program, cudaStream_t stream) {
   if (program.elements == 0) return;
   bool small = program.elements < 132 * kBlock * 4;  // then one element a thread keeps all busy
-  if (!small && run_relu_slope(program, stream)) return;
   if (program.integers) return launch<int64_t, 1>(program, stream);
   return small ? launch<float, 1>(program, stream) : launch<float, 8>(program, stream);
 }
