@@ -304,7 +304,7 @@ class Graph {
   Values penalties_;
   std::map<std::type_index, std::any> notes_;
   Graph* outer_ = nullptr;
-  Values captured_;                    // by input
+  Values captured_;                     // by input
   std::unordered_map<int, int> inner_;  // by value of outer_: the input that stands for it
 
   Node make_node(const OpDef& op, const Values& inputs, Attrs attrs) const;  // without outputs

@@ -126,8 +126,10 @@ TEST(Lstm, StartsWithOrthogonalRecurrenceAndAForgetBiasOfOne) {
 
 TEST(RecurrentErrors, SayWhatWasExpected) {
   auto of = [](const std::function<void()>& action) { return message_of<Error>(action); };
-  EXPECT_EQ(of([] { LSTM(4)
-                    (Input({8})); }),
+  EXPECT_EQ(of([] {
+              LSTM(4)
+              (Input({8}));
+            }),
             "LSTM: expected input of 3 or more dimensions, [B, T, features], got [None, 8]; add "
             "Embedding before it if these are ids, or Reshape({T, 1}) if every step is one number");
   EXPECT_NE(of([] {

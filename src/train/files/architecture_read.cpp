@@ -127,6 +127,15 @@ class Reader {
     }
   }
 
+  // -1: any.
+  static int64_t batch_size(const Json& input, const std::string& where) {
+    if (!input.contains("batch_size")) return -1;
+    const Json& batch = input["batch_size"];
+    if (!batch.is_number_unsigned() || batch.get<uint64_t>() > kMaxExtent || batch == 0)
+      fail(where, fmt::format("an input has the batch size {}", batch.dump()));
+    return batch.get<int64_t>();
+  }
+
   Values inputs(const Json& json, const std::string& where) {
     Values values;
     for (const Json& each : list(json, "inputs", where)) {
@@ -141,7 +150,8 @@ class Reader {
         shape = Shape(std::span<const int64_t>(dims));
       }
       values.push_back(sketch_input(text(each, "name", where),
-                                    {dtype_from_name(text(each, "dtype", where)), shape}));
+                                    {dtype_from_name(text(each, "dtype", where)), shape},
+                                    batch_size(each, where)));
     }
     if (values.empty()) fail(where, "it has no inputs");
     return values;

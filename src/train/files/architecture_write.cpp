@@ -54,6 +54,8 @@ class Writer {
       list.push_back({{"name", topology.input_names[i]},
                       {"dtype", std::string(name(row.dtype))},
                       {"shape", Ints(row.shape.begin(), row.shape.end())}});
+      if (int64_t batch = topology.inputs[i].shape()[0]; batch > 0)
+        list.back()["batch_size"] = batch;
     }
     return list;
   }

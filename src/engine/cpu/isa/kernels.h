@@ -70,9 +70,9 @@ struct RecurrentTile {
 // (dh without what the next `product` adds). `repeated`: dy of masked steps behind this one.
 struct RecurrentGradTile {
   int64_t rows, n, units, width;
-  const float* product;               // [kGemmRows, width], added to dh; may be null
-  const float* gates;                 // may be null: only `product` is added
-  float *dgates, *drecurrent;         // for the products with x and h; one buffer but for a gru
+  const float* product;        // [kGemmRows, width], added to dh; may be null
+  const float* gates;          // may be null: only `product` is added
+  float *dgates, *drecurrent;  // for the products with x and h; one buffer but for a gru
   const float *h_before, *c_before, *c;
   const float* dy;
   int64_t dy_stride;
