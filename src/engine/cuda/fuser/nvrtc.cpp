@@ -86,8 +86,10 @@ std::string Nvrtc::compile(const std::string& source, int capability) const {
     return text;
   };
   if (f.compile(made, int(options.size()), options.data()) != 0)
-    throw Error(fmt::format("a generated kernel does not compile:\n{}\n{}",
-                            text_of(f.log_size, f.log), source));
+    throw Error(fmt::format(
+        "NVRTC {} does not compile a generated kernel for sm_{}; STOKER_NVRTC=off does without:\n"
+        "{}\n{}",
+        version(), capability, text_of(f.log_size, f.log), source));
   return text_of(f.cubin_size, f.cubin);
 }
 
