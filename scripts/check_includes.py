@@ -35,7 +35,7 @@ PUBLIC = {
     "formats": "safetensors",
     "graph": "ops value variable",
     "engine": "devices",
-    "nn": "initializers layer layer_options layers losses metrics recurrent_layers regularizers",
+    "nn": "initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers",
     "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",

@@ -30,7 +30,7 @@ struct Shared {
   VariableHomes homes;
   PlanChoices choices{PlanChoices::usual_folder(), device->fingerprint()};
   ConvPlans conv_plans{choices};
-  MatmulPlans matmul_plans;
+  MatmulPlans matmul_plans{choices};
   GeneratedKernels kernels;
 };
 

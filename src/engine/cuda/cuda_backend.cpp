@@ -88,6 +88,7 @@ class CudaBackend final : public Backend, public ChoosesPlans {
     Device::Turn turn(*shared_.device);
     shared_.choices.prefer(choices);
     shared_.conv_plans.forget();
+    shared_.matmul_plans.forget();
   }
   std::string bus_id() const override { return shared_.device->info().bus_id; }
 

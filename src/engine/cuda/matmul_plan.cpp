@@ -236,21 +236,27 @@ std::shared_ptr<const MatmulPlan> MatmulPlans::find(const MatmulKey& key,
   return plan;
 }
 
+void MatmulPlans::forget() {
+  std::lock_guard lock(mutex_);
+  plans_.clear();
+}
+
 std::shared_ptr<const MatmulPlan> MatmulPlans::choose(const MatmulKey& key,
                                                       const std::shared_ptr<DevicePool>& pool) {
   auto plan = std::make_shared<LtPlan>(key, pool->device());
   if (plan->candidates() == 1) return plan;
-  if (choices_ == nullptr) choices_ = std::make_unique<PlanChoices>(pool->device().fingerprint());
   const std::string text = "matmul " + key.text();
-  std::optional<std::string> known = choices_->find(text);
+  std::optional<PlanChoices::Choice> known = choices_.find(text);
   for (size_t i = 0; known && i < plan->candidates(); ++i)
-    if (plan->name(i) == *known) {
-      plan->choose(i);
-      return plan;
-    }
-  if (trial_seconds_ > kMostTrialSeconds) return plan;
-  std::optional<MatmulTrial> trial = MatmulTrial::make(key, pool, plan->most_workspace());
-  if (!trial) return plan;
+    if (plan->name(i) == known->plan) plan->choose(i);
+  if (known && known->tried == 0) return plan;
+  std::optional<MatmulTrial> trial;
+  if (trial_seconds_ < kMostTrialSeconds)
+    trial = MatmulTrial::make(key, pool, plan->most_workspace());
+  if (!trial) {
+    if (!known) choices_.add(text, {plan->name(0), 1});
+    return plan;
+  }
   const int64_t began = steady_clock().now();
   float best = std::numeric_limits<float>::infinity();
   size_t fastest = 0;
@@ -263,7 +269,7 @@ std::shared_ptr<const MatmulPlan> MatmulPlans::choose(const MatmulKey& key,
   }
   trial_seconds_ += double(steady_clock().now() - began) * 1e-9;
   plan->choose(fastest);
-  choices_->add(text, plan->name(fastest));
+  choices_.add(text, {plan->name(fastest)});
   return plan;
 }
 

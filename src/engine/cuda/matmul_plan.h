@@ -32,17 +32,21 @@ class MatmulPlan {
 
 class MatmulPlans {
  public:
+  explicit MatmulPlans(PlanChoices& choices) : choices_(choices) {}
+
   // The first call for a key times cuBLASLt's candidates, unless an earlier process has. Trials of a
   // process take a second in all; what is left over then takes the heuristic's first.
   std::shared_ptr<const MatmulPlan> find(const MatmulKey& key,
                                          const std::shared_ptr<DevicePool>& pool);
+  // Later calls choose anew; programs keep the plans that they have.
+  void forget();
 
  private:
   std::shared_ptr<const MatmulPlan> choose(const MatmulKey& key,
                                            const std::shared_ptr<DevicePool>& pool);
 
   std::mutex mutex_;
-  std::unique_ptr<PlanChoices> choices_;
+  PlanChoices& choices_;
   double trial_seconds_ = 0;  // so far
   std::map<std::string, std::shared_ptr<const MatmulPlan>> plans_;
 };
