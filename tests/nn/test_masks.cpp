@@ -6,7 +6,7 @@
 namespace stoker::test {
 namespace {
 
-const Tensor kIds = Tensor::from<int32_t>({3, 1, 0, 2, 0, 0}, {2, 3});
+const Tensor kPadded = Tensor::from<int32_t>({3, 1, 0, 2, 0, 0}, {2, 3});
 
 // The mask that the layers leave on their last value, as numbers; {} where there is none.
 std::vector<double> mask_after(const std::vector<Layer>& layers, const Tensor& input) {
@@ -23,11 +23,11 @@ std::vector<double> mask_after(const std::vector<Layer>& layers, const Tensor& i
   return values;
 }
 
-const std::vector<double> kMask = {1, 1, 0, 1, 0, 0};
+const std::vector<double> kPaddedMask = {1, 1, 0, 1, 0, 0};
 
 TEST(Masks, AnEmbeddingMarksTheIdsThatAreNotZero) {
-  EXPECT_EQ(mask_after({Embedding(4, 2, {.mask_zero = true})}, kIds), kMask);
-  EXPECT_TRUE(mask_after({Embedding(4, 2)}, kIds).empty());
+  EXPECT_EQ(mask_after({Embedding(4, 2, {.mask_zero = true})}, kPadded), kPaddedMask);
+  EXPECT_TRUE(mask_after({Embedding(4, 2)}, kPadded).empty());
 }
 
 TEST(Masks, MaskingMarksStepsWhoseValuesAllAreTheMaskValue) {
@@ -42,7 +42,7 @@ TEST(Masks, LayersThatKeepStepsPassThemOn) {
            Dense(3), Activation("relu"), ReLU(), LeakyReLU(), ELU(), PReLU({.shared_axes = {1}}),
            Softmax(), Dropout(0.5), LayerNormalization(), BatchNormalization(), UnitNormalization(),
            Rescaling(2), WeightNormalization(Dense(3))})
-    EXPECT_EQ(mask_after({embedding, layer}, kIds), kMask) << layer.base().kind();
+    EXPECT_EQ(mask_after({embedding, layer}, kPadded), kPaddedMask) << layer.base().kind();
 }
 
 TEST(Masks, OthersDropThem) {
@@ -51,12 +51,12 @@ TEST(Masks, OthersDropThem) {
        std::vector<Layer>{Conv1D(2, 2), MaxPooling1D(), Flatten(), Reshape({6}), Permute({2, 1}),
                           ZeroPadding1D(), GlobalMaxPooling1D(), GlobalAveragePooling1D(),
                           Lambda([](const Value& x) { return x * 2.0; })})
-    EXPECT_TRUE(mask_after({embedding, layer}, kIds).empty()) << layer.base().kind();
+    EXPECT_TRUE(mask_after({embedding, layer}, kPadded).empty()) << layer.base().kind();
 }
 
 TEST(Masks, ALayerThatDropsOneIsNoted) {
   Layer embedding = Embedding(4, 2, {.mask_zero = true}), conv = Conv1D(2, 2, {.name = "local"});
-  run({kIds}, [&](Graph& graph, const Values& inputs) {
+  run({kPadded}, [&](Graph& graph, const Values& inputs) {
     Value y = GlobalAveragePooling1D()(embedding(inputs[0]));
     EXPECT_TRUE(layers_that_dropped_masks(graph).empty());
     y = y + ops::mean(conv(embedding(inputs[0])), {.axes = {1}});
@@ -109,7 +109,7 @@ class Tail : public LayerBase {
 
 TEST(Masks, AnOwnLayerReadsAndChangesThem) {
   auto tail = std::make_shared<Tail>();
-  EXPECT_EQ(mask_after({Embedding(4, 2, {.mask_zero = true}), Layer(tail), Dense(2)}, kIds),
+  EXPECT_EQ(mask_after({Embedding(4, 2, {.mask_zero = true}), Layer(tail), Dense(2)}, kPadded),
             (std::vector<double>{1, 0, 0, 0}));
   EXPECT_TRUE(tail->saw_mask);
 }
@@ -124,11 +124,12 @@ class Block : public LayerBase {
 };
 
 TEST(Masks, LayersInsideOfAnOwnOneCarryThem) {
-  EXPECT_EQ(mask_after({Embedding(4, 2, {.mask_zero = true}), make_layer<Block>()}, kIds), kMask);
+  EXPECT_EQ(mask_after({Embedding(4, 2, {.mask_zero = true}), make_layer<Block>()}, kPadded),
+            kPaddedMask);
 }
 
 TEST(Masks, MustFitTheirValue) {
-  run({kIds}, [](Graph& graph, const Values& inputs) {
+  run({kPadded}, [](Graph& graph, const Values& inputs) {
     CallContext context(graph);
     EXPECT_THROW(context.set_mask(inputs[0], Tensor::full({2, 4}, 1, DType::bool_)), ShapeError);
     EXPECT_THROW(context.set_mask(inputs[0], Tensor::full({2, 3, 1}, 1, DType::bool_)), ShapeError);
@@ -143,7 +144,7 @@ TEST(Masks, MergeWhereAllInputsHaveOne) {
   Tensor other = Tensor::from<int32_t>({0, 1, 0, 0, 0, 1}, {2, 3});
   auto merged = [&](const Layer& merge, bool both) {
     std::vector<double> values;
-    std::vector<Tensor> found = run({kIds, other}, [&](Graph&, const Values& in) {
+    std::vector<Tensor> found = run({kPadded, other}, [&](Graph&, const Values& in) {
       Value b = embedding(in[1]);
       Value mask = mask_of(merge({embedding(in[0]), both ? b : b * 1.0}));
       return Values{mask.defined() ? ops::cast(mask, DType::float32) : Value(Tensor(7.0F)) * 1.0};

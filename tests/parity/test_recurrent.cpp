@@ -7,7 +7,7 @@
 #include "parity/comparison.h"
 #include "parity/step.h"
 
-namespace stoker {
+namespace stoker::recurrence {  // its streams, not the other files' of this program
 namespace {
 
 using namespace test;
@@ -121,4 +121,4 @@ TEST_P(Recurrent, LayersGiveKerasOutputsStatesAndGradients) {
 INSTANTIATE_TEST_SUITE_P(Parity, Recurrent, kDevices, device_name);
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::recurrence

@@ -10,7 +10,7 @@
 #include "parity/comparison.h"
 #include "parity/step.h"
 
-namespace stoker {
+namespace stoker::over_time {  // its streams, not the other files' of this program
 namespace {
 
 using namespace test;
@@ -267,4 +267,4 @@ TEST_P(Sequences, MetricsLeaveOutWhatIsMasked) {
 INSTANTIATE_TEST_SUITE_P(Parity, Sequences, kDevices, device_name);
 
 }  // namespace
-}  // namespace stoker
+}  // namespace stoker::over_time

@@ -32,7 +32,7 @@ std::vector<Batch> batches_of(const std::vector<int64_t>& lengths) {
   return batches;
 }
 
-Sequential classifier() {
+Sequential length_classifier() {
   Sequential model({Input({-1}, {.dtype = DType::int32}), Embedding(10, 8, {.mask_zero = true}),
                     GlobalAveragePooling1D(), Dense(1, {.activation = "sigmoid"})});
   model.compile({.optimizer = Adam({.learning_rate = 0.05}),
@@ -45,7 +45,7 @@ class VaryingShapes : public test::DeviceTest {};
 
 TEST_P(VaryingShapes, FitEvaluateAndPredictTakeEachBatchAsItIs) {
   std::vector<Batch> batches = batches_of({7, 4, 12, 7, 5, 4});
-  Sequential model = classifier();
+  Sequential model = length_classifier();
   History history = model.fit(batches, {.epochs = 30, .verbose = 0});
   EXPECT_LT(history["loss"].back(), 0.5 * history["loss"].front());
   Logs logs = model.evaluate(batches);
@@ -60,7 +60,7 @@ TEST_P(VaryingShapes, FitEvaluateAndPredictTakeEachBatchAsItIs) {
 }
 
 TEST_P(VaryingShapes, PaddingChangesNothingWhereItIsMasked) {
-  Sequential model = classifier();
+  Sequential model = length_classifier();
   Batch brief = sequences(8, 6, 3);
   Tensor padded = Tensor::zeros({8, 11}, DType::int32);
   for (int64_t row = 0; row < 8; ++row)
@@ -158,7 +158,7 @@ TEST(VaryingPrograms, PredictJoinsNoOutputsOfDifferentLengths) {
 
 TEST(VaryingPrograms, SummaryAndMemoryPlanShowWhatIsUnknown) {
   OnDevice device;
-  Sequential model = classifier();
+  Sequential model = length_classifier();
   std::string text = model.summary();
   EXPECT_TRUE(test::says(text, {"[None, None, 8]", "None dimensions"})) << text;
   EXPECT_FALSE(model.memory_plan().has_value());
