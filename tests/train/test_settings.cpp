@@ -70,7 +70,7 @@ TEST(Settings, OfSixteenBitsWithoutEffectAreSaidByEveryCompile) {
     for (int again = 0; again < 2; ++again)
       EXPECT_EQ(said_by_compile(context),
                 std::string(policy) +
-                    ": the engine \"cpu\" has no products of sixteen bits; training in float32\n");
+                    ": the engine \"cpu\" has no 16-bit products; training in float32\n");
   }
 }
 

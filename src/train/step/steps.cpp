@@ -24,10 +24,13 @@ CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind k
                       *trainer.context);
 }
 
+// `begun`: the last step that cached.steps knows has begun. run() reports an earlier failure instead
+// of beginning one.
 [[noreturn]] void fail_non_finite(CachedProgram& cached, std::span<const Tensor> inputs,
-                                  StepPlace place, const Optimizer& optimizer) {
+                                  StepPlace place, const Optimizer& optimizer, bool begun = false) {
   Program& program = *cached.program;
-  if (place.epoch >= 0) place.step = cached.steps.before(program.runs_behind());
+  int64_t back = program.runs_behind() - (begun ? 1 : 0);
+  if (place.epoch >= 0) place.step = cached.steps.before(std::max<int64_t>(back, 0));
   std::optional<NonFinite> found = program.find_non_finite(inputs);
   std::string first =
       found ? fmt::format("the first bad value comes out of op \"{}\" in layer \"{}\" ({})",
@@ -195,7 +198,7 @@ void finish_training_steps(ModelBase& model, const StepPlace& place) {
   for (const auto& cached : model.trainer->programs.entries())
     if (is_training(kind_of(*cached)) && cached->program->status() != RunStatus::ok) {
       clear_part_sums(*model.trainer);
-      fail_non_finite(*cached, {}, place, model.trainer->compiled->args.optimizer);
+      fail_non_finite(*cached, {}, place, model.trainer->compiled->args.optimizer, /*begun=*/true);
     }
 }
 

@@ -1,8 +1,8 @@
 #include "engine/cuda/ops/conv_frames.h"
 
 #include "engine/cuda/kernels/depthwise.h"
-#include "engine/cuda/kernels/narrow_product.h"
 #include "engine/cuda/kernels/rgb_stem.h"
+#include "engine/cuda/kernels/tall_product.h"
 
 namespace stoker::cuda {
 
@@ -37,9 +37,9 @@ bool takes_kernel_as_it_is(const Graph& graph, const Node& conv) {
   bool forward = conv.is("conv2d");
   ConvShape s = conv_shape_of(conv, forward ? in : out, w, forward ? out : in);
   DType dtype = graph.spec(conv.inputs[0]).dtype;
-  bool narrow =
-      is_pixel_product(s) && is_narrow_product(dtype, narrow_shape(s).rows, s.channels, s.filters);
-  return is_depthwise(s) || is_patch_conv(s, dtype) || narrow;
+  bool tall =
+      is_pixel_product(s) && is_tall_product(dtype, tall_shape(s).rows, s.channels, s.filters);
+  return is_depthwise(s) || is_patch_conv(s, dtype) || tall;
 }
 
 bool is_pixel_product(const ConvShape& s) {
@@ -47,7 +47,7 @@ bool is_pixel_product(const ConvShape& s) {
          s.top + s.bottom + s.left + s.right == 0;
 }
 
-NarrowShape narrow_shape(const ConvShape& s) {
+TallShape tall_shape(const ConvShape& s) {
   return {int64_t(s.batch) * s.height * s.width, s.channels, s.filters};
 }
 

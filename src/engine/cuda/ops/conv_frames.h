@@ -16,7 +16,7 @@ ConvShape conv_shape_of(const Node& node, const Shape& x, const Shape& w, const 
 bool takes_kernel_as_it_is(const Graph& graph, const Node& conv);
 // A 1×1 convolution of all pixels, and what it multiplies.
 bool is_pixel_product(const ConvShape& shape);
-NarrowShape narrow_shape(const ConvShape& shape);
+TallShape tall_shape(const ConvShape& shape);
 // The same convolution as cuDNN is asked for it.
 ConvShape shape_for_cudnn(const ConvShape& shape, DType dtype);
 

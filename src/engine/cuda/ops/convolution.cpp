@@ -67,7 +67,7 @@ void build_conv2d(Builder& b, const Node& node) {
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]),
                                 b.shape(node.outputs[0]));
   if (is_patch_conv(own, dtype)) return build_patch_conv(b, node, own);
-  if (is_pixel_product(own) && build_narrow_product(b, node, narrow_shape(own))) return;
+  if (is_pixel_product(own) && build_tall_product(b, node, tall_shape(own))) return;
   int y = b.define(node.outputs[0]);
   if (b.shape(node.outputs[0]).elements() == 0) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
@@ -103,7 +103,7 @@ void build_input_grad(Builder& b, const Node& node) {
     return;
   }
   if (is_patch_conv(own, dtype)) return build_patch_conv_input_grad(b, node, own);
-  if (is_pixel_product(own) && build_narrow_input_grad(b, node, narrow_shape(own))) return;
+  if (is_pixel_product(own) && build_tall_input_grad(b, node, tall_shape(own))) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
   std::shared_ptr<const ConvPlan> plan;
   if (!is_depthwise(own))

@@ -28,14 +28,14 @@ MatmulKey key_of(const Builder& b, const Node& node) {
 }
 
 // A product of few columns, over many rows: x · w, dy · wᵀ or xᵀ · dy.
-bool build_narrow(Builder& b, const Node& node, const MatmulKey& key) {
+bool build_tall(Builder& b, const Node& node, const MatmulKey& key) {
   if (key.batch != 1) return false;
   bool plain = node.inputs.size() == 2 && node.attrs.get_or<std::string>("activation", "").empty();
   if (!key.transpose_a && !key.transpose_b)
-    return build_narrow_product(b, node, {key.rows, key.inner, key.columns});
+    return build_tall_product(b, node, {key.rows, key.inner, key.columns});
   if (!plain || (key.transpose_a && key.transpose_b)) return false;
-  if (key.transpose_b) return build_narrow_input_grad(b, node, {key.rows, key.columns, key.inner});
-  return build_narrow_weight_grad(b, node, {key.inner, key.rows, key.columns});
+  if (key.transpose_b) return build_tall_input_grad(b, node, {key.rows, key.columns, key.inner});
+  return build_tall_weight_grad(b, node, {key.inner, key.rows, key.columns});
 }
 
 void build_matmul(Builder& b, const Node& node) {
@@ -53,7 +53,7 @@ void build_matmul(Builder& b, const Node& node) {
     });
     return emit_epilogue(b, node, {y, key.dtype, bias, y});
   }
-  if (build_narrow(b, node, key)) return;
+  if (build_tall(b, node, key)) return;
   int a = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
   emit_product(b, node, key, a, w);
 }

@@ -19,13 +19,13 @@ void build_patch_conv(Builder& b, const Node& node, const ConvShape& shape);
 void build_patch_conv_input_grad(Builder& b, const Node& node, const ConvShape& shape);
 void build_patch_conv_weight_grad(Builder& b, const Node& node, const ConvShape& shape);
 
-// x: [rows, channels] of the node's first operand, and so on, by kernels/narrow_product.h. The
+// x: [rows, channels] of the node's first operand, and so on, by kernels/tall_product.h. The
 // forward has the node's bias and relu; false, and nothing happens, where they do not apply.
-struct NarrowShape {
+struct TallShape {
   int64_t rows = 0, channels = 0, filters = 0;
 };
-bool build_narrow_product(Builder& b, const Node& node, const NarrowShape& shape);
-bool build_narrow_input_grad(Builder& b, const Node& node, const NarrowShape& shape);
-bool build_narrow_weight_grad(Builder& b, const Node& node, const NarrowShape& shape);
+bool build_tall_product(Builder& b, const Node& node, const TallShape& shape);
+bool build_tall_input_grad(Builder& b, const Node& node, const TallShape& shape);
+bool build_tall_weight_grad(Builder& b, const Node& node, const TallShape& shape);
 
 }  // namespace stoker::cuda

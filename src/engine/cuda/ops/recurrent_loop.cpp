@@ -27,7 +27,7 @@ Plan product_plan(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_
   key.inner = inner;
   key.stride_a = rows * inner;
   key.tf32 = b.options().tf32 && dtype == DType::float32;
-  return b.shared().matmul_plans.find(key, *b.shared().device);
+  return b.shared().matmul_plans.find(key, b.shared().pool);
 }
 
 void emit_product(Builder& b, const Plan& plan, int x, int w, int y) {

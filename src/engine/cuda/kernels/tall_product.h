@@ -12,7 +12,7 @@
 namespace stoker::cuda {
 
 // x: [rows, channels], w: [channels, filters], y: [rows, filters]
-struct NarrowProduct {
+struct TallProduct {
   DType dtype = DType::float32;
   int64_t rows = 0;
   int channels = 0, filters = 0;
@@ -24,11 +24,11 @@ struct NarrowProduct {
 };
 
 // Whether these kernels are the faster ones.
-bool is_narrow_product(DType dtype, int64_t rows, int64_t channels, int64_t filters);
+bool is_tall_product(DType dtype, int64_t rows, int64_t channels, int64_t filters);
 
-void run_narrow_product(const NarrowProduct& call, cudaStream_t stream);
-void run_narrow_product_input_grad(const NarrowProduct& call, cudaStream_t stream);
-size_t narrow_product_partial_bytes(const NarrowProduct& call);
-void run_narrow_product_weight_grad(const NarrowProduct& call, cudaStream_t stream);
+void run_tall_product(const TallProduct& call, cudaStream_t stream);
+void run_tall_product_input_grad(const TallProduct& call, cudaStream_t stream);
+size_t tall_product_partial_bytes(const TallProduct& call);
+void run_tall_product_weight_grad(const TallProduct& call, cudaStream_t stream);
 
 }  // namespace stoker::cuda

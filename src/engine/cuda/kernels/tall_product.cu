@@ -1,4 +1,4 @@
-#include "engine/cuda/kernels/narrow_product.h"
+#include "engine/cuda/kernels/tall_product.h"
 
 #include "engine/cuda/kernels/common.cuh"
 
@@ -10,14 +10,14 @@ constexpr int kMostFilters = 8, kRowsAtOnce = 4;
 
 // `lanes` threads, a power of two, have a row's sixteen bytes each; all of a warp's rows lie side by
 // side.
-struct NarrowPlace {
+struct TallPlace {
   int lanes, lane, channel;
   int64_t row, step;  // the first of this thread's rows, and how far apart they are
   bool inside;
 
   template <class T>
-  __device__ static NarrowPlace of(const NarrowProduct& c) {
-    NarrowPlace at;
+  __device__ static TallPlace of(const TallProduct& c) {
+    TallPlace at;
     at.lanes = 1;
     while (at.lanes * kLanes<T> < c.channels) at.lanes *= 2;
     at.lane = int(threadIdx.x) % at.lanes;
@@ -32,7 +32,7 @@ struct NarrowPlace {
 
 // A thread's weights: [its channels][filters], zeros where there are none.
 template <class T, int N>
-__device__ inline void load_weights(const NarrowProduct& c, const NarrowPlace& at,
+__device__ inline void load_weights(const TallProduct& c, const TallPlace& at,
                                     float (&w)[kLanes<T>][N]) {
 #pragma unroll
   for (int i = 0; i < kLanes<T>; ++i)
@@ -52,9 +52,9 @@ __device__ inline void load_row(const T* matrix, int64_t row, int filters, bool 
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(kBlock) narrow_product(const __grid_constant__ NarrowProduct c) {
+__global__ void __launch_bounds__(kBlock) tall_product(const __grid_constant__ TallProduct c) {
   constexpr int kWide = kLanes<T>;
-  const NarrowPlace at = NarrowPlace::of<T>(c);
+  const TallPlace at = TallPlace::of<T>(c);
   const T* x = static_cast<const T*>(c.x);
   float w[kWide][N], bias[N];
   load_weights<T, N>(c, at, w);
@@ -97,9 +97,9 @@ __global__ void __launch_bounds__(kBlock) narrow_product(const __grid_constant__
 
 template <class T, int N>
 __global__ void __launch_bounds__(kBlock)
-    narrow_product_input_grad(const __grid_constant__ NarrowProduct c) {
+    tall_product_input_grad(const __grid_constant__ TallProduct c) {
   constexpr int kWide = kLanes<T>;
-  const NarrowPlace at = NarrowPlace::of<T>(c);
+  const TallPlace at = TallPlace::of<T>(c);
   if (!at.inside) return;
   float w[kWide][N];
   load_weights<T, N>(c, at, w);
@@ -126,10 +126,10 @@ __global__ void __launch_bounds__(kBlock)
 // Sums of a block's rows: [channels + 1][filters], the last line those of dy.
 template <class T, int N>
 __global__ void __launch_bounds__(kBlock)
-    narrow_product_weight_grad(const __grid_constant__ NarrowProduct c) {
+    tall_product_weight_grad(const __grid_constant__ TallProduct c) {
   constexpr int kWide = kLanes<T>;
   __shared__ float parts[kBlock];
-  const NarrowPlace at = NarrowPlace::of<T>(c);
+  const TallPlace at = TallPlace::of<T>(c);
   const T* x = static_cast<const T*>(c.x);
   float dw[kWide][N] = {}, db[N] = {};
   for (int64_t first = at.row; at.inside && first < c.rows; first += kRowsAtOnce * at.step) {
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kBlock)
 // 32 numbers by 8 parts of the blocks, which are added in their order.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
-    finish_narrow_weight_grad(const __grid_constant__ NarrowProduct c, int blocks) {
+    finish_tall_weight_grad(const __grid_constant__ TallProduct c, int blocks) {
   __shared__ float parts[kBlock / 32][32];
   const int lane = int(threadIdx.x) % 32, part = int(threadIdx.x) / 32;
   const int weights = c.channels * c.filters, count = weights + c.filters;
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 template <class Function>
-void with_filters(const NarrowProduct& call, Function function) {
+void with_filters(const TallProduct& call, Function function) {
   visit_float(call.dtype, [&]<class T>(T) {
     if (call.filters <= 4)
       function(T(), std::integral_constant<int, 4>());
@@ -207,7 +207,7 @@ void with_filters(const NarrowProduct& call, Function function) {
   });
 }
 
-unsigned narrow_blocks(const NarrowProduct& c, int each) {
+unsigned tall_blocks(const TallProduct& c, int each) {
   int wide = c.dtype == DType::float32 ? 4 : 8, lanes = 1;
   while (lanes * wide < c.channels) lanes *= 2;
   return blocks_for(c.rows, int64_t(kBlock) / lanes * kRowsAtOnce, 132 * each);
@@ -217,40 +217,40 @@ constexpr int kSumBlocks = 4;  // of a multiprocessor
 
 }  // namespace
 
-bool is_narrow_product(DType dtype, int64_t rows, int64_t channels, int64_t filters) {
+bool is_tall_product(DType dtype, int64_t rows, int64_t channels, int64_t filters) {
   int64_t wide = dtype == DType::float32 ? 4 : 8;
   return filters <= kMostFilters && channels % wide == 0 && channels <= 32 * wide &&
          channels >= 2 * wide && rows >= 16384;
 }
 
-void run_narrow_product(const NarrowProduct& call, cudaStream_t stream) {
+void run_tall_product(const TallProduct& call, cudaStream_t stream) {
   with_filters(call, [&]<class T, class N>(T, N) {
-    narrow_product<T, N::value><<<narrow_blocks(call, 8), kBlock, 0, stream>>>(call);
+    tall_product<T, N::value><<<tall_blocks(call, 8), kBlock, 0, stream>>>(call);
   });
-  check_launch("narrow product");
+  check_launch("tall product");
 }
 
-void run_narrow_product_input_grad(const NarrowProduct& call, cudaStream_t stream) {
+void run_tall_product_input_grad(const TallProduct& call, cudaStream_t stream) {
   with_filters(call, [&]<class T, class N>(T, N) {
-    narrow_product_input_grad<T, N::value><<<narrow_blocks(call, 8), kBlock, 0, stream>>>(call);
+    tall_product_input_grad<T, N::value><<<tall_blocks(call, 8), kBlock, 0, stream>>>(call);
   });
-  check_launch("narrow product's input gradient");
+  check_launch("tall product's input gradient");
 }
 
-size_t narrow_product_partial_bytes(const NarrowProduct& c) {
-  return size_t(narrow_blocks(c, kSumBlocks)) * size_t(c.channels + 1) * size_t(c.filters) *
+size_t tall_product_partial_bytes(const TallProduct& c) {
+  return size_t(tall_blocks(c, kSumBlocks)) * size_t(c.channels + 1) * size_t(c.filters) *
          sizeof(float);
 }
 
-void run_narrow_product_weight_grad(const NarrowProduct& call, cudaStream_t stream) {
-  const unsigned blocks = narrow_blocks(call, kSumBlocks);
+void run_tall_product_weight_grad(const TallProduct& call, cudaStream_t stream) {
+  const unsigned blocks = tall_blocks(call, kSumBlocks);
   with_filters(call, [&]<class T, class N>(T, N) {
-    narrow_product_weight_grad<T, N::value><<<blocks, kBlock, 0, stream>>>(call);
-    finish_narrow_weight_grad<T>
+    tall_product_weight_grad<T, N::value><<<blocks, kBlock, 0, stream>>>(call);
+    finish_tall_weight_grad<T>
         <<<blocks_for((call.channels + 1) * call.filters, 32), kBlock, 0, stream>>>(call,
                                                                                     int(blocks));
   });
-  check_launch("narrow product's weight gradient");
+  check_launch("tall product's weight gradient");
 }
 
 }  // namespace stoker::cuda
