@@ -47,9 +47,8 @@ class ForwardCost {
       return Variable("random_state", Tensor::from<int64_t>({0, 0}, {2}));
     });
     for (size_t i = 0; i < topology.inputs.size(); ++i) {
-      known_[place(topology.inputs[i])] =
-          graph_.input(topology.input_names[i],
-                       {topology.input_row(i).dtype, rows[i].prepend(batch_)});
+      known_[place(topology.inputs[i])] = graph_.input(
+          topology.input_names[i], {topology.input_row(i).dtype, rows[i].prepend(batch_)});
     }
   }
 

@@ -55,7 +55,8 @@ template <class T>
 struct Convert {  // integers: floats saturate, NaN is 0; integers wrap
   static constexpr int kBits = 8 * sizeof(T);
   static constexpr bool kSigned = T(-1) < T(0);
-  static constexpr T kHigh = T(~0ULL >> (64 - kBits + (kSigned ? 1 : 0))), kLow = kSigned ? T(~kHigh) : T(0);
+  static constexpr T kHigh = T(~0ULL >> (64 - kBits + (kSigned ? 1 : 0))),
+                     kLow = kSigned ? T(~kHigh) : T(0);
   __device__ __forceinline__ static T from(float x) {
     if (x >= static_cast<float>(kHigh)) return kHigh;
     if (x <= static_cast<float>(kLow)) return kLow;
@@ -95,7 +96,8 @@ struct Convert<Bfloat> {
 #else
     unsigned bits = __float_as_uint(static_cast<float>(x));
     bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
-    y.bits = nan ? 0x7fff : static_cast<unsigned short>((bits + 0x7fffU + ((bits >> 16) & 1)) >> 16);
+    y.bits =
+        nan ? 0x7fff : static_cast<unsigned short>((bits + 0x7fffU + ((bits >> 16) & 1)) >> 16);
 #endif
     return y;
   }
@@ -117,8 +119,7 @@ STOKER_BINARY(binary_div, float, a / b)
 STOKER_BINARY(binary_pow, float, powf(a, b))
 STOKER_BINARY(binary_maximum, float, a >= b || a != a ? a : b)  // NaN stays
 STOKER_BINARY(binary_minimum, float, a <= b || a != a ? a : b)
-STOKER_BINARY(binary_sigmoid_cross_entropy, float,
-              fmaxf(a, 0.0F) - a * b + log1pf(expf(-fabsf(a))))
+STOKER_BINARY(binary_sigmoid_cross_entropy, float, fmaxf(a, 0.0F) - a * b + log1pf(expf(-fabsf(a))))
 using Unsigned = unsigned long long;
 STOKER_BINARY(binary_add, long long, static_cast<long long>(Unsigned(a) + Unsigned(b)))
 STOKER_BINARY(binary_sub, long long, static_cast<long long>(Unsigned(a) - Unsigned(b)))
@@ -129,10 +130,10 @@ STOKER_BINARY(binary_div, long long,
                         : a / b)
 STOKER_BINARY(binary_maximum, long long, a >= b ? a : b)
 STOKER_BINARY(binary_minimum, long long, a <= b ? a : b)
-#define STOKER_COMPARE(name, sign)                         \
-  template <class T>                                       \
+#define STOKER_COMPARE(name, sign)                           \
+  template <class T>                                         \
   __device__ __forceinline__ bool compare_##name(T a, T b) { \
-    return a sign b;                                       \
+    return a sign b;                                         \
   }
 STOKER_COMPARE(equal, ==)
 STOKER_COMPARE(not_equal, !=)
