@@ -17,7 +17,7 @@ constexpr int64_t kTokens = 196, kWidth = 384, kHeads = 6;
 
 Value normalised(const Value& x) { return LayerNormalization({.epsilon = 1e-6})(x); }
 
-// By ops, as somebody writes it who has no layer for it: softmax(q · kᵀ / √d) · v.
+// By ops, as written without a layer for it: softmax(q · kᵀ / √d) · v.
 Value attention(const Value& x) {
   constexpr int64_t kSize = kWidth / kHeads;
   Value heads = Reshape({kTokens, 3 * kHeads, kSize})(Dense(3 * kWidth)(x));

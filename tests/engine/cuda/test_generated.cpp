@@ -32,7 +32,7 @@ double allowed_for(DType dtype) {
   return dtype == DType::float32 ? 2e-5 : dtype == DType::float16 ? 1e-2 : 6e-2;
 }
 
-// Sixteen bits round at other places than the reference, and a kink may fall on the other side:
+// 16-bit floats round at other places than the reference, and a kink may fall on the other side:
 // outputs are compared as a whole.
 void expect_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
                   DType dtype) {

@@ -161,7 +161,7 @@ std::string Printer::expression(int scalar) const {
   auto a = [&] { return name_of(s.a); };
   auto b = [&] { return name_of(s.b); };
   std::string_view type = element_type(s.dtype);
-  // Sixteen bits show no more.
+  // 16-bit results show no more.
   const char* math = size_of(region_.store.dtype) == 2 ? "FastMath" : "PreciseMath";
   auto function = [&](const char* name) {
     return fmt::format("{}<{}>(UnaryFn({}), {}, {}, {})", name, math, int(s.fn), a(),
