@@ -64,7 +64,7 @@ struct RowPlace {
   __device__ bool is_whole(int v) const { return column(v) >= 0 && column(v) + kWide <= columns; }
   __device__ bool has(int v, int i) const { return unsigned(column(v) + i) < unsigned(columns); }
   // use(v, inside) for every vector that has numbers of the row; inside(i): whether the i-th is one.
-  // Of most vectors all are; the compiler can rely on it.
+  // Most vectors lie wholly in the row: that case is compiled without tests.
   template <class Use>
   __device__ void each(Use use) const {
 #pragma unroll

@@ -60,7 +60,7 @@ struct HeldRow {
           use(i, numbers[i], other, column + i);
         }
       };
-      // Of most vectors all are the row's; the compiler can rely on it.
+      // Most vectors lie wholly in the row: that case is compiled without tests.
       if (column >= 0 && column + kWide <= c.classes)
         each_of([](int) { return true; });
       else
