@@ -7,19 +7,17 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "base/printable.h"
 #include "observe/advice.h"
 #include "observe/device_monitor.h"
 #include "observe/observed.h"
 #include "observe/profile/callback.h"
 #include "observe/profile/session.h"
-#include "observe/status_file.h"
+#include "observe/progress_writer.h"
 #include "observe/thresholds.h"
 #include "observe/tuning.h"
 #include "observe/verdict.h"
@@ -56,15 +54,13 @@ class Observer final : public StepObserver {
       : view_(view),
         run_directory_(run_directory_of(view.args)),
         begin_(steady_clock().now()),
+        progress_(view, run_directory_, begin_),
         recording_(kWarmUp) {}
 
-  void fit_began() override {
-    began_ = true;
-    write_progress(nullptr);
-  }
+  void fit_began() override { progress_.begin(); }
 
   void step_ended(const StepTimes& times) override {
-    if (steps_done_++ == 0) first_end_ = times.end;
+    progress_.add(times);
     std::shared_ptr<ProfileSession> profile = active_session().get();
     whole_.add(times);
     if (profile) profile->add(recording_.steps(), times);
@@ -83,7 +79,7 @@ class Observer final : public StepObserver {
 
   void epoch_ended(const EpochTimes& times) override {
     whole_.add(times, last_);
-    steps_in_epoch_ = last_.step + 1;
+    progress_.epoch_ended();
   }
 
   void catch_up() override {
@@ -116,10 +112,7 @@ class Observer final : public StepObserver {
   }
 
   void fit_over(const std::string& error) override {
-    if (!began_) return;
-    state_ = error.empty() ? FitState::finished : FitState::failed;
-    reason_ = error;
-    write_progress(concluded_ ? view_.model.trainer->diagnosis.get() : nullptr);
+    progress_.end(error, concluded_ ? view_.model.trainer->diagnosis.get() : nullptr);
   }
 
   std::unique_ptr<Callback> make_profiler(const std::string& log_dir, StepRange steps,
@@ -220,7 +213,7 @@ class Observer final : public StepObserver {
     if (recording_.steps() >= kFirstLook)
       look();
     else
-      write_progress(nullptr);
+      progress_.write(nullptr);
   }
 
   // A short fit over arrays does without the operating system's counters: some of them tick every
@@ -286,55 +279,7 @@ class Observer final : public StepObserver {
     conclude(now, evidence);
     now.course = recording_.course();
     if (!recording_.samples().empty()) now.device = {recording_.samples().back()};
-    write_progress(&now);
-  }
-
-  // --- status.json ---
-
-  void write_progress(const Diagnosis* now) {
-    if (run_directory_.empty()) return;
-    if (state_ != FitState::failed) read_metrics();  // a device that failed may not answer
-    FitProgress progress{.state = state_,
-                         .reason = reason_,
-                         .epoch = last_.epoch,
-                         .epochs = view_.args.epochs,
-                         .step = steps_done_ > 0 ? last_.step : -1,
-                         .steps = view_.training.steps().value_or(-1),
-                         .seconds = double(steady_clock().now() - begin_) * 1e-9,
-                         .seconds_left = seconds_left(),
-                         .metrics = metrics_};
-    say_trouble(write_status(run_directory_, progress, now));
-  }
-
-  // The epoch's so far, and of validation and the like the last that are known.
-  void read_metrics() {
-    if (steps_done_ == 0) return;
-    metrics_.clear();
-    Logs live = Logs(view_.model.trainer->compiled->training).snapshot();
-    for (size_t i = 0; i < live.size(); ++i) metrics_.emplace_back(live.names()[i], live.value(i));
-    const History& history = view_.model.trainer->history;
-    for (const std::string& name : history.names())
-      if (!live.has(name) && !history[name].empty())
-        metrics_.emplace_back(name, history[name].back());
-  }
-
-  // At the speed so far, with everything that happens between steps; -1: unknown.
-  double seconds_left() const {
-    int64_t steps = view_.training.steps().value_or(steps_in_epoch_);
-    if (steps <= 0 || steps_done_ < 2 || state_ != FitState::training) return -1;
-    int64_t left = (view_.args.epochs - last_.epoch) * steps - (last_.step + 1);
-    double passed = double(steady_clock().now() - first_end_) * 1e-9;
-    return std::max(0.0, passed / double(steps_done_ - 1) * double(left));
-  }
-
-  // Once, and again when the reason changes: it is tried every second.
-  void say_trouble(const std::string& error) {
-    std::string reason = error.empty() ? "" : reason_of(error);
-    if (reason == std::exchange(trouble_, reason) || view_.context.out == nullptr) return;
-    *view_.context.out << (error.empty() ? "status.json: writing works again"
-                                         : printable(error) + "; training goes on")
-                       << "\n"
-                       << std::flush;
+    progress_.write(&now);
   }
 
   // --- tune = Auto ---
@@ -382,21 +327,15 @@ class Observer final : public StepObserver {
 
   FitView view_;
   std::string run_directory_;  // empty: none
-  std::string trouble_;        // why status.json was not written; empty: it was
   int64_t begin_, last_reading_ = 0;
+  ProgressWriter progress_;
   Recording recording_;
   WholeFit whole_;
   StepTimes last_;
   std::optional<CpuCounters> cpu_;
   GpuState gpu_;
-  // status.json:
-  bool began_ = false, concluded_ = false;
-  FitState state_ = FitState::training;
-  std::string reason_;
-  std::vector<std::pair<std::string, double>> metrics_;
-  int64_t steps_done_ = 0, first_end_ = 0;
-  int64_t steps_in_epoch_ = -1;  // of the last whole one
-  bool profiled_ = false;        // in the step before
+  bool concluded_ = false;
+  bool profiled_ = false;  // in the step before
   std::string status_, advice_;
   // Tuning:
   bool tuned_ = false;

@@ -1,10 +1,12 @@
-// Windows of steps as they would be recorded, made with a clock that stands still until it is told.
+// Windows of steps as they would be recorded, made with a clock that stands still until it is told,
+// and what the doctor would be shown of them.
 #pragma once
 
 #include <vector>
 
 #include "base/clock.h"
 #include "observe/evidence.h"
+#include "observe/verdict.h"
 
 namespace stoker::test {
 
@@ -58,6 +60,49 @@ inline Evidence evidence_of(const StepParts& parts) {
   evidence.health.available_cores = 4;
   evidence.health.process_cores = 1.5;
   return evidence;
+}
+
+inline Evidence input_bound() {
+  Evidence evidence = evidence_of({.input = 10 * kMs, .run = 10 * kMs});
+  evidence.pipeline = {
+      .known = true, .workers = 1, .depth = 2, .busy_share = 0.98, .work_ns = 20e6};
+  evidence.pipeline.stages = {{.name = "map(\"decode\")", .ns = 600e3, .cpu_share = 0.99},
+                              {.name = "map(\"flip\")", .ns = 20e3, .cpu_share = 0.99}};
+  evidence.what_if = {.host_batch_ns = 10e6, .pipeline_alone_ns = 20e6};
+  return evidence;
+}
+
+// A fifth of each step is a copy that the device waits for.
+inline Evidence copy_bound() {
+  Evidence evidence = evidence_of({});
+  for (WindowFacts& window : evidence.windows) {
+    window.accounting.ns[size_t(Owner::compute)] -= 100 * kMs;
+    window.accounting.ns[size_t(Owner::copy)] += 100 * kMs;
+  }
+  evidence.pipeline.known = true;
+  evidence.device.gpu = true;
+  return evidence;
+}
+
+// Computing at these shares of the machine's peaks.
+inline Evidence busy(double compute, double bandwidth) {
+  Evidence evidence = evidence_of({});
+  evidence.device.compute_share = compute;
+  evidence.device.bandwidth_share = bandwidth;
+  return evidence;
+}
+
+// So much of the computing is a user's code on the host, and waiting for the host to start kernels.
+inline Evidence with_moved(double host, double launch) {
+  Evidence evidence = evidence_of({});
+  for (WindowFacts& window : evidence.windows)
+    window.accounting = moved(window.accounting, host, launch);
+  return evidence;
+}
+
+inline Prescription best_for(const Evidence& evidence) {
+  std::vector<Prescription> list = prescriptions_for(judge(evidence), evidence);
+  return list.empty() ? Prescription{} : list[0];
 }
 
 }  // namespace stoker::test

@@ -1,67 +1,18 @@
 #include <filesystem>
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
-#include "formats/safetensors.h"
-#include "support/temp_dir.h"
-#include "train/helpers.h"
+#include "train/model_files.h"
 
 namespace stoker {
 namespace {
 
-using Json = nlohmann::json;
 using test::error_of;
+using test::Json;
 using test::OnDevice;
 using test::says;
 using test::TempDir;
 
-class ModelFile : public testing::Test {
- protected:
-  OnDevice device_;
-  TempDir dir_;
-  std::string path_ = dir_ / "m.stoker";
-
-  static Model branched() {
-    Value a = Input({6}, {.name = "a"}), b = Input({6}, {.name = "b"});
-    Dense shared(4, {.activation = "relu", .kernel_regularizer = L2(0.01)});
-    Sequential inner({Input({4}), Dense(3), BatchNormalization()}, {.name = "inner"});
-    Value joined = Concatenate()({inner(shared(a)), inner(shared(b))});
-    Value scaled = joined * 2.0 + Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {6});
-    return Model({a, b},
-                 {Dense(2, {.activation = "softmax"})(scaled), ops::sum(scaled, {.axes = {1}})},
-                 {.name = "branched"});
-  }
-  Sequential compiled() {
-    Sequential model({Input({4}), Dense(5, {.activation = "relu"}), Dropout(0.2),
-                      Dense(3, {.activation = "softmax"})});
-    model.compile({.optimizer = Adam({.learning_rate = 0.02, .clipnorm = 1.0}),
-                   .loss = "sparse_categorical_crossentropy",
-                   .metrics = {"accuracy"}});
-    return model;
-  }
-  // Saves `model`, changes the architecture's JSON, and gives the error of loading it.
-  std::string error_after(const Model& model, const std::function<void(Json&)>& change,
-                          const char* key = "architecture") {
-    model.save(path_);
-    SafetensorsFile file = read_safetensors(path_);
-    Json json = Json::parse(file.metadata[key]);
-    change(json);
-    file.metadata[key] = json.dump();
-    write_safetensors(path_, file);
-    std::string text = error_of<FileError>([&] { load_model(path_); });
-    EXPECT_EQ(text.rfind(path_, 0), 0U) << text;  // begins with the path
-    return text;
-  }
-  std::string error_after_file(const Model& model,
-                               const std::function<void(SafetensorsFile&)>& change) {
-    model.save(path_);
-    SafetensorsFile file = read_safetensors(path_);
-    change(file);
-    write_safetensors(path_, file);
-    return error_of<FileError>([&] { load_model(path_); });
-  }
-};
+class ModelFile : public test::ModelFiles {};
 
 TEST_F(ModelFile, KeepsAFunctionalModelWithAllItsConnections) {
   Model model = branched();
@@ -266,180 +217,6 @@ TEST_F(ModelFile, NestedTooDeepIsRefusedWhenItIsSaved) {
   Model model = Sequential({Input({2}), Dense(2)});
   for (int depth = 0; depth < 33; ++depth) model = Sequential({Input({2}), model});
   EXPECT_TRUE(says(error_of<ValueError>([&] { model.save(path_); }), {"nested", "32"}));
-}
-
-TEST_F(ModelFile, OfANewerVersionIsRefused) {
-  EXPECT_TRUE(says(
-      error_after_file(compiled(), [](SafetensorsFile& file) { file.metadata["version"] = "3"; }),
-      {"version 3"}));
-}
-
-TEST_F(ModelFile, TensorsMustBeExactlyThose) {
-  Sequential model = compiled();
-  auto named = [](SafetensorsFile& file, const char* name) {
-    return std::ranges::find(file.tensors, name, [](const auto& entry) { return entry.first; });
-  };
-  EXPECT_TRUE(says(error_after_file(model,
-                                    [&](SafetensorsFile& file) {
-                                      file.tensors.erase(named(file, "weights/dense/bias"));
-                                    }),
-                   {"\"weights/dense/bias\" is missing"}));
-  EXPECT_TRUE(says(error_after_file(model,
-                                    [&](SafetensorsFile& file) {
-                                      file.tensors.erase(
-                                          named(file, "optimizer/dense/bias/velocity"));
-                                    }),
-                   {"\"optimizer/dense/bias/velocity\" is missing"}));
-  EXPECT_TRUE(says(error_after_file(model,
-                                    [](SafetensorsFile& file) {
-                                      file.tensors.emplace_back("weights/ghost", Tensor(1.0F));
-                                    }),
-                   {"\"weights/ghost\" belongs to nothing"}));
-  EXPECT_TRUE(says(error_after_file(model,
-                                    [&](SafetensorsFile& file) {
-                                      named(file, "weights/dense/bias")->second =
-                                          Tensor::zeros({6});
-                                    }),
-                   {"\"weights/dense/bias\" is float32[6], expected float32[5]"}));
-  EXPECT_TRUE(says(error_after_file(model,
-                                    [&](SafetensorsFile& file) {
-                                      named(file, "random_state")->second = Tensor(1.0F);
-                                    }),
-                   {"random_state"}));
-}
-
-TEST_F(ModelFile, ArchitecturesThatCannotBeAreRefused) {
-  Sequential model = compiled();
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0]["kind"] = "Densest"; }),
-                   {"layer 0", "Densest"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0].erase("kind"); }),
-                   {"layer 0", "\"kind\" is missing"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0]["name"] = 3; }),
-                   {"\"name\" is of the wrong type"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][2]["name"] = "dense"; }),
-                   {"\"dense\""}));
-  EXPECT_TRUE(
-      says(error_after(model, [](Json& json) { json["layers"][0]["config"]["units"] = -5; }),
-           {"layer 0"}));
-  EXPECT_TRUE(
-      says(error_after(model, [](Json& json) { json["layers"][0]["config"]["units"] = "many"; }),
-           {"layer 0", "units"}));
-  EXPECT_TRUE(
-      says(error_after(model, [](Json& json) { json["layers"][0]["config"].erase("units"); }),
-           {"layer 0", "units"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["layers"][0]["config"]["units"] = 7; }),
-                   {"weights/dense/kernel"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 json["inputs"][0]["shape"] = {4, -2};
-                               }),
-                   {"shape"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 json["inputs"][0]["shape"] = {4, -1};
-                               }),
-                   {"needs a known size"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["inputs"][0]["dtype"] = "float99"; }),
-                   {"float99"}));
-  EXPECT_TRUE(
-      says(error_after(model, [](Json& json) { json["inputs"] = Json::array(); }), {"no inputs"}));
-  EXPECT_TRUE(
-      says(error_after(model, [](Json& json) { json["kind"] = "Circular"; }), {"Circular"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json = Json::array(); }), {"JSON object"}));
-}
-
-TEST_F(ModelFile, ConnectionsThatCannotBeAreRefused) {
-  Model model = branched();
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 json["nodes"][0]["from"][0] = {"node", 3, 0};
-                               }),
-                   {"node 0", "stands before it"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 json["nodes"][2]["from"][0] = {"node", 2, 0};
-                               }),
-                   {"node 2", "no node 2"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 json["nodes"][0]["from"][0] = {"input", 2};
-                               }),
-                   {"no input 2"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 json["nodes"][0]["from"][0] = {"constant", 99};
-                               }),
-                   {"no constant 99"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["nodes"][0]["layer"] = 99; }),
-                   {"no layer 99"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["nodes"][0]["from"] = Json::array(); }),
-                   {"no inputs"}));
-  EXPECT_TRUE(says(error_after(model, [](Json& json) { json["outputs"][0] = "there"; }),
-                   {"refers to nothing"}));
-  EXPECT_TRUE(
-      says(error_after(model, [](Json& json) { json["outputs"] = Json::array(); }), {"output"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 for (Json& node : json["nodes"])
-                                   if (node.contains("op")) node["op"] = "teleport";
-                               }),
-                   {"teleport"}));
-  EXPECT_TRUE(says(error_after(model,
-                               [](Json& json) {
-                                 Json inner = json;
-                                 for (int depth = 0; depth < 40; ++depth) {
-                                   Json outer = {{"kind", "Sequential"},
-                                                 {"name", "n"},
-                                                 {"inputs", json["inputs"]},
-                                                 {"layers", {inner}}};
-                                   inner = outer;
-                                 }
-                                 json = inner;
-                               }),
-                   {"nested"}));
-}
-
-TEST_F(ModelFile, TrainingSettingsThatCannotBeAreRefused) {
-  Sequential model = compiled();
-  auto after = [&](const std::function<void(Json&)>& change) {
-    return error_after(model, change, "training");
-  };
-  EXPECT_TRUE(says(after([](Json& json) { json["optimizer"]["kind"] = "Magic"; }), {"Magic"}));
-  EXPECT_TRUE(
-      says(after([](Json& json) { json["optimizer"]["config"]["beta_1"] = 7.0; }), {"beta_1"}));
-  EXPECT_TRUE(says(after([](Json& json) { json["losses"][0]["kind"] = "Regret"; }), {"Regret"}));
-  EXPECT_TRUE(says(after([](Json& json) { json["losses"] = Json::array(); }), {"loss"}));
-  EXPECT_TRUE(says(after([](Json& json) { json["metrics"][0]["kind"] = "Luck"; }), {"Luck"}));
-  EXPECT_TRUE(says(after([](Json& json) { json.erase("run_plan"); }), {"run_plan"}));
-  EXPECT_TRUE(says(after([](Json& json) { json["accumulated_batches"] = 12; }), {"12"}));
-  EXPECT_TRUE(says(after([](Json& json) { json = 3; }), {"training settings"}));
-}
-
-// Every value of the JSON replaced by others: loading ends in a model or in one FileError.
-TEST_F(ModelFile, AnyMutationEndsInAModelOrAnError) {
-  Model model = branched();
-  model.compile({.loss = {"sparse_categorical_crossentropy", "mse"}});
-  model.save(path_);
-  const SafetensorsFile saved = read_safetensors(path_);
-  for (const char* key : {"architecture", "training"}) {
-    const Json original = Json::parse(saved.metadata.at(key));
-    const Json flat = original.flatten();
-    for (const auto& [pointer, value] : flat.items())
-      for (const Json& replacement : {Json(-1), Json(1000003), Json("x"), Json(0.5), Json(),
-                                      Json::array({1, 2, 3}), Json::object()}) {
-        if (pointer.find("units") != std::string::npos && replacement == 1000003)
-          continue;  // a real, if large, layer
-        Json json = original;
-        json[Json::json_pointer(pointer)] = replacement;
-        SafetensorsFile file = saved;
-        file.metadata[key] = json.dump();
-        write_safetensors(path_, file);
-        try {
-          load_model(path_);
-        } catch (const FileError&) {
-        }
-      }
-  }
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ class Checkpointer {
     Logs logs = {};
   };
 
+  FileSystem& files() const;
+  std::vector<CallbackRef> other_callbacks() const;  // what a checkpoint keeps: all but its maker
+  static std::string place_of(int64_t epoch, int64_t step);
+
   void obey(const RunPlan& plan);
   std::map<std::string, std::string> library_plans() const;
   void take_library_plans();
