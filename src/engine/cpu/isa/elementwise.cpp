@@ -11,6 +11,9 @@ constexpr float kSeluAlpha = 1.6732632423543772F, kSeluScale = 1.050700987355480
 constexpr float kGeluCubic = 0.044715F, kGeluScale = 0.7978845608F;  // sqrt(2 / pi)
 constexpr float kSqrtHalf = 0.70710678F, kInvSqrtTwoPi = 0.39894228F, kTwoInvSqrtPi = 1.12837917F;
 
+// x above 0 (and NaN) and x below it: functions of two sides are sums of the two, without a branch.
+STOKER_INLINE float above(float x) { return x < 0 ? 0.0F : x; }
+STOKER_INLINE float below(float x) { return x < 0 ? x : 0.0F; }
 STOKER_INLINE bool inside(float x, float low, float high) { return (low < x) & (x < high); }
 
 // erfc(t) for t >= 0 with a small relative error everywhere (Numerical Recipes, 6.2.2): 1 - erf(t)
@@ -47,7 +50,7 @@ STOKER_INLINE float tanh_shrink(float x) {
   p = fma(p, s, 0.053968254F);
   p = fma(p, s, -0.133333333F);
   p = fma(p, s, 0.333333333F);
-  return abs(x) < 0.5F ? p * s * x : x - tanh(x);
+  return choose(abs(x) < 0.5F, p * s * x, x - tanh(x));
 }
 
 // (x + s) / 2 with s = sqrt(x² + alpha); for negative x as alpha / 2 (s - x), where nothing
@@ -83,9 +86,9 @@ STOKER_FUNCTION(Clip, clip(x, a, b), inside(v, a, b) ? 1.0F : 0.0F)
 STOKER_FUNCTION(Relu, x < 0 ? 0.0F : x, v > 0 ? 1.0F : 0.0F)
 STOKER_FUNCTION(Relu6, clip(x, 0, 6), inside(v, 0, 6) ? 1.0F : 0.0F)
 STOKER_FUNCTION(LeakyRelu, x < 0 ? a * x : x, v > 0 ? 1.0F : a)
-STOKER_FUNCTION(Elu, x < 0 ? a * expm1_negative(x < 0 ? x : 0.0F) : x, v > 0 ? 1.0F : v + a)
-STOKER_FUNCTION(Celu, x < 0 ? a * expm1_negative(x < 0 ? x / a : 0.0F) : x, v > 0 ? 1.0F : v / a + 1)
-STOKER_FUNCTION(Selu, kSeluScale * (x < 0 ? kSeluAlpha * expm1_negative(x < 0 ? x : 0.0F) : x), v > 0 ? kSeluScale : v + kSeluScale * kSeluAlpha)
+STOKER_FUNCTION(Elu, above(x) + a * expm1_negative(below(x)), v > 0 ? 1.0F : v + a)
+STOKER_FUNCTION(Celu, above(x) + a * expm1_negative(below(x) / a), v > 0 ? 1.0F : v / a + 1)
+STOKER_FUNCTION(Selu, kSeluScale * (above(x) + kSeluAlpha * expm1_negative(below(x))), v > 0 ? kSeluScale : v + kSeluScale * kSeluAlpha)
 STOKER_FUNCTION(Gelu, x * normal_cdf(x), fma(v * kInvSqrtTwoPi, exp(-0.5F * v * v), normal_cdf(v)))
 STOKER_FUNCTION(GeluTanh, x * sigmoid(2 * gelu_inner(x)), sigmoid(2 * gelu_inner(v)) * fma(2 * v * sigmoid(-2 * gelu_inner(v)), kGeluScale * fma(3 * kGeluCubic * v, v, 1), 1))
 STOKER_FUNCTION(Sigmoid, sigmoid(x), v * (1 - v))

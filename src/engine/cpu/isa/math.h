@@ -20,6 +20,11 @@ STOKER_INLINE float fma(float a, float b, float c) {
 }
 STOKER_INLINE float from_bits(int32_t bits) { return __builtin_bit_cast(float, bits); }
 STOKER_INLINE int32_t to_bits(float x) { return __builtin_bit_cast(int32_t, x); }
+// condition ? a : b, both computed: of two long formulas GCC would skip one by a branch.
+STOKER_INLINE float choose(bool condition, float a, float b) {
+  int32_t mask = -int32_t(condition);
+  return from_bits((to_bits(a) & mask) | (to_bits(b) & ~mask));
+}
 STOKER_INLINE float abs(float x) { return __builtin_fabsf(x); }
 STOKER_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
 STOKER_INLINE float sign(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : x == x ? 0.0F : x; }
