@@ -13,6 +13,7 @@ void add_layer_norm(KernelTable& table);
 void add_pooling(KernelTable& table);
 void add_stem(KernelTable& table);
 void add_weight_grad(KernelTable& table);
+void add_depthwise(KernelTable& table);
 void add_gemm(KernelTable& table);
 void add_optimizers(KernelTable& table);
 void add_random(KernelTable& table);

@@ -173,6 +173,13 @@ struct KernelTable {
   void (*weight_grad_blocks[2])(const float* x, const float* dy, const WeightGradBlocks& g,
                                 int64_t rows, int64_t columns, float* sum);
 
+  // Of a depthwise convolution: `lanes` channels of x and dy, `step` floats between pixels; the first
+  // index + 1 taps lie `tap_step` apart in x. sums: [taps, lanes] is added to.
+  static constexpr int kDepthwiseTaps = 8;
+  void (*depthwise_taps[kDepthwiseTaps])(const float* x, int64_t x_step, int64_t tap_step,
+                                         const float* dy, int64_t dy_step, int64_t pixels,
+                                         float* sums);
+
   // --- matrix products, one tile ---
   // a: [k, kGemmRows], b: [k, gemm_columns]; the first index + 1 rows of a give as many of c, which
   // are replaced or added to.

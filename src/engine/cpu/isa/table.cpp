@@ -16,6 +16,7 @@ KernelTable make_table() {
   add_pooling(table);
   add_stem(table);
   add_weight_grad(table);
+  add_depthwise(table);
   add_gemm(table);
   add_optimizers(table);
   add_random(table);

@@ -96,7 +96,9 @@ void build_conv2d_input_grad(Builder& b, const Node& node) {
 
 // x: [B, H, W, C], dy: [B, H', W', filters] → dw: [kh, kw, C / groups, filters] [, db: [filters]]
 void build_conv2d_weight_grad(Builder& b, const Node& node) {
-  if (build_tiled_weight_grad(b, node) || build_blocked_weight_grad(b, node)) return;
+  if (build_depthwise_weight_grad(b, node) || build_tiled_weight_grad(b, node) ||
+      build_blocked_weight_grad(b, node))
+    return;
   int x = node.inputs[0], dy = node.inputs[1], dw = node.outputs[0];
   bool with_bias = node.outputs.size() > 1;
   Convolution c(node.attrs, b.shape(x), b.shape(dw), b.shape(dy));

@@ -17,6 +17,10 @@ bool build_tiled_weight_grad(Builder& builder, const Node& node);
 // 143; 3×3 64→128 at 13×13 184 and 128; 32→64 with stride 2 176 and 150.
 bool build_blocked_weight_grad(Builder& builder, const Node& node);
 
+// Likewise a depthwise convolution with AVX-512 on NHWC, for most of which oneDNN 2.6 takes a kernel
+// that is not made for it.
+bool build_depthwise_weight_grad(Builder& builder, const Node& node);
+
 // x: [B, H, W, C], dy: [B, H', W', filters]
 struct WeightGradShape {
   int64_t batch, height, width, channels;
