@@ -21,11 +21,11 @@
 namespace stoker {
 
 struct Decoding {
-  int64_t length = 0;  // steps that a cache holds
-  Value position;      // int64 []: the place of the call's first step; position + T ≤ length
+  int64_t length = 0;   // steps that a cache holds
+  Value position = {};  // int64 []: the place of the call's first step; position + T ≤ length
   // The variable of a cache, by a name that is the same in every graph of a model ("gpt/block_0/
   // attention/key_cache"). spec: [B, length, …]. Called once per cache and graph.
-  std::function<Variable(const std::string& name, const TensorSpec& spec)> cache;
+  std::function<Variable(const std::string& name, const TensorSpec& spec)> cache = {};
 };
 
 void begin_decoding(Graph& graph, Decoding decoding);
