@@ -1,10 +1,9 @@
-// Attention layers: masks, scores, dropout and decoding step by step.
+// Attention layers: masks, scores and dropout.
 #include <cmath>
 
 #include <stoker/attention.h>
 
 #include "graph/graph.h"
-#include "nn/decoding.h"
 #include "nn/running.h"
 
 namespace stoker::test {
@@ -162,80 +161,6 @@ TEST(CallArguments, AreRefusedByLayersThatHaveNone) {
       }),
       "Attention \"a\": a call has no argument \"causal\"; there are "
       "return_attention_scores, use_causal_mask");
-}
-
-// --- decoding ------------------------------------------------------------------------------------
-
-// A small decoder: tokens and positions, attention that reads turned queries too, a tied head.
-class Decoder : public LayerBase {
- public:
-  std::string kind() const override { return "Decoder"; }
-  Values call(const Values& inputs, CallContext&) override {
-    Value x = tokens_(inputs[0]);
-    x = x + positions_(x) + sines_(x);
-    x = x + heads_(x, x, {.use_causal_mask = true});
-    x = x + groups_(rotary_(x), x, {.use_causal_mask = true});
-    return {tokens_.reverse(x)};
-  }
-
- private:
-  ReversibleEmbedding tokens_{11, 8};
-  PositionEmbedding positions_{12};
-  SinePositionEncoding sines_;
-  RotaryEmbedding rotary_;
-  MultiHeadAttention heads_{2, 4};
-  GroupedQueryAttention groups_{4, 4, 2};
-};
-
-TEST(Decoding, GivesStepByStepWhatTheWholeSequenceGives) {
-  Layer decoder = make_layer<Decoder>();
-  Tensor ids = Tensor::from<int32_t>({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7}, {2, 7});
-  for (const std::string& device : devices()) {
-    SCOPED_TRACE(device);
-    Tensor whole = run({ids}, [&](Graph&, const Values& x) { return decoder.call_all(x); },
-                       {.device = device})[0];
-    std::map<std::string, Variable> caches;
-    auto step = [&](int64_t begin, int64_t steps) {
-      Tensor part = Tensor::zeros({2, steps}, DType::int32);
-      for (int64_t i = 0; i < 2 * steps; ++i)
-        part.data_mut<int32_t>()[i] = int32_t(ids.at(i / steps * 7 + begin + i % steps));
-      Tensor position = Tensor::full({}, double(begin), DType::int64);
-      return run({part, position},
-                 [&](Graph& graph, const Values& x) {
-                   auto cache = [&](const std::string& name, const TensorSpec& spec) {
-                     auto [known, is_new] = caches.try_emplace(name);
-                     if (is_new)
-                       known->second = Variable(name, Tensor::zeros(spec.shape, spec.dtype));
-                     return known->second;
-                   };
-                   begin_decoding(graph, {.length = 9, .position = x[1], .cache = cache});
-                   return decoder.call_all({x[0]});
-                 },
-                 {.device = device})[0];
-    };
-    // The prompt at once, then one step at a time, and two.
-    int64_t begin = 0;
-    for (int64_t steps : {3, 1, 1, 2}) {
-      Tensor logits = step(begin, steps);
-      for (int64_t i = 0; i < logits.elements(); ++i) {
-        int64_t row = i / (steps * 11), rest = i % (steps * 11);
-        EXPECT_NEAR(logits.at(i), whole.at(row * 77 + begin * 11 + rest), 1e-5);
-      }
-      begin += steps;
-    }
-    EXPECT_EQ(caches.size(), 4U);
-  }
-}
-
-TEST(Decoding, RefusesAttentionThatSeesTheFuture) {
-  MultiHeadAttention layer(2, 4);
-  std::string text = message_of<ShapeError>([&] {
-    run({random_tensor({1, 1, 8})}, [&](Graph& graph, const Values& x) {
-      begin_decoding(graph, {.length = 4, .position = Tensor::full({}, 0, DType::int64)});
-      return Values{layer(x[0], x[0])};
-    });
-  });
-  EXPECT_NE(text.find("use_causal_mask"), std::string::npos) << text;
 }
 
 // --- the op --------------------------------------------------------------------------------------
