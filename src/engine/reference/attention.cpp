@@ -46,13 +46,14 @@ class Attended {
   // The score of a key; -infinity: it is not seen.
   Number score(const AttentionRow& row, int64_t key) const {
     if (key >= s.keys_of(row.query)) return -INFINITY;
-    if (s.masked && !s.bias && call_.in(s.mask())[at_mask(row, key)] == 0) return -INFINITY;
+    Number mask = s.masked ? call_.in(s.mask())[at_mask(row, key)] : Number(1);
+    if (s.bias ? mask == -INFINITY : mask == 0) return -INFINITY;
     const Array &q = call_.in(s.query()), &k = call_.in(s.key());
     Number sum = 0;
     for (int64_t i = 0; i < s.dim; ++i)
       sum += q[at_query(row, s.dim) + i] * k[at_key(row, key, s.dim) + i];
     sum *= s.scale;
-    return s.bias ? sum + call_.in(s.mask())[at_mask(row, key)] : sum;
+    return s.bias ? sum + mask : sum;
   }
 
   // What dropout multiplies a weight with.
