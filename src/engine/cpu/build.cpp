@@ -67,7 +67,9 @@ void Builder::write_assignments() {
   }
 }
 
-void rewrite(Graph& graph) {
+void rewrite(Graph& graph, bool keep_order) {
+  passes::compose_attention(graph, has_attention_kernel);
+  if (keep_order) return;
   passes::merge_duplicates(graph);
   passes::fold_padding(graph);
   passes::fuse(graph);

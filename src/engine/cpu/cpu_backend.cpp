@@ -35,7 +35,7 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
     std::unique_ptr<Graph> copy = graph.clone();
-    if (!options.keep_order) rewrite(*copy);
+    rewrite(*copy, options.keep_order);
     // oneDNN divides its work when a primitive is made, so the team must have its size by now.
     int threads = threads_for(options);
     TeamScope team(threads);
