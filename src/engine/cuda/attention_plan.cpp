@@ -66,14 +66,14 @@ class GraphWriter {
   AttentionTensor scalar(int64_t id) {
     return tensor(id, CUDNN_DATA_FLOAT, {1, 1, 1, 1}, {1, 1, 1, 1}, false, true);
   }
-  // Rows of one tensor with heads inside: [batch, heads, length, dim] of [batch, length, heads, dim].
-  AttentionTensor rows(int64_t id, int64_t heads, int64_t length) {
+  // [batch, heads, length, dim] of a tensor with heads inside, [batch, length, heads, dim].
+  AttentionTensor rows(int64_t id, int64_t heads, int64_t length, int64_t pitch) {
     return tensor(id, type_of(key_.dtype), {key_.batch, heads, length, key_.dim},
-                  {length * heads * key_.dim, key_.dim, heads * key_.dim, 1});
+                  {length * pitch, key_.dim, pitch, 1});
   }
-  AttentionTensor turned_rows(int64_t id, int64_t heads, int64_t length) {
+  AttentionTensor turned_rows(int64_t id, int64_t heads, int64_t length, int64_t pitch) {
     return tensor(id, type_of(key_.dtype), {key_.batch, heads, key_.dim, length},
-                  {length * heads * key_.dim, key_.dim, 1, heads * key_.dim});
+                  {length * pitch, key_.dim, 1, pitch});
   }
   Dims score_dims() const { return {key_.batch, key_.heads, key_.queries, key_.keys}; }
   Dims score_strides() const {
@@ -186,10 +186,10 @@ class GraphWriter {
 };
 
 void write_forward(GraphWriter& w, const AttentionKey& key) {
-  AttentionTensor q = w.rows(kQuery, key.heads, key.queries);
-  AttentionTensor k = w.turned_rows(kKey, key.kv_heads, key.keys);
-  AttentionTensor v = w.rows(kValue, key.kv_heads, key.keys);
-  AttentionTensor out = w.rows(kOut, key.heads, key.queries);
+  AttentionTensor q = w.rows(kQuery, key.heads, key.queries, key.q_pitch);
+  AttentionTensor k = w.turned_rows(kKey, key.kv_heads, key.keys, key.k_pitch);
+  AttentionTensor v = w.rows(kValue, key.kv_heads, key.keys, key.v_pitch);
+  AttentionTensor out = w.rows(kOut, key.heads, key.queries, key.out_pitch);
   AttentionTensor lse = w.tensor(kLse, CUDNN_DATA_FLOAT, w.row_dims(), w.row_strides());
   AttentionTensor scale = w.scalar(kScale);
   AttentionTensor s = w.matmul(q, k, w.scores());
@@ -208,7 +208,7 @@ void write_forward(GraphWriter& w, const AttentionKey& key) {
 // c = a · b of all heads; where heads share keys, summed over the heads that do.
 void write_shared(GraphWriter& w, const AttentionKey& key, const AttentionTensor& a,
                   const AttentionTensor& b, int64_t id) {
-  AttentionTensor c = w.rows(id, key.kv_heads, key.keys);
+  AttentionTensor c = w.rows(id, key.kv_heads, key.keys, id == kDkey ? key.k_pitch : key.v_pitch);
   if (key.heads == key.kv_heads) {
     w.matmul(a, b, c);
     return;
@@ -220,11 +220,11 @@ void write_shared(GraphWriter& w, const AttentionKey& key, const AttentionTensor
 }
 
 void write_backward(GraphWriter& w, const AttentionKey& key) {
-  AttentionTensor q = w.rows(kQuery, key.heads, key.queries);
-  AttentionTensor k = w.turned_rows(kKey, key.kv_heads, key.keys);
-  AttentionTensor v = w.turned_rows(kValue, key.kv_heads, key.keys);
-  AttentionTensor out = w.rows(kOut, key.heads, key.queries);
-  AttentionTensor dout = w.rows(kDout, key.heads, key.queries);
+  AttentionTensor q = w.rows(kQuery, key.heads, key.queries, key.q_pitch);
+  AttentionTensor k = w.turned_rows(kKey, key.kv_heads, key.keys, key.k_pitch);
+  AttentionTensor v = w.turned_rows(kValue, key.kv_heads, key.keys, key.v_pitch);
+  AttentionTensor out = w.rows(kOut, key.heads, key.queries, key.out_pitch);
+  AttentionTensor dout = w.rows(kDout, key.heads, key.queries, key.out_pitch);
   AttentionTensor lse = w.tensor(kLse, CUDNN_DATA_FLOAT, w.row_dims(), w.row_strides());
   AttentionTensor scale = w.scalar(kScale), one = w.scalar(kOne);
   // delta: the sum of dout · out over a row
@@ -249,7 +249,7 @@ void write_backward(GraphWriter& w, const AttentionKey& key) {
   ds = w.pointwise(CUDNN_POINTWISE_MUL, ds, &scale, w.scores(type_of(key.dtype)));
   write_shared(w, key, w.turn(ds, type_of(key.dtype)), q, kDkey);
   AttentionTensor straight = w.turn(k, type_of(key.dtype));
-  AttentionTensor dq = w.rows(kDquery, key.heads, key.queries);
+  AttentionTensor dq = w.rows(kDquery, key.heads, key.queries, key.q_pitch);
   if (key.deterministic) {
     w.matmul(ds, straight, dq);
     return;
@@ -329,9 +329,10 @@ EngineFacts facts_of(const Descriptor& config) {
 }  // namespace
 
 std::string AttentionKey::text() const {
-  return fmt::format("attention{} {} {}x{}/{}x{}x{}x{}{}{} scale {}", backward ? " gradient" : "",
-                     name(dtype), batch, heads, kv_heads, queries, keys, dim,
-                     causal ? " causal" : "", deterministic ? "" : " unordered", scale);
+  return fmt::format("attention{} {} {}x{}/{}x{}x{}x{} pitches {} {} {} {}{}{} scale {}",
+                     backward ? " gradient" : "", name(dtype), batch, heads, kv_heads, queries,
+                     keys, dim, q_pitch, k_pitch, v_pitch, out_pitch, causal ? " causal" : "",
+                     deterministic ? "" : " unordered", scale);
 }
 
 AttentionPlan::AttentionPlan(Descriptor plan, std::vector<int64_t> ids, float scale,

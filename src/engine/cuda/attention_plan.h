@@ -18,6 +18,8 @@ struct AttentionKey {
   bool backward = false;
   DType dtype = DType::bfloat16;
   int64_t batch = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, dim = 0;
+  int64_t q_pitch = 0, k_pitch = 0, v_pitch = 0;  // as AttentionCall's
+  int64_t out_pitch = 0;
   bool causal = false;
   bool deterministic = true;  // backward only
   float scale = 1;

@@ -18,9 +18,9 @@ struct HeadView {
 };
 
 template <class T>
-__device__ HeadView<T> head_of(T* data, int64_t batch, int64_t head, int64_t heads, int64_t length,
+__device__ HeadView<T> head_of(T* data, int64_t batch, int64_t head, int64_t pitch, int64_t length,
                                int64_t dim) {
-  return {data + (batch * length * heads + head) * dim, heads * dim, int(length), int(dim)};
+  return {data + batch * length * pitch + head * dim, pitch, int(length), int(dim)};
 }
 
 // Copies rows from `row`, dims from `first` on to shared memory; zeros beyond the ends.
@@ -29,7 +29,8 @@ __device__ void stage(typename Tiles::Element* to,
                       const HeadView<const typename Tiles::Element>& from, int row, int first) {
   using T = typename Tiles::Element;
   constexpr int kVector = kLanes<T>;
-  bool whole = from.dim % kVector == 0;
+  bool whole = from.dim % kVector == 0 && from.pitch % kVector == 0 &&
+               reinterpret_cast<uintptr_t>(from.data) % sizeof(uint4) == 0;
   constexpr int kParts = Tiles::kDims / kVector;
   for (int i = int(threadIdx.x); i < kCount * kParts; i += Tiles::kThreads) {
     int r = i / kParts, c = i % kParts * kVector;
@@ -149,12 +150,16 @@ struct Place {
   int row, first;  // of the block's rows; of the chunk of dims it makes
 };
 
-// grid: tiles of rows, from the last, which sees most keys; heads; batch × chunks
+// The grid is flat: tiles of rows within heads within chunks within the batch. Tiles come in the
+// order of falling work: `backwards` where the last rows see most.
 template <class Tiles>
-__device__ Place place_of(const AttentionCall& c, int64_t dim) {
-  auto chunks = int((dim + Tiles::kDims - 1) / Tiles::kDims);
-  return {int64_t(blockIdx.z) / chunks, int64_t(blockIdx.y),
-          int(gridDim.x - 1 - blockIdx.x) * Tiles::kRows, int(blockIdx.z) % chunks * Tiles::kDims};
+__device__ Place place_of(int64_t rows, int64_t heads, int64_t dim, bool backwards) {
+  auto chunks = unsigned((dim + Tiles::kDims - 1) / Tiles::kDims);
+  auto tiles = unsigned((rows + Tiles::kRows - 1) / Tiles::kRows);
+  unsigned tile = blockIdx.x % tiles, outer = blockIdx.x / tiles;
+  unsigned head = outer % unsigned(heads), chunk = outer / unsigned(heads) % chunks;
+  return {int64_t(outer / unsigned(heads) / chunks), int64_t(head),
+          int(backwards ? tiles - 1 - tile : tile) * Tiles::kRows, int(chunk) * Tiles::kDims};
 }
 
 template <class Tiles, bool kExtras>
@@ -166,11 +171,12 @@ __global__ void __launch_bounds__(Tiles::kThreads)
   T* k_tile = q_tile + Shared<Tiles>::kRowTile;
   T* v_tile = k_tile + Shared<Tiles>::kColumnTile;
   void* exchange = v_tile + Shared<Tiles>::kColumnTile;
-  auto [batch, head, row, first] = place_of<Tiles>(c, c.value_dim);
+  auto [batch, head, row, first] =
+      place_of<Tiles>(c.queries, c.heads, max(c.value_dim, int64_t(1)), true);
   int64_t kv = head / (c.heads / c.kv_heads);
-  auto q = head_of(static_cast<const T*>(c.q), batch, head, c.heads, c.queries, c.dim);
-  auto k = head_of(static_cast<const T*>(c.k), batch, kv, c.kv_heads, c.keys, c.dim);
-  auto v = head_of(static_cast<const T*>(c.v), batch, kv, c.kv_heads, c.keys, c.value_dim);
+  auto q = head_of(static_cast<const T*>(c.q), batch, head, c.q_pitch, c.queries, c.dim);
+  auto k = head_of(static_cast<const T*>(c.k), batch, kv, c.k_pitch, c.keys, c.dim);
+  auto v = head_of(static_cast<const T*>(c.v), batch, kv, c.v_pitch, c.keys, c.value_dim);
   Weights<T> weights(c, batch, head);
   typename Tiles::Sums sums;
 #pragma unroll
@@ -235,9 +241,10 @@ __global__ void __launch_bounds__(Tiles::kThreads)
       c.lse[(batch * c.heads + head) * c.queries + query] =
           total[r] == 0 ? 0 : most[r] + logf(total[r]);
   }
-  store<Tiles>(sums, factors,
-               head_of(static_cast<T*>(c.out), batch, head, c.heads, c.queries, c.value_dim), row,
-               first);
+  store<Tiles>(
+      sums, factors,
+      head_of(static_cast<T*>(c.out), batch, head, c.heads * c.value_dim, c.queries, c.value_dim),
+      row, first);
 }
 
 // --- gradient ---
@@ -269,12 +276,13 @@ __global__ void __launch_bounds__(Tiles::kThreads)
   T* k_tile = d_tile + Shared<Tiles>::kRowTile;
   T* v_tile = k_tile + Shared<Tiles>::kColumnTile;
   void* exchange = v_tile + Shared<Tiles>::kColumnTile;
-  auto [batch, head, row, first] = place_of<Tiles>(c, c.dim);
+  auto [batch, head, row, first] = place_of<Tiles>(c.queries, c.heads, c.dim, true);
   int64_t kv = head / (c.heads / c.kv_heads);
-  auto q = head_of(static_cast<const T*>(c.q), batch, head, c.heads, c.queries, c.dim);
-  auto d = head_of(static_cast<const T*>(c.dout), batch, head, c.heads, c.queries, c.value_dim);
-  auto k = head_of(static_cast<const T*>(c.k), batch, kv, c.kv_heads, c.keys, c.dim);
-  auto v = head_of(static_cast<const T*>(c.v), batch, kv, c.kv_heads, c.keys, c.value_dim);
+  auto q = head_of(static_cast<const T*>(c.q), batch, head, c.q_pitch, c.queries, c.dim);
+  auto d = head_of(static_cast<const T*>(c.dout), batch, head, c.heads * c.value_dim, c.queries,
+                   c.value_dim);
+  auto k = head_of(static_cast<const T*>(c.k), batch, kv, c.k_pitch, c.keys, c.dim);
+  auto v = head_of(static_cast<const T*>(c.v), batch, kv, c.v_pitch, c.keys, c.value_dim);
   Weights<T> weights(c, batch, head);
   float lse[Tiles::kOwnRows], delta[Tiles::kOwnRows];
 #pragma unroll
@@ -306,7 +314,7 @@ __global__ void __launch_bounds__(Tiles::kThreads)
       float score = weights.template score<kExtras>(scores[e], query, key);
       float weight = Tiles::exponential(score - lse[own]);
       float kept = weight == 0 ? 0 : weights.template kept<kExtras>(query, key);
-      scores[e] = weight * (kept * through[e] - delta[own]);
+      scores[e] = score == -INFINITY ? 0 : weight * (kept * through[e] - delta[own]);
     }
     if (!q_staged) {
       __syncthreads();
@@ -319,7 +327,8 @@ __global__ void __launch_bounds__(Tiles::kThreads)
 #pragma unroll
   for (float& factor : factors) factor = c.scale;
   store<Tiles>(sums, factors,
-               head_of(static_cast<T*>(c.dq), batch, head, c.heads, c.queries, c.dim), row, first);
+               head_of(static_cast<T*>(c.dq), batch, head, c.q_pitch, c.queries, c.dim), row,
+               first);
 }
 
 // Rows: keys. Heads that share them are walked one after another.
@@ -335,13 +344,10 @@ __global__ void __launch_bounds__(Tiles::kThreads)
   float* lse = reinterpret_cast<float*>(d_tile + Shared<Tiles>::kColumnTile);
   float* delta = lse + Tiles::kColumns;
   void* exchange = delta + Tiles::kColumns;
-  // Blocks of all chunks of dk, then of dv, where they are not the same.
-  int64_t most = max(c.dim, c.value_dim);
-  auto [batch, kv, last, first] = place_of<Tiles>(c, most);
-  int row = int(blockIdx.x) * Tiles::kRows;  // the first keys are seen by most queries
-  (void)last;
-  auto k = head_of(static_cast<const T*>(c.k), batch, kv, c.kv_heads, c.keys, c.dim);
-  auto v = head_of(static_cast<const T*>(c.v), batch, kv, c.kv_heads, c.keys, c.value_dim);
+  auto [batch, kv, row, first] =
+      place_of<Tiles>(c.keys, c.kv_heads, max(c.dim, c.value_dim), false);
+  auto k = head_of(static_cast<const T*>(c.k), batch, kv, c.k_pitch, c.keys, c.dim);
+  auto v = head_of(static_cast<const T*>(c.v), batch, kv, c.v_pitch, c.keys, c.value_dim);
   typename Tiles::Sums k_sums, v_sums;
 #pragma unroll
   for (int e = 0; e < Tiles::kSums; ++e) k_sums[e] = v_sums[e] = 0;
@@ -351,8 +357,9 @@ __global__ void __launch_bounds__(Tiles::kThreads)
   int begin = c.causal ? row / Tiles::kColumns * Tiles::kColumns : 0;
   int64_t group = c.heads / c.kv_heads;
   for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
-    auto q = head_of(static_cast<const T*>(c.q), batch, head, c.heads, c.queries, c.dim);
-    auto d = head_of(static_cast<const T*>(c.dout), batch, head, c.heads, c.queries, c.value_dim);
+    auto q = head_of(static_cast<const T*>(c.q), batch, head, c.q_pitch, c.queries, c.dim);
+    auto d = head_of(static_cast<const T*>(c.dout), batch, head, c.heads * c.value_dim, c.queries,
+                     c.value_dim);
     Weights<T> weights(c, batch, head);
     for (int column = begin; column < c.queries; column += Tiles::kColumns) {
       __syncthreads();
@@ -375,7 +382,7 @@ __global__ void __launch_bounds__(Tiles::kThreads)
         float weight = Tiles::exponential(score - lse[place]);
         float kept = weight == 0 ? 0 : weights.template kept<kExtras>(query, key);
         scores[e] = weight * kept;
-        through[e] = weight * (kept * through[e] - delta[place]);
+        through[e] = score == -INFINITY ? 0 : weight * (kept * through[e] - delta[place]);
       }
       if (!k_staged || !v_staged) {
         __syncthreads();
@@ -392,13 +399,13 @@ __global__ void __launch_bounds__(Tiles::kThreads)
   for (float& factor : factors) factor = 1;
   if (first < c.value_dim)
     store<Tiles>(v_sums, factors,
-                 head_of(static_cast<T*>(c.dv), batch, kv, c.kv_heads, c.keys, c.value_dim), row,
+                 head_of(static_cast<T*>(c.dv), batch, kv, c.v_pitch, c.keys, c.value_dim), row,
                  first);
 #pragma unroll
   for (float& factor : factors) factor = c.scale;
   if (first < c.dim)
     store<Tiles>(k_sums, factors,
-                 head_of(static_cast<T*>(c.dk), batch, kv, c.kv_heads, c.keys, c.dim), row, first);
+                 head_of(static_cast<T*>(c.dk), batch, kv, c.k_pitch, c.keys, c.dim), row, first);
 }
 
 // --- launches ---
@@ -410,8 +417,10 @@ void launch(Kernel kernel, const AttentionCall& c, int64_t rows, int64_t heads, 
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "attention's shared memory");
   int64_t chunks = (dim + Tiles::kDims - 1) / Tiles::kDims;
-  dim3 grid(blocks_for(rows, Tiles::kRows), unsigned(heads), unsigned(c.batch * chunks));
-  kernel<<<grid, Tiles::kThreads, unsigned(bytes), stream>>>(c);
+  int64_t blocks = blocks_for(rows, Tiles::kRows) * heads * c.batch * chunks;
+  if (blocks > std::numeric_limits<int32_t>::max())
+    fail("attention", "more blocks than a grid has");
+  kernel<<<unsigned(blocks), Tiles::kThreads, unsigned(bytes), stream>>>(c);
   check_launch("attention");
 }
 

@@ -14,6 +14,9 @@ namespace stoker::cuda {
 struct AttentionCall {
   DType dtype = DType::float32;
   int64_t batch = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;
+  // Numbers from one position to the next of q, k and v, and of their gradients: heads · dim where
+  // a tensor is by itself, more where it is a slice of the last axes of a larger one.
+  int64_t q_pitch = 0, k_pitch = 0, v_pitch = 0;
   bool causal = false;
   float scale = 1;
   // of [batch, heads, queries, keys]: false where a key is not seen, or a bias in `dtype`
