@@ -87,6 +87,8 @@ __global__ void __launch_bounds__(kNormBlock<Threads>)
     RowPart<T, Threads, Vectors> x, dy;
     x.load(c.x, place);
     dy.load(c.dy, place);
+    RowPart<T, Threads, Vectors> more;
+    if (c.addend != nullptr) more.load(c.addend, place);
     const float mean = c.mean[row], rstd = c.rstd[row];
     float2 sums = make_float2(0, 0);
     place.each([&](int v, auto inside) {
@@ -115,6 +117,12 @@ __global__ void __launch_bounds__(kNormBlock<Threads>)
       for (int i = 0; i < kWide; ++i) {
         const float normalized = (numbers[i] - mean) * rstd;
         numbers[i] = rstd * (slopes[i] * gamma[i] - (sum + normalized * product));
+      }
+      if (c.addend != nullptr) {
+        float others[kWide];
+        more.get(v, others);
+#pragma unroll
+        for (int i = 0; i < kWide; ++i) numbers[i] += others[i];
       }
       x.set(v, numbers);
     });
@@ -178,7 +186,9 @@ __global__ void layer_norm_long_input_grad(const __grid_constant__ LayerNorm c) 
   product = block_reduce(product, 0.0F, Plus()) / float(c.features);
   for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x) {
     float normalized = (to_float(x[i]) - mean) * rstd;
-    dx[i] = from_float<T>(rstd * (to_float(dy[i]) * c.gamma[i] - (sum + normalized * product)));
+    float slope = rstd * (to_float(dy[i]) * c.gamma[i] - (sum + normalized * product));
+    if (c.addend != nullptr) slope += to_float(static_cast<const T*>(c.addend)[first + i]);
+    dx[i] = from_float<T>(slope);
   }
 }
 
@@ -296,8 +306,8 @@ void run_layer_norm_grad(const LayerNorm& call, cudaStream_t stream) {
               "shared memory for layer norm");
         kernel<<<unsigned(splits), kNormBlock<H::kThreads>, bytes, stream>>>(call);
       };
-      with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 2>, Held<128, 1>, Held<256, 1>,
-               Held<512, 2>>(call.features, launch);
+      with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 2>, Held<32, 3>, Held<32, 4>,
+               Held<256, 1>, Held<512, 2>>(call.features, launch);
       return;
     }
     if (call.rows > 0)
