@@ -28,6 +28,7 @@ void rewrite(Graph& graph, const CompileOptions& options) {
   passes::fold_padding(graph);
   passes::fuse(graph);
   skip_gradient_casts(graph);
+  skip_logit_casts(graph);
   for (const Special& special : specials())
     if (special.order != nullptr) special.order(graph);
 }
