@@ -84,10 +84,6 @@ class Preference {
 constexpr size_t kMostWorkspace = size_t(32) << 20;
 
 cublasLtEpilogue_t epilogue(const MatmulKey& key) {
-  if (key.column_sums) return CUBLASLT_EPILOGUE_BGRADA;  // y' = b' · a': b comes first
-  if (key.tail == Tail::gelu)
-    return key.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
-  if (key.tail == Tail::gelu_gradient) return CUBLASLT_EPILOGUE_DGELU;
   if (key.bias) return key.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   return key.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
@@ -117,20 +113,17 @@ class LtPlan final : public MatmulPlan {
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key));
-    if (key.bias || key.column_sums)
-      operation_.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.dtype));
-    if (has_aux()) operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, key.columns);
+    if (key.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.dtype));
     Preference preference(kMostWorkspace);
     candidates_.resize(candidates_for(key));
     int found = 0;
-    cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        device.cublas(), operation_.get(), b_.get(), a_.get(), y_.get(), y_.get(), preference.get(),
-        int(candidates_.size()), candidates_.data(), &found);
-    bool optional = key.column_sums || has_aux();
-    if (!optional) check(status, "an algorithm for a product");
-    candidates_.resize(status == CUBLAS_STATUS_SUCCESS ? size_t(found) : 0);
+    check(cublasLtMatmulAlgoGetHeuristic(device.cublas(), operation_.get(), b_.get(), a_.get(),
+                                         y_.get(), y_.get(), preference.get(),
+                                         int(candidates_.size()), candidates_.data(), &found),
+          "an algorithm for a product");
+    candidates_.resize(size_t(found));
     std::erase_if(candidates_, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
-    if (candidates_.empty() && !optional) fail("an algorithm for a product", key.text());
+    if (candidates_.empty()) fail("an algorithm for a product", key.text());
   }
 
   size_t workspace() const override { return candidates_[chosen_].workspaceSize; }
@@ -155,19 +148,14 @@ class LtPlan final : public MatmulPlan {
 
   void run(const Device& device, cudaStream_t stream, const MatmulOperands& on) const override {
     if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, on.bias);
-    if (key_.column_sums) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, on.column_sums);
-    if (has_aux()) operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, on.aux);
-    bool adds = key_.tail == Tail::add;
-    float one = 1, beta = adds ? 1 : 0;
+    float one = 1, beta = key_.addend ? 1 : 0;
     check(cublasLtMatmul(device.cublas(), operation_.get(), &one, on.b, b_.get(), on.a, a_.get(),
-                         &beta, adds ? on.aux : on.y, y_.get(), on.y, y_.get(),
+                         &beta, key_.addend ? on.addend : on.y, y_.get(), on.y, y_.get(),
                          &candidates_[chosen_].algo, on.workspace, this->workspace(), stream),
           "a product of matrices");
   }
 
  private:
-  bool has_aux() const { return key_.tail == Tail::gelu || key_.tail == Tail::gelu_gradient; }
-
   MatmulKey key_;
   mutable Operation operation_;  // the bias's address is set before each use, by one thread
   Matrix a_, b_, y_;
@@ -200,8 +188,7 @@ class MatmulTrial {
                {.a = a_.data(),
                 .b = b_.data(),
                 .bias = bias_.data(),
-                .aux = aux_.data(),
-                .column_sums = bias_.data(),
+                .addend = y_.data(),
                 .y = y_.data(),
                 .workspace = workspace_.data()});
     };
@@ -229,25 +216,20 @@ class MatmulTrial {
         b_(pool, bytes(key.dtype, key.batch * key.columns * key.inner), "a trial"),
         y_(pool, bytes(DType::float32, key.batch * key.rows * key.columns), "a trial"),
         bias_(pool, bytes(key.dtype, key.columns), "a trial"),
-        aux_(pool,
-             key.tail == Tail::none ? 0 : bytes(key.dtype, key.batch * key.rows * key.columns),
-             "a trial"),
         workspace_(pool, workspace, "a trial") {}
   static size_t bytes(DType dtype, int64_t elements) { return size_t(elements) * size_of(dtype); }
 
   std::shared_ptr<DevicePool> pool_;
-  DeviceBlock a_, b_, y_, bias_, aux_, workspace_;
+  DeviceBlock a_, b_, y_, bias_, workspace_;
 };
 
 }  // namespace
 
 std::string MatmulKey::text() const {
-  constexpr const char* kTails[] = {"", " addend", " gelu", " dgelu"};
-  return fmt::format("{} {} of {}x{}x{} strides {} {}{}{}{}{}{}{}{}{}", name(dtype), batch, rows,
+  return fmt::format("{} {} of {}x{}x{} strides {} {}{}{}{}{}{}{}{}", name(dtype), batch, rows,
                      columns, inner, stride_a, stride_b, transpose_a ? " ta" : "",
                      transpose_b ? " tb" : "", bias ? " bias" : "", relu ? " relu" : "",
-                     tf32 ? " tf32" : "", wide ? " wide" : "", kTails[size_t(tail)],
-                     column_sums ? " sums" : "");
+                     tf32 ? " tf32" : "", wide ? " wide" : "", addend ? " addend" : "");
 }
 
 std::shared_ptr<const MatmulPlan> MatmulPlans::find(const MatmulKey& key,
@@ -266,7 +248,6 @@ void MatmulPlans::forget() {
 std::shared_ptr<const MatmulPlan> MatmulPlans::choose(const MatmulKey& key,
                                                       const std::shared_ptr<DevicePool>& pool) {
   auto plan = std::make_shared<LtPlan>(key, pool->device());
-  if (plan->candidates() == 0) return nullptr;
   if (plan->candidates() == 1) return plan;
   const std::string text = "matmul " + key.text();
   std::optional<PlanChoices::Choice> known = choices_.find(text);
@@ -291,8 +272,6 @@ std::shared_ptr<const MatmulPlan> MatmulPlans::choose(const MatmulKey& key,
     }
   }
   trial_seconds_ += double(steady_clock().now() - began) * 1e-9;
-  bool optional = key.column_sums || key.tail != Tail::none;
-  if (optional && best == std::numeric_limits<float>::infinity()) return nullptr;
   plan->choose(fastest);
   choices_.add(text, {plan->name(fastest)});
   return plan;

@@ -12,31 +12,21 @@
 
 namespace stoker::cuda {
 
-// What a product does behind its sums and its bias, with a second matrix of y's shape and dtype beside it, `aux`.
-enum class Tail : uint8_t {
-  none,
-  add,            // y = product + aux
-  gelu,           // aux = product, y = gelu_tanh(aux)
-  gelu_gradient,  // y = product · gelu_tanh'(aux)
-};
-
 // y[rows, columns] = op(a) · op(b), `batch` of them one after another.
 struct MatmulKey {
   DType dtype = DType::float32;
   int64_t batch = 1, rows = 0, columns = 0, inner = 0;
   int64_t stride_a = 0, stride_b = 0;  // between the matrices of a batch; 0: one for all
   bool transpose_a = false, transpose_b = false, bias = false, relu = false, tf32 = false;
-  bool wide = false;  // y in float32, whatever the dtype of a and b
-  Tail tail = Tail::none;
-  bool column_sums = false;  // also makes the sums of b's columns over `inner`: a bias gradient
+  bool wide = false;    // y in float32, whatever the dtype of a and b
+  bool addend = false;  // y += a matrix of its shape and dtype
   std::string text() const;
 };
 
 struct MatmulOperands {
   const void *a = nullptr, *b = nullptr;
-  const void* bias = nullptr;   // [columns], where the key has one
-  void* aux = nullptr;          // of the key's tail; of `add`, may be y
-  void* column_sums = nullptr;  // [columns]
+  const void* bias = nullptr;    // [columns], where the key has one
+  const void* addend = nullptr;  // may be y
   void *y = nullptr, *workspace = nullptr;
 };
 
@@ -53,8 +43,7 @@ class MatmulPlans {
   explicit MatmulPlans(PlanChoices& choices) : choices_(choices) {}
 
   // The first call for a key times cuBLASLt's candidates, unless an earlier process has. Trials of a
-  // process take a second in all; what is left over then takes the heuristic's first. Null where
-  // cuBLASLt has no product with such column sums or such a tail.
+  // process take a second in all; what is left over then takes the heuristic's first.
   std::shared_ptr<const MatmulPlan> find(const MatmulKey& key,
                                          const std::shared_ptr<DevicePool>& pool);
   // Later calls choose anew; programs keep the plans that they have.

@@ -81,27 +81,21 @@ void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w,
   bool in_epilogue = activation.empty() || key.relu;
   key.bias = has_bias && in_epilogue;
   key.wide = !in_epilogue && key.dtype != DType::float32;
-  key.tail = extras.tail;
-  key.column_sums = extras.column_sums >= 0;
+  key.addend = extras.addend >= 0;
   auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
   int workspace = b.scratch(plan->workspace());
   int product =
       key.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
-  std::vector<int> reads = {a, w}, writes = {product, workspace};
+  std::vector<int> reads = {a, w};
   if (key.bias) reads.push_back(bias);
-  if (key.tail == Tail::gelu)
-    writes.push_back(extras.aux);
-  else if (key.tail != Tail::none)
-    reads.push_back(extras.aux);
-  if (key.column_sums) writes.push_back(extras.column_sums);
-  size_t next = reads.size(), aux = key.tail == Tail::gelu ? next + 2 : next - 1;
-  b.emit({"cublaslt", reads, writes}, [=](const Launch& at) {
+  if (key.addend) reads.push_back(extras.addend);
+  size_t next = reads.size();
+  b.emit({"cublaslt", reads, {product, workspace}}, [=](const Launch& at) {
     plan->run(at.device, at.stream,
               {.a = at.get(0),
                .b = at.get(1),
                .bias = key.bias ? at.get(2) : nullptr,
-               .aux = key.tail != Tail::none ? at.get(aux) : nullptr,
-               .column_sums = key.column_sums ? at.get(next + 2) : nullptr,
+               .addend = key.addend ? at.get(next - 1) : nullptr,
                .y = at.get(next),
                .workspace = at.get(next + 1)});
   });

@@ -9,10 +9,8 @@ namespace stoker::cuda {
 
 // What a product takes along beside its node's bias, in buffers; -1: nothing.
 struct ProductExtras {
-  int out = -1;            // the result goes there, not into the node's output
-  Tail tail = Tail::none;  // of a product without activation
-  int aux = -1;            // the matrix beside it
-  int column_sums = -1;    // gets the sums of w's columns
+  int out = -1;     // the result goes there, not into the node's output
+  int addend = -1;  // is added; a product without activation
 };
 // y = activation(op(a) · op(b) + bias), with the node's bias (its third input) and activation, into
 // its first output. The key's epilogue is set here.

@@ -24,12 +24,8 @@ void match_narrow_products(const Readers& readers, Fusion& found);
 // Attention over slices of one value, and its gradient (packed_heads.cpp).
 void match_packed_heads(const Readers& readers, Fusion& found);
 
-// The sum of a large product, or of layer norm's gradient, and another value; column sums that the
-// weight gradient's product can make (sums.cpp).
+// The sum of a large product, or of layer norm's gradient, and another value (sums.cpp).
 void match_sums(const Readers& readers, Fusion& found);
-void match_column_sums(const Readers& readers, Fusion& found);
-// GELU by tanh behind a large product, and its gradient behind the product that makes dy (sums.cpp).
-void match_gelus(const Readers& readers, Fusion& found);
 
 // A cast to 16 bits of a float32 leaf that only `root` reads, `times` times: it rounds as it reads.
 void take_leaf_cast(const Readers& readers, Fusion& found, int value, int times, int root);

@@ -13,8 +13,6 @@ std::span<const Special> specials() {
       {.name = "head", .match = match_heads, .order = order_for_heads},
       {.name = "packed_heads", .match = match_packed_heads},
       {.name = "sums", .match = match_sums},
-      {.name = "gelu", .match = match_gelus},
-      {.name = "column_sums", .match = match_column_sums},
       {.name = "narrow_gradient", .match = match_narrow_gradients, .alone = true},
       {.name = "narrow_product", .match = match_narrow_products, .alone = true},
   });
