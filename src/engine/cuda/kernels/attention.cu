@@ -70,10 +70,13 @@ class Weights {
     if constexpr (kExtras)
       if (c_.mask != nullptr && seen) {
         int64_t at = mask0_ + query * c_.mask_strides[2] + key * c_.mask_strides[3];
-        if (c_.bias)
-          score += to_float(static_cast<const T*>(c_.mask)[at]);
-        else
+        if (c_.bias) {
+          float bias = to_float(static_cast<const T*>(c_.mask)[at]);
+          score += bias;
+          seen = bias != -INFINITY;
+        } else {
           seen = static_cast<const bool*>(c_.mask)[at];
+        }
       }
     return seen ? score : -INFINITY;
   }
