@@ -19,6 +19,11 @@ Value four_axes(Value mask, const char* what) {
         fmt::format("dot_product_attention: expected a {} of at most 4 dimensions, [B, heads, Tq, "
                     "Tk], got {}",
                     what, to_string(mask.shape())));
+  if (const Tensor* constant = mask.constant()) {  // is part of no graph yet
+    Shape shape = constant->shape();
+    while (shape.rank() < 4) shape = shape.prepend(1);
+    return constant->reshape(shape);
+  }
   while (mask.shape().rank() < 4) mask = expand_dims(mask, 0);
   return mask;
 }

@@ -25,6 +25,7 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
         {"batch_norm",
          "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
         {"moving_average", "it changes a weight, and an ONNX model has no state"},
+        {"attention", "it is exported as the ops that it is composed of"},
         {"in_top_k", "it is a metric; export the predictions that it counts"},
         {"scan",
          "it is a loop, which is not exported; LSTM, GRU and SimpleRNN with their default "
@@ -38,7 +39,7 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          {"unary_grad", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d_grad",
           "avg_pool2d_grad", "batch_norm_grad", "layer_norm_grad", "softmax_grad",
           "log_softmax_grad", "sparse_softmax_cross_entropy_grad", "softmax_cross_entropy_grad",
-          "gather_grad", "recurrent_grad"})
+          "gather_grad", "recurrent_grad", "attention_grad"})
       all[op] = "it is a gradient, which is for training";
     constexpr const char* kUpdate = "it is part of an optimizer's update, which is for training";
     for (const auto& op : OpRegistry::get().all())

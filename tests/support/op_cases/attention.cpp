@@ -127,7 +127,9 @@ std::vector<double> backward_rounding(const OpRun& run) {
           scales[3] / std::sqrt(double(s.batch * s.heads * s.queries))};
 }
 
-void add(OpCaseTable& table, const Attended& call, bool gradient = true) {
+// Gradients are checked where finite differences are quick.
+void add(OpCaseTable& table, const Attended& call, bool smooth = true) {
+  bool gradient = smooth && call.size.queries * call.size.keys <= 100 && call.size.dim <= 8;
   using Op = AttentionShape::Op;
   const Heads& s = call.size;
   double products = double(std::max({s.queries, s.keys, s.dim, s.value_dim}));
@@ -212,11 +214,11 @@ void add_attention_cases(OpCaseTable& table) {
   add(table, {{1, 64, 64, 2, 1, 64, 64}});
   add(table, {{1, 5, 70, 2, 1, 200, 130}, true});
   add(table, {{1, 66, 5, 1, 1, 30, 300}});
-  add(table, {{2, 130, 130, 3, 3, 64, 64}, true});
-  add(table, {{1, 129, 257, 4, 2, 64, 64}, false, by_key});
-  add(table, {{1, 65, 190, 2, 2, 96, 40}, true, shared});
-  add(table, {{1, 70, 70, 2, 2, 64, 64}, true, {}, 0.25});
-  add(table, {{1, 66, 131, 2, 1, 32, 32}, false, head_bias});
+  add(table, {{1, 130, 130, 1, 1, 64, 64}, true});
+  add(table, {{1, 67, 257, 2, 1, 16, 16}, false, by_key});
+  add(table, {{1, 65, 190, 1, 1, 96, 40}, true, shared});
+  add(table, {{1, 70, 70, 2, 2, 32, 32}, true, {}, 0.25});
+  add(table, {{1, 66, 131, 2, 1, 16, 16}, false, head_bias});
   // Scores far beyond what exp can take.
   add(table, {{1, 9, 9, 2, 2, 4, 4}, false, {}, 0, 1.0, {-15, 15}}, false);
   table["attention"].differentiable_outputs = 2;
