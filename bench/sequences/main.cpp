@@ -1,7 +1,9 @@
-// Recurrent layers and loops:
-//   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--json FILE] [--only TEXT]
+// Recurrent layers, loops, attention and GPT-2:
+//   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--json FILE] [--only TEXT] [--profile yes]
 // A training step of two layers of 512 units on 64 sequences of 200 ids (embedding, layers, Dense 2,
 // AdamW), in bfloat16 on a GPU and in float32 on a CPU; then a loop of 200 and of 400 steps.
+// On a GPU also a training step of GPT-2 124M, whose kernels --profile lists, and attention by itself at
+// length 4,096, both ways.
 // SCRIPT is bench/sequences/peer.py: it runs the same steps in PyTorch and, on a CPU, in Keras. Python
 // is STOKER_PEER_PYTHON, or python3.
 #include <cstdio>
@@ -14,16 +16,22 @@
 #include <stoker/stoker.h>
 #include <nlohmann/json.hpp>
 
+#include "common/profile.h"
 #include "common/report.h"
 #include "common/timing.h"
+#include "common/training_step.h"
 #include "engine/registry.h"
+#include "sequences/attention.h"
+#include "sequences/gpt2.h"
+#include "train/step/program_cache.h"
 
 namespace stoker::bench {
 
 namespace {
 
 struct Arguments {
-  std::string device = "auto", peer, json, only;
+  std::string device = "auto", peer, json, only, profile;
+  bool wants(const std::string& row) const { return row.find(only) != std::string::npos; }
 };
 
 Arguments parse_arguments(int argc, char** argv) {
@@ -31,12 +39,14 @@ Arguments parse_arguments(int argc, char** argv) {
   std::map<std::string, std::string*> words = {{"--device", &found.device},
                                                {"--peer", &found.peer},
                                                {"--json", &found.json},
-                                               {"--only", &found.only}};
+                                               {"--only", &found.only},
+                                               {"--profile", &found.profile}};
   for (int i = 1; i < argc; i += 2) {
     auto word = words.find(argv[i]);
     if (word == words.end() || i + 1 == argc)
       throw ValueError(fmt::format(
-          "{}: expected --device NAME, --peer SCRIPT, --json FILE or --only TEXT", argv[i]));
+          "{}: expected --device NAME, --peer SCRIPT, --json FILE, --only TEXT or --profile yes",
+          argv[i]));
     *word->second = argv[i + 1];
   }
   return found;
@@ -47,8 +57,8 @@ std::map<std::string, std::vector<Peer>> run_peer(const Arguments& arguments) {
   std::map<std::string, std::vector<Peer>> peers;
   if (arguments.peer.empty()) return peers;
   const char* python = std::getenv("STOKER_PEER_PYTHON");
-  std::string command = fmt::format("{} {} {}", python != nullptr ? python : "python3",
-                                    arguments.peer, arguments.device);
+  std::string command = fmt::format("{} {} {} '{}'", python != nullptr ? python : "python3",
+                                    arguments.peer, arguments.device, arguments.only);
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   char line[4096];
   while (pipe != nullptr && fgets(line, sizeof line, pipe.get()) != nullptr) {
@@ -100,23 +110,57 @@ double median_ms(const Network& network, const std::string& device) {
   return samples.median() * 1e3;
 }
 
-void add_networks(Report& report, const Arguments& arguments) {
-  auto peers = run_peer(arguments);
-  for (const Network& network : networks()) {
-    if (network.name.find(arguments.only) == std::string::npos) continue;
-    Row row{.name = network.name,
-            .value = median_ms(network, arguments.device),
-            .unit = "ms",
-            .better = Better::lower,
-            .peers = peers[network.name]};
-    double best = 1e30;
-    for (const Peer& peer : row.peers) best = std::min(best, peer.value);
-    if (!row.peers.empty()) {
-      row.bar = best / (arguments.device == "cuda" ? 1.2 : 1.3);
-      row.note = fmt::format("{:.2f}x the best peer", best / row.value);
-    }
-    report.add(row);
+using RowPeers = std::map<std::string, std::vector<Peer>>;
+
+// `times`: how much faster than the best peer it should be.
+void add_row(Report& report, RowPeers& peers, Row row, double times) {
+  row.better = Better::lower;
+  row.peers = peers[row.name];
+  double best = 1e30;
+  for (const Peer& peer : row.peers) best = std::min(best, peer.value);
+  if (!row.peers.empty()) {
+    row.bar = best / times;
+    row.note = fmt::format("{:.2f}x the best peer{}{}", best / row.value,
+                           row.note.empty() ? "" : ", ", row.note);
   }
+  report.add(row);
+}
+
+void add_networks(Report& report, RowPeers& peers, const Arguments& arguments) {
+  for (const Network& network : networks())
+    if (arguments.wants(network.name))
+      add_row(report, peers,
+              {.name = network.name, .value = median_ms(network, arguments.device), .unit = "ms"},
+              arguments.device == "cuda" ? 1.2 : 1.3);
+}
+
+// --- GPT-2 ---
+
+void add_gpt2(Report& report, RowPeers& peers, const Arguments& arguments) {
+  if (!arguments.wants(kGptRow)) return;
+  Model model = gpt2();
+  model.compile({.optimizer = AdamW({.learning_rate = 1e-3}),
+                 .loss = SparseCategoricalCrossentropy({.from_logits = true})});
+  Batch batch = gpt2_batch();
+  double loss = 0;
+  for (int i = 0; i < 5; ++i) loss = model.train_on_batch(batch)["loss"];
+  Program& program = *training_program(model, batch).program;
+  if (!arguments.profile.empty()) return print_profile(program, batch.tensors(), 5, std::cout);
+  Samples samples;
+  constexpr int kSteps = 10;
+  for (int round = 0; round < 5; ++round) {
+    double begin = now();
+    for (int i = 0; i < kSteps; ++i) loss = model.train_on_batch(batch)["loss"];
+    samples.add((now() - begin) / kSteps);
+  }
+  double tokens = double(kGptBatch * kGptLength) / samples.median();
+  add_row(report, peers,
+          {.name = kGptRow,
+           .value = samples.median() * 1e3,
+           .unit = "ms",
+           .note = fmt::format("{:.0f} tokens/s, {:.2f} GB, loss {:.3f}", tokens,
+                               double(program.memory().total) * 1e-9, loss)},
+          1.1);
 }
 
 // --- loops ---
@@ -178,7 +222,14 @@ int run_all(int argc, char** argv) {
   set_global_policy(arguments.device == "cuda" ? "mixed_bfloat16" : "float32");
   Report report;
   add_loops(report, arguments);
-  add_networks(report, arguments);
+  auto peers = run_peer(arguments);
+  add_networks(report, peers, arguments);
+  if (arguments.device == "cuda") {
+    add_gpt2(report, peers, arguments);
+    for (const AttentionCase& size : attention_cases())
+      if (arguments.wants(size.name()))
+        for (Row& row : measure_attention(size)) add_row(report, peers, row, 0.95);
+  }
   report.print(std::cout);
   if (!arguments.json.empty()) report.write_json(arguments.json);
   return report.all_met() ? 0 : 1;

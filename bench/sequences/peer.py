@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The steps of bench_sequences in PyTorch (eager, and as a CUDA graph on a GPU) and, on a CPU, in Keras.
 
-    peer.py cpu|cuda
+    peer.py cpu|cuda [TEXT]
 
-Prints one JSON object per line: {"row", "peer", "ms"}. A framework that is not there is left out.
+TEXT: only rows whose name contains it. Prints one JSON object per line: {"row", "peer", "ms"}. A framework that is not there is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ import time
 
 BATCH, LENGTH, WORDS, WIDTH, UNITS = 64, 200, 20000, 256, 512
 ROWS = (("LSTM", False), ("LSTM", True), ("GRU", False))
+
+
+ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
+ATTENTION = ((4, 16, 4096, 128, True), (4, 16, 4096, 128, False), (4, 16, 4096, 64, True), (4, 16, 4096, 64, False), (16, 12, 1024, 64, True))
 
 
 def row_name(kind: str, both: bool) -> str:
@@ -35,8 +39,12 @@ def median_ms(step, warm_up: int, rounds: int, steps: int, wait) -> float:
     return sorted(times)[len(times) // 2] * 1e3
 
 
+def report_row(row: str, peer: str, ms: float) -> None:
+    print(json.dumps({"row": row, "peer": peer, "ms": round(ms, 4)}), flush=True)
+
+
 def report(kind: str, both: bool, peer: str, ms: float) -> None:
-    print(json.dumps({"row": row_name(kind, both), "peer": peer, "ms": round(ms, 3)}), flush=True)
+    report_row(row_name(kind, both), peer, ms)
 
 
 def run_torch(device: str) -> None:
@@ -59,6 +67,8 @@ def run_torch(device: str) -> None:
             return self.head(self.layers(self.words(ids))[0][:, -1])
 
     for kind, both in ROWS:
+        if ONLY not in row_name(kind, both):
+            continue
         model = Network(kind, both).to(device)
         ids = torch.randint(WORDS, (BATCH, LENGTH), device=device)
         labels = torch.randint(2, (BATCH,), device=device)
@@ -89,6 +99,89 @@ def run_torch(device: str) -> None:
         report(kind, both, "PyTorch graph", median_ms(graph.replay, 4, 5, 10, torch.cuda.synchronize))
 
 
+def run_gpt2() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    row, batch, length, words, width, heads = "GPT-2 124M b16 T1024", 16, 1024, 50304, 768, 12
+    if ONLY not in row:
+        return
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.mixed = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            rows = (x.shape[0], x.shape[1], 3, heads, width // heads)
+            q, k, v = self.qkv(self.first(x)).view(rows).permute(2, 0, 3, 1, 4)
+            attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.mixed(attended.transpose(1, 2).reshape(x.shape))
+            return x + self.narrow(functional.gelu(self.wide(self.second(x)), approximate="tanh"))
+
+    class Gpt2(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
+            self.blocks, self.last = nn.Sequential(*(Block() for _ in range(12))), nn.LayerNorm(width)
+            for weights in (self.words, self.places):
+                nn.init.normal_(weights.weight, std=0.02)
+
+        def forward(self, ids):
+            x = self.words(ids) + self.places.weight
+            return functional.linear(self.last(self.blocks(x)), self.words.weight)
+
+    torch.backends.cuda.matmul.allow_tf32 = True
+    ids = torch.randint(words, (batch, length), device="cuda")
+    labels = ids.roll(-1, 1)
+    for peer in ("PyTorch eager", "PyTorch compile"):
+        model = Gpt2().cuda()
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
+
+        def loss_of(ids, labels):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                return functional.cross_entropy(model(ids).view(-1, words).float(), labels.view(-1))
+
+        compute = torch.compile(loss_of) if peer == "PyTorch compile" else loss_of
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=True)
+            compute(ids, labels).backward()
+            optimizer.step()
+
+        report_row(row, peer, median_ms(step, 4, 5, 10, torch.cuda.synchronize))
+        del model, optimizer
+        torch.cuda.empty_cache()
+
+
+def run_attention() -> None:
+    import torch
+    from torch.nn import functional
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    for batch, heads, length, dim, causal in ATTENTION:
+        row = f"attention b{batch} h{heads} T{length} d{dim}{' causal' if causal else ''}"
+        if ONLY not in row:
+            continue
+        shape = (batch, length, heads, dim)
+        q, k, v, dout = (torch.rand(shape, device="cuda").mul(2).sub(1).bfloat16().transpose(1, 2) for _ in range(4))
+        for operand in (q, k, v):
+            operand.requires_grad_()
+        for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION):
+            with sdpa_kernel(backend):
+                forward = lambda: functional.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
+                out = forward()
+                backward = lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)  # noqa: E731
+                peer = "PyTorch cuDNN" if backend == SDPBackend.CUDNN_ATTENTION else "PyTorch flash"
+                report_row(row + " forward", peer, median_ms(forward, 4, 5, 10, torch.cuda.synchronize))
+                ms = median_ms(backward, 4, 5, 10, torch.cuda.synchronize)
+                report_row(row + " gradient", peer, ms)
+                report_row(row + " gradient, any order", peer, ms)
+
+
 def run_keras() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -96,6 +189,8 @@ def run_keras() -> None:
     import numpy as np
 
     for kind, both in ROWS:
+        if ONLY not in row_name(kind, both):
+            continue
         wrap = keras.layers.Bidirectional if both else (lambda layer: layer)
         layer = getattr(keras.layers, kind)
         model = keras.Sequential(
@@ -117,7 +212,7 @@ def run_keras() -> None:
 
 def main() -> None:
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
-    for run in (lambda: run_torch(device),) + ((run_keras,) if device == "cpu" else ()):
+    for run in (lambda: run_torch(device),) + ((run_keras,) if device == "cpu" else (run_gpt2, run_attention)):
         try:
             run()
         except ImportError as error:

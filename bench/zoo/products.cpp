@@ -1,5 +1,5 @@
 // Networks made of products: MLP, vision transformer, ConvNeXt.
-#include <cmath>
+#include <stoker/attention.h>
 
 #include "zoo/networks.h"
 
@@ -17,15 +17,11 @@ constexpr int64_t kTokens = 196, kWidth = 384, kHeads = 6;
 
 Value normalised(const Value& x) { return LayerNormalization({.epsilon = 1e-6})(x); }
 
-// By ops, as written without a layer for it: softmax(q · kᵀ / √d) · v.
 Value attention(const Value& x) {
-  constexpr int64_t kSize = kWidth / kHeads;
-  Value heads = Reshape({kTokens, 3 * kHeads, kSize})(Dense(3 * kWidth)(x));
-  Values parts = ops::split(Permute({2, 1, 3})(heads), 3, 1);  // [B, heads, tokens, size]
-  Value scores =
-      ops::matmul(parts[0], parts[1], {.transpose_b = true}) * (1 / std::sqrt(double(kSize)));
-  Value mixed = ops::matmul(ops::softmax(scores), parts[2]);
-  return Dense(kWidth)(Reshape({kTokens, kWidth})(Permute({2, 1, 3})(mixed)));
+  Value heads = Reshape({kTokens, 3 * kHeads, kWidth / kHeads})(Dense(3 * kWidth)(x));
+  Values parts = ops::split(heads, 3, 2);  // [B, tokens, heads, size]
+  Value mixed = ops::dot_product_attention(parts[0], parts[1], parts[2]);
+  return Dense(kWidth)(Reshape({kTokens, kWidth})(mixed));
 }
 
 }  // namespace

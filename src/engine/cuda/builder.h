@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cuda/attention_plan.h"
 #include "engine/cuda/conv_plan.h"
 #include "engine/cuda/fusion.h"
 #include "engine/cuda/generated.h"
@@ -31,6 +32,7 @@ struct Shared {
   PlanChoices choices{PlanChoices::usual_folder(), device->fingerprint()};
   ConvPlans conv_plans{choices};
   MatmulPlans matmul_plans{choices};
+  AttentionPlans attention_plans;
   GeneratedKernels kernels;
 };
 

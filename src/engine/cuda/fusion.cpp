@@ -204,4 +204,48 @@ void skip_gradient_casts(Graph& graph) {
   graph.remove_dead_nodes();
 }
 
+namespace {
+
+// The 16-bit value whose cast to float32 this is, or -1.
+int narrow_of(const Graph& graph, int value) {
+  const Node* cast = graph.producer(value);
+  if (cast == nullptr || !cast->is("cast") || graph.spec(value).dtype != DType::float32) return -1;
+  DType from = graph.spec(cast->inputs[0]).dtype;
+  return is_floating(from) && size_of(from) == 2 ? cast->inputs[0] : -1;
+}
+
+// The results of the casts to `dtype` that read a value; nothing where something else reads it too.
+std::vector<int> casts_of(const Graph& graph, int value, DType dtype, int uses) {
+  std::vector<int> found;
+  for (const Node& node : graph.nodes())
+    if (node.is("cast") && node.inputs[0] == value && graph.spec(node.outputs[0]).dtype == dtype)
+      found.push_back(node.outputs[0]);
+  return int(found.size()) == uses ? found : std::vector<int>();
+}
+
+}  // namespace
+
+void skip_logit_casts(Graph& graph) {
+  std::vector<int> uses = graph.use_counts();
+  const size_t nodes = graph.nodes().size();
+  for (size_t i = 0; i < nodes; ++i) {
+    Node& node = graph.mutable_nodes()[i];
+    bool gradient =
+        node.is("sparse_softmax_cross_entropy_grad") || node.is("softmax_cross_entropy_grad");
+    if (!gradient && !node.is("sparse_softmax_cross_entropy") && !node.is("softmax_cross_entropy"))
+      continue;
+    int logits = narrow_of(graph, node.inputs[0]), wide = node.outputs[0];
+    if (logits < 0) continue;
+    if (gradient) {
+      TensorSpec spec = graph.spec(logits);
+      std::vector<int> casts = casts_of(graph, wide, spec.dtype, uses[size_t(wide)]);
+      if (casts.empty()) continue;
+      node.outputs[0] = graph.add_value(spec, int(i));
+      for (int cast : casts) graph.replace_uses(cast, node.outputs[0]);
+    }
+    node.inputs[0] = logits;
+  }
+  graph.remove_dead_nodes();
+}
+
 }  // namespace stoker::cuda

@@ -67,5 +67,7 @@ const Node* pooled_gradient(const Graph& graph, const Node& weight_grad);
 
 // Updates and clip_scales widen gradients themselves: they read what a cast to float32 reads.
 void skip_gradient_casts(Graph& graph);
+// Cross-entropies widen 16-bit logits themselves, and round their gradient: no float32 logits.
+void skip_logit_casts(Graph& graph);
 
 }  // namespace stoker::cuda

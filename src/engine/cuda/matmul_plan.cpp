@@ -146,13 +146,12 @@ class LtPlan final : public MatmulPlan {
     return fmt::format("{} cublaslt:{}", which, id);
   }
 
-  void run(const Device& device, cudaStream_t stream, const void* a, const void* b,
-           const void* bias, void* y, void* workspace) const override {
-    if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    float one = 1, zero = 0;
-    check(cublasLtMatmul(device.cublas(), operation_.get(), &one, b, b_.get(), a, a_.get(), &zero,
-                         y, y_.get(), y, y_.get(), &candidates_[chosen_].algo, workspace,
-                         this->workspace(), stream),
+  void run(const Device& device, cudaStream_t stream, const MatmulOperands& on) const override {
+    if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, on.bias);
+    float one = 1, beta = key_.addend ? 1 : 0;
+    check(cublasLtMatmul(device.cublas(), operation_.get(), &one, on.b, b_.get(), on.a, a_.get(),
+                         &beta, key_.addend ? on.addend : on.y, y_.get(), on.y, y_.get(),
+                         &candidates_[chosen_].algo, on.workspace, this->workspace(), stream),
           "a product of matrices");
   }
 
@@ -185,8 +184,13 @@ class MatmulTrial {
     const Device& device = pool_->device();
     Event begin(Event::Timing::on), end(Event::Timing::on);
     auto run = [&] {
-      plan.run(device, device.stream(), a_.data(), b_.data(), bias_.data(), y_.data(),
-               workspace_.data());
+      plan.run(device, device.stream(),
+               {.a = a_.data(),
+                .b = b_.data(),
+                .bias = bias_.data(),
+                .addend = y_.data(),
+                .y = y_.data(),
+                .workspace = workspace_.data()});
     };
     run();
     float least = std::numeric_limits<float>::infinity();
@@ -222,10 +226,10 @@ class MatmulTrial {
 }  // namespace
 
 std::string MatmulKey::text() const {
-  return fmt::format("{} {} of {}x{}x{} strides {} {}{}{}{}{}{}{}", name(dtype), batch, rows,
+  return fmt::format("{} {} of {}x{}x{} strides {} {}{}{}{}{}{}{}{}", name(dtype), batch, rows,
                      columns, inner, stride_a, stride_b, transpose_a ? " ta" : "",
                      transpose_b ? " tb" : "", bias ? " bias" : "", relu ? " relu" : "",
-                     tf32 ? " tf32" : "", wide ? " wide" : "");
+                     tf32 ? " tf32" : "", wide ? " wide" : "", addend ? " addend" : "");
 }
 
 std::shared_ptr<const MatmulPlan> MatmulPlans::find(const MatmulKey& key,

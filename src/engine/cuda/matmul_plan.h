@@ -18,16 +18,24 @@ struct MatmulKey {
   int64_t batch = 1, rows = 0, columns = 0, inner = 0;
   int64_t stride_a = 0, stride_b = 0;  // between the matrices of a batch; 0: one for all
   bool transpose_a = false, transpose_b = false, bias = false, relu = false, tf32 = false;
-  bool wide = false;  // y in float32, whatever the dtype of a and b
+  bool wide = false;    // y in float32, whatever the dtype of a and b
+  bool addend = false;  // y += a matrix of its shape and dtype
   std::string text() const;
+};
+
+struct MatmulOperands {
+  const void *a = nullptr, *b = nullptr;
+  const void* bias = nullptr;    // [columns], where the key has one
+  const void* addend = nullptr;  // may be y
+  void *y = nullptr, *workspace = nullptr;
 };
 
 class MatmulPlan {
  public:
   virtual ~MatmulPlan() = default;
   virtual size_t workspace() const = 0;
-  virtual void run(const Device& device, cudaStream_t stream, const void* a, const void* b,
-                   const void* bias, void* y, void* workspace) const = 0;
+  virtual void run(const Device& device, cudaStream_t stream,
+                   const MatmulOperands& operands) const = 0;
 };
 
 class MatmulPlans {

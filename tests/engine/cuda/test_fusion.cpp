@@ -126,6 +126,37 @@ TEST(CudaFusion, LeavesAGuardAloneThatIsMoreThanThat) {
   EXPECT_FALSE(read.is_made_by_norms());
 }
 
+// Cross-entropy of 16-bit logits as training steps have it: widened first.
+void wide_loss(Graph& graph, bool reads_more) {
+  Value logits = graph.input("logits", {DType::bfloat16, {4, 2000}});
+  Value labels = graph.input("labels", {DType::int32, {4}});
+  Value wide = ops::cast(logits, DType::float32);
+  if (reads_more) graph.output(ops::max(wide), "metric");
+  Value loss = ops::mean(ops::sparse_softmax_cross_entropy(wide, labels));
+  graph.output(gradients(loss, {logits})[0], "dlogits");
+}
+
+int count_casts(const Graph& graph) {
+  return int(
+      std::ranges::count_if(graph.nodes(), [](const Node& node) { return node.is("cast"); }));
+}
+
+TEST(CudaFusion, TakesTheLogitsOfALossAsTheyAre) {
+  Graph graph;
+  wide_loss(graph, false);
+  EXPECT_GT(count_casts(graph), 0);
+  cuda::skip_logit_casts(graph);
+  EXPECT_EQ(count_casts(graph), 0);
+  EXPECT_EQ(graph.spec(graph.outputs()[0].value).dtype, DType::bfloat16);
+}
+
+TEST(CudaFusion, WidensLogitsForWhatElseReadsThem) {
+  Graph graph;
+  wide_loss(graph, true);
+  cuda::skip_logit_casts(graph);
+  EXPECT_EQ(count_casts(graph), 1);
+}
+
 TEST(CudaFusion, HasNothingToDoWhereNodesKeepTheirOrder) {
   ResidualTower tower({}, 1);
   Fusion fusion = cuda::no_fusion(tower.graph);

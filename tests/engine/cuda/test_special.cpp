@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include <stoker/attention.h>
 #include <stoker/ops.h>
 
 #include "engine/cuda/fusion.h"
@@ -82,12 +83,36 @@ std::unique_ptr<Graph> dense_graph() {
   return graph;
 }
 
+// Query, key and value as slices of one product, which all get gradients.
+std::unique_ptr<Graph> packed_heads(bool reads_more) {
+  auto graph = std::make_unique<Graph>();
+  Value x = graph->input("x", {DType::float32, {2, 5, 48}});
+  Variable w("w", Tensor::full({48, 72}, 0.1));
+  Values heads = ops::split(ops::reshape(ops::matmul(x, w), {2, 5, 9, 8}), 3, 2);
+  Value out = ops::dot_product_attention(heads[0], heads[1], heads[2]);
+  Value loss = ops::sum(out) + (reads_more ? ops::sum(heads[1]) : ops::sum(x));
+  graph->output(gradients(loss, {w})[0], "dw");
+  return graph;
+}
+// A large product with a bias and a residual.
+std::unique_ptr<Graph> residual_graph() {
+  auto graph = std::make_unique<Graph>();
+  TensorSpec square{DType::bfloat16, {1024, 1024}};
+  Value x = graph->input("x", square), w = graph->input("w", square);
+  Value bias = graph->input("bias", {DType::bfloat16, {1024}});
+  graph->output(ops::matmul(x, w) + bias + x, "y");
+  return graph;
+}
+std::unique_ptr<Graph> packed_graph() { return packed_heads(false); }
+
 }  // namespace
 
 TEST(CudaSpecial, EveryCaseIsFoundInTheNetworkItIsFor) {
   const std::map<std::string_view, std::unique_ptr<Graph> (*)()> networks = {
-      {"norm_pool", tower_graph},        {"stem", digits_graph},          {"head", digits_graph},
-      {"narrow_gradient", digits_graph}, {"narrow_product", dense_graph},
+      {"norm_pool", tower_graph},      {"stem", digits_graph},
+      {"head", digits_graph},          {"narrow_gradient", digits_graph},
+      {"narrow_product", dense_graph}, {"packed_heads", packed_graph},
+      {"sums", residual_graph},
   };
   for (const Special& special : cuda::specials()) {
     ASSERT_TRUE(networks.contains(special.name)) << special.name << " has no network here";
@@ -149,6 +174,26 @@ TEST(CudaSpecial, TheGradientOfTheMaximaComesFromTheSmallImage) {
   }
   EXPECT_EQ(pooled, 1);
   EXPECT_EQ(sums, 1) << "the block and its shortcut both send a gradient back";
+}
+
+TEST(CudaSpecial, AttentionReadsSlicesOfOneProductWhereTheyLie) {
+  Found found = find(named("packed_heads"), packed_graph());
+  int slices = 0, concats = 0;
+  for (size_t i = 0; i < found.graph->nodes().size(); ++i) {
+    const Node& node = found.graph->nodes()[i];
+    if (!node.is("slice") && !node.is("concat")) continue;
+    EXPECT_TRUE(found.fusion.is_inlined(int(i)));
+    slices += node.is("slice");
+    concats += node.is("concat");
+  }
+  EXPECT_EQ(found.fusion.special.size(), 2U) << "forwards and backwards";
+  EXPECT_EQ(slices, 3);
+  EXPECT_EQ(concats, 1);
+}
+
+TEST(CudaSpecial, SlicesThatOthersReadAreMade) {
+  Found found = find(named("packed_heads"), packed_heads(true));
+  EXPECT_TRUE(found.fusion.special.empty());
 }
 
 TEST(CudaSpecial, CasesOfSingleNodesAreFoundWhereNodesKeepTheirOrder) {

@@ -212,6 +212,8 @@ void add_attention_cases(OpCaseTable& table) {
   // Head sizes that kernels have, and that they have not; lengths around their blocks.
   for (int64_t dim : {8, 16, 17, 32, 64, 80, 128}) add(table, {{1, 37, 41, 2, 2, dim, dim}, true});
   add(table, {{1, 64, 64, 2, 1, 64, 64}});
+  add(table, {{1, 5, 70, 2, 1, 200, 130}, true});
+  add(table, {{1, 66, 5, 1, 1, 30, 300}});
   add(table, {{1, 130, 130, 1, 1, 64, 64}, true});
   add(table, {{1, 67, 257, 2, 1, 16, 16}, false, by_key});
   add(table, {{1, 65, 190, 1, 1, 96, 40}, true, shared});

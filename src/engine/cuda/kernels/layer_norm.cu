@@ -10,6 +10,10 @@ namespace {
 template <int Threads>
 constexpr int kNormBlock = Threads < 128 ? 128 : Threads;
 
+// Of the gradient: rows of a warp share a block's partial sums.
+template <int Threads>
+constexpr int kNormGradBlock = Threads <= 32 ? 256 : Threads;
+
 // A vector's gamma or beta; sixteen bytes at once where the row begins at a multiple of them.
 template <class Place, class Inside, int Wide>
 __device__ inline void load_terms(const float* terms, const Place& place, int v, Inside inside,
@@ -73,9 +77,9 @@ __global__ void __launch_bounds__(kNormBlock<Threads>)
 // A thread keeps its columns from row to row and adds up their slopes on the way; rows begin at
 // sixteen bytes. The sums of a block's rows, a row of threads after another, go to its partials.
 template <class T, int Threads, int Vectors>
-__global__ void __launch_bounds__(kNormBlock<Threads>)
+__global__ void __launch_bounds__(kNormGradBlock<Threads>, Threads <= 32 && Vectors <= 3 ? 2 : 1)
     layer_norm_grad(const __grid_constant__ LayerNorm c) {
-  constexpr int kThreads = kNormBlock<Threads>, kRows = kThreads / Threads, kWide = kLanes<T>;
+  constexpr int kThreads = kNormGradBlock<Threads>, kRows = kThreads / Threads, kWide = kLanes<T>;
   using Place = RowPlace<T, Threads, Vectors>;
   float dgamma[Vectors][kWide] = {}, dbeta[Vectors][kWide] = {};
   const float share = 1 / float(c.features);
@@ -87,6 +91,8 @@ __global__ void __launch_bounds__(kNormBlock<Threads>)
     RowPart<T, Threads, Vectors> x, dy;
     x.load(c.x, place);
     dy.load(c.dy, place);
+    RowPart<T, Threads, Vectors> more;
+    if (c.addend != nullptr) more.load(c.addend, place);
     const float mean = c.mean[row], rstd = c.rstd[row];
     float2 sums = make_float2(0, 0);
     place.each([&](int v, auto inside) {
@@ -115,6 +121,12 @@ __global__ void __launch_bounds__(kNormBlock<Threads>)
       for (int i = 0; i < kWide; ++i) {
         const float normalized = (numbers[i] - mean) * rstd;
         numbers[i] = rstd * (slopes[i] * gamma[i] - (sum + normalized * product));
+      }
+      if (c.addend != nullptr) {
+        float others[kWide];
+        more.get(v, others);
+#pragma unroll
+        for (int i = 0; i < kWide; ++i) numbers[i] += others[i];
       }
       x.set(v, numbers);
     });
@@ -178,7 +190,9 @@ __global__ void layer_norm_long_input_grad(const __grid_constant__ LayerNorm c) 
   product = block_reduce(product, 0.0F, Plus()) / float(c.features);
   for (int64_t i = threadIdx.x; i < c.features; i += blockDim.x) {
     float normalized = (to_float(x[i]) - mean) * rstd;
-    dx[i] = from_float<T>(rstd * (to_float(dy[i]) * c.gamma[i] - (sum + normalized * product)));
+    float slope = rstd * (to_float(dy[i]) * c.gamma[i] - (sum + normalized * product));
+    if (c.addend != nullptr) slope += to_float(static_cast<const T*>(c.addend)[first + i]);
+    dx[i] = from_float<T>(slope);
   }
 }
 
@@ -260,8 +274,10 @@ static bool holds_layer_norm_rows(DType dtype, int64_t features) {
 }
 
 int layer_norm_splits(DType dtype, int64_t rows, int64_t features) {
+  // Partial sums of wide rows take longer than the blocks that they could be shared among.
+  const bool wide = features > 256 && features <= 128 * (dtype == DType::float32 ? 4 : 8);
   if (holds_layer_norm_rows(dtype, features))
-    return int(std::clamp<int64_t>(rows / 8, 1, kMostSplits));
+    return int(std::clamp<int64_t>(rows / 8, 1, wide ? 132 * 2 : kMostSplits));
   int64_t slabs = (features + 31) / 32;
   return int(std::clamp<int64_t>(std::min(264 / slabs, rows / (kColumnWarps * 4)), 1, 64));
 }
@@ -294,10 +310,10 @@ void run_layer_norm_grad(const LayerNorm& call, cudaStream_t stream) {
           check(
               cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
               "shared memory for layer norm");
-        kernel<<<unsigned(splits), kNormBlock<H::kThreads>, bytes, stream>>>(call);
+        kernel<<<unsigned(splits), kNormGradBlock<H::kThreads>, bytes, stream>>>(call);
       };
-      with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 2>, Held<128, 1>, Held<256, 1>,
-               Held<512, 2>>(call.features, launch);
+      with_row<T, Held<8, 1>, Held<16, 1>, Held<32, 1>, Held<32, 2>, Held<32, 3>, Held<32, 4>,
+               Held<256, 1>, Held<512, 2>>(call.features, launch);
       return;
     }
     if (call.rows > 0)

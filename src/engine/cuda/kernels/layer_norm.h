@@ -17,6 +17,7 @@ struct LayerNorm {
   float epsilon = 0;
   float *mean = nullptr, *rstd = nullptr;  // results of the forward, operands of the backward
   void* y = nullptr;                       // or dx
+  const void* addend = nullptr;            // of the gradient: added to dx; null: nothing
   float *dgamma = nullptr, *dbeta = nullptr;
   float* partials = nullptr;  // layer_norm_splits · 2 · features
 };

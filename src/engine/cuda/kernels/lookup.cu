@@ -1,5 +1,6 @@
 #include "engine/cuda/kernels/lookup.h"
 
+#include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "base/philox.h"
@@ -46,6 +47,56 @@ __global__ void list_rows(const __grid_constant__ GatherCall c, uint32_t* keys, 
   if (item >= c.count) return;
   keys[item] = uint32_t(row_at(c, item));
   places[item] = uint32_t(item);
+}
+
+// --- sorted places ---
+
+int bits_for(int64_t count) {
+  int bits = 1;
+  while (bits < 32 && (int64_t(1) << bits) < count) ++bits;
+  return bits;
+}
+
+// Few places are sorted by one block in its own memory: CUB's sort for all sizes takes five launches. A number holds a
+// row and, below it, the place: sorting by the row keeps places of one row in their order.
+constexpr int kSortThreads = 1024;
+
+template <int kItems>
+__global__ void __launch_bounds__(kSortThreads)
+    sort_in_block(const __grid_constant__ GatherCall c, int place_bits, int row_bits,
+                  uint32_t* sorted, uint32_t* order) {
+  using Sort = cub::BlockRadixSort<uint32_t, kSortThreads, kItems>;
+  extern __shared__ __align__(16) char memory[];
+  uint32_t numbers[kItems];
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const uint32_t place = threadIdx.x * kItems + i;
+    numbers[i] = place < c.count ? uint32_t(row_at(c, place)) << place_bits | place : ~0U;
+  }
+  Sort(*reinterpret_cast<typename Sort::TempStorage*>(memory))
+      .SortBlockedToStriped(numbers, place_bits, place_bits + row_bits);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int64_t at = int64_t(i) * kSortThreads + threadIdx.x;
+    if (at >= c.count) continue;
+    sorted[at] = numbers[i] >> place_bits;
+    order[at] = numbers[i] & ((1U << place_bits) - 1);
+  }
+}
+
+// Whether they were few enough.
+template <int kItems>
+bool sort_few(const GatherCall& call, uint32_t* sorted, uint32_t* order, cudaStream_t stream) {
+  using Sort = cub::BlockRadixSort<uint32_t, kSortThreads, kItems>;
+  const int place_bits = bits_for(kSortThreads * kItems), row_bits = bits_for(call.rows);
+  if (call.count > kSortThreads * kItems || place_bits + row_bits > 32) return false;
+  constexpr int kBytes = int(sizeof(typename Sort::TempStorage));
+  auto kernel = sort_in_block<kItems>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
+        "shared memory for a sort");
+  kernel<<<1, kSortThreads, kBytes, stream>>>(call, place_bits, row_bits, sorted, order);
+  check_launch("sorting few indices");
+  return true;
 }
 
 // --- the table's gradient ---
@@ -266,13 +317,14 @@ void run_gather_grad(const GatherCall& call, cudaStream_t stream) {
   const ChunkSums sums{sorted, order, heads, heads + chunks * call.width};
   lists += aligned(size_t(chunks) * size_t(call.width) * 2 * sizeof(float));
   size_t bytes = call.scratch_bytes - lists;
-  list_rows<<<blocks_for(call.count, kBlock), kBlock, 0, stream>>>(call, keys, places);
-  check_launch("list_rows");
-  int bits = 1;
-  while (bits < 32 && (int64_t(1) << bits) < call.rows) ++bits;
-  check(cub::DeviceRadixSort::SortPairs(static_cast<char*>(call.scratch) + lists, bytes, keys,
-                                        sorted, places, order, call.count, 0, bits, stream),
-        "sorting indices");
+  if (!sort_few<4>(call, sorted, order, stream) && !sort_few<16>(call, sorted, order, stream)) {
+    list_rows<<<blocks_for(call.count, kBlock), kBlock, 0, stream>>>(call, keys, places);
+    check_launch("list_rows");
+    check(cub::DeviceRadixSort::SortPairs(static_cast<char*>(call.scratch) + lists, bytes, keys,
+                                          sorted, places, order, call.count, 0, bits_for(call.rows),
+                                          stream),
+          "sorting indices");
+  }
   visit_float(call.dtype, [&]<class T>(T) {
     auto sum = [&]<int N>(std::integral_constant<int, N>) {
       dim3 grid(blocks_for(chunks, kBlock / 32), blocks_for(call.width, 32 * N));

@@ -28,8 +28,16 @@ struct SoftmaxCall {
   const float* third = nullptr;
   void* out = nullptr;
   bool holds_second = false;  // set by run_softmax
+  // Of a row: its largest number, and log Σ exp(x − that). run_long_loss only.
+  float2* normalizers = nullptr;
 };
 
+// `out` of a gradient may be x.
 void run_softmax(const SoftmaxCall& call, cudaStream_t stream);
+
+// sparse_loss, which writes the normalizers, and sparse_loss_grad, which reads them, for many
+// classes: both read x once.
+bool has_long_rows(DType dtype, int64_t classes);
+void run_long_loss(const SoftmaxCall& call, cudaStream_t stream);
 
 }  // namespace stoker::cuda

@@ -4,9 +4,7 @@
 
 namespace stoker::cuda {
 
-namespace {
-
-MatmulKey key_of(const Builder& b, const Node& node) {
+MatmulKey matmul_key(const Builder& b, const Node& node) {
   const Shape &a = b.shape(node.inputs[0]), &w = b.shape(node.inputs[1]),
               &y = b.shape(node.outputs[0]);
   MatmulKey key;
@@ -27,6 +25,8 @@ MatmulKey key_of(const Builder& b, const Node& node) {
   return key;
 }
 
+namespace {
+
 // A product of few columns, over many rows: x · w, dy · wᵀ or xᵀ · dy.
 bool build_tall(Builder& b, const Node& node, const MatmulKey& key) {
   if (key.batch != 1) return false;
@@ -39,7 +39,7 @@ bool build_tall(Builder& b, const Node& node, const MatmulKey& key) {
 }
 
 void build_matmul(Builder& b, const Node& node) {
-  MatmulKey key = key_of(b, node);
+  MatmulKey key = matmul_key(b, node);
   if (key.batch * key.rows * key.columns == 0) {
     b.define(node.outputs[0]);
     return;
@@ -64,30 +64,40 @@ void emit_plain_product(Builder& b, const MatmulKey& key, int a, int w, int y) {
   auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
   int workspace = b.scratch(plan->workspace());
   b.emit({"cublaslt", {a, w}, {y, workspace}}, [plan](const Launch& at) {
-    plan->run(at.device, at.stream, at.get(0), at.get(1), nullptr, at.get(2), at.get(3));
+    plan->run(at.device, at.stream,
+              {.a = at.get(0), .b = at.get(1), .y = at.get(2), .workspace = at.get(3)});
   });
 }
 
-void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w) {
+void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w,
+                  const ProductExtras& extras) {
   bool has_bias = node.inputs.size() > 2;
   auto activation = node.attrs.get_or<std::string>("activation", "");
-  int bias = has_bias ? b.input(node.inputs[2]) : -1, y = b.define(node.outputs[0]);
+  int bias = has_bias ? b.input(node.inputs[2]) : -1;
+  int y = extras.out >= 0 ? extras.out : b.define(node.outputs[0]);
   // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32. So
   // is relu where only an own kernel keeps NaN.
   key.relu = activation == "relu" && guard_sees(b.graph(), node);
   bool in_epilogue = activation.empty() || key.relu;
   key.bias = has_bias && in_epilogue;
   key.wide = !in_epilogue && key.dtype != DType::float32;
+  key.addend = extras.addend >= 0;
   auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
   int workspace = b.scratch(plan->workspace());
   int product =
       key.wide ? b.scratch(size_t(b.shape(node.outputs[0]).elements()) * sizeof(float)) : y;
   std::vector<int> reads = {a, w};
   if (key.bias) reads.push_back(bias);
-  b.emit({"cublaslt", reads, {product, workspace}}, [plan, with_bias = key.bias](const Launch& at) {
-    size_t next = with_bias ? 3 : 2;
-    plan->run(at.device, at.stream, at.get(0), at.get(1), with_bias ? at.get(2) : nullptr,
-              at.get(next), at.get(next + 1));
+  if (key.addend) reads.push_back(extras.addend);
+  size_t next = reads.size();
+  b.emit({"cublaslt", reads, {product, workspace}}, [=](const Launch& at) {
+    plan->run(at.device, at.stream,
+              {.a = at.get(0),
+               .b = at.get(1),
+               .bias = key.bias ? at.get(2) : nullptr,
+               .addend = key.addend ? at.get(next - 1) : nullptr,
+               .y = at.get(next),
+               .workspace = at.get(next + 1)});
   });
   if (!in_epilogue) emit_epilogue(b, node, {product, DType::float32, bias, y});
 }

@@ -29,6 +29,13 @@ void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);
 void add_scan_builders(OpBuilders& table);
+void add_attention_builders(OpBuilders& table);
+
+// False where attention must be composed of other ops: the gradient of a bias.
+bool has_attention_kernel(const Node& node);
+
+// layer_norm_grad; with an `addend`, its dx and that value make up the value `sum`.
+void emit_layer_norm_grad(Builder& b, const Node& node, int addend, int sum);
 
 // out = activation(from + bias) for what a library's own epilogue cannot do; `from` may be `out`,
 // or a buffer of float32 so that nothing is rounded before the end. `bias` is a buffer, or -1.

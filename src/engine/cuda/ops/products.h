@@ -7,9 +7,17 @@
 
 namespace stoker::cuda {
 
+// What a product takes along beside its node's bias, in buffers; -1: nothing.
+struct ProductExtras {
+  int out = -1;     // the result goes there, not into the node's output
+  int addend = -1;  // is added; a product without activation
+};
 // y = activation(op(a) · op(b) + bias), with the node's bias (its third input) and activation, into
 // its first output. The key's epilogue is set here.
-void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w);
+void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w,
+                  const ProductExtras& extras = {});
+// Of a matmul node.
+MatmulKey matmul_key(const Builder& b, const Node& node);
 // y = op(a) · op(b)
 void emit_plain_product(Builder& b, const MatmulKey& key, int a, int w, int y);
 

@@ -33,7 +33,8 @@ Plan product_plan(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_
 void emit_product(Builder& b, const Plan& plan, int x, int w, int y) {
   b.emit({"cublaslt", {x, w}, {y, b.scratch(plan->workspace())}, "recurrent product"},
          [plan](const Launch& at) {
-           plan->run(at.device, at.stream, at.get(0), at.get(1), nullptr, at.get(2), at.get(3));
+           plan->run(at.device, at.stream,
+                     {.a = at.get(0), .b = at.get(1), .y = at.get(2), .workspace = at.get(3)});
          });
 }
 
@@ -113,7 +114,8 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
     const bool* mask = s.masked ? at.get<const bool>(4) : nullptr;
     for (int64_t number = 0; number < s.length; ++number) {
       RecurrentStep step = places.step(number, at.get<float>(5), at.get(6), c, mask);
-      plan->run(at.device, at.stream, step.h_before, at.get(0), nullptr, at.get(8), at.get(9));
+      plan->run(at.device, at.stream,
+                {.a = step.h_before, .b = at.get(0), .y = at.get(8), .workspace = at.get(9)});
       step.product = at.get<float>(8);
       step.bias = at.get(1);
       step.y = places.typed(at.get(10), s.at(number) * s.units);
@@ -180,8 +182,11 @@ void emit_loop_back(Builder& b, const RecurrentShape& s, DType dtype, const std:
     run_recurrent_convert(dtype, nullptr, kWide, repeated, states, at.stream);
     const bool* mask = s.masked ? at.get<const bool>(7) : nullptr;
     auto through_kernel = [&](int64_t number) {
-      plan->run(at.device, at.stream, places.typed(at.get(9), number * s.batch * s.columns()),
-                at.get(3), nullptr, product, at.get(16));
+      plan->run(at.device, at.stream,
+                {.a = places.typed(at.get(9), number * s.batch * s.columns()),
+                 .b = at.get(3),
+                 .y = product,
+                 .workspace = at.get(16)});
     };
     for (int64_t number = s.length; number-- > 0;) {
       bool begins = number == s.length - 1;

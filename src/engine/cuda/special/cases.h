@@ -21,6 +21,12 @@ void order_for_heads(Graph& graph);
 void match_narrow_gradients(const Readers& readers, Fusion& found);
 void match_narrow_products(const Readers& readers, Fusion& found);
 
+// Attention over slices of one value, and its gradient (packed_heads.cpp).
+void match_packed_heads(const Readers& readers, Fusion& found);
+
+// The sum of a large product, or of layer norm's gradient, and another value (sums.cpp).
+void match_sums(const Readers& readers, Fusion& found);
+
 // A cast to 16 bits of a float32 leaf that only `root` reads, `times` times: it rounds as it reads.
 void take_leaf_cast(const Readers& readers, Fusion& found, int value, int times, int root);
 // What a kernel that does so reads for a value.

@@ -11,6 +11,8 @@ std::span<const Special> specials() {
       {.name = "norm_pool", .match = match_norm_pools},
       {.name = "stem", .match = match_stems},
       {.name = "head", .match = match_heads, .order = order_for_heads},
+      {.name = "packed_heads", .match = match_packed_heads},
+      {.name = "sums", .match = match_sums},
       {.name = "narrow_gradient", .match = match_narrow_gradients, .alone = true},
       {.name = "narrow_product", .match = match_narrow_products, .alone = true},
   });

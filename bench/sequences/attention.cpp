@@ -1,0 +1,77 @@
+#include "sequences/attention.h"
+
+#include <fmt/format.h>
+#include <stoker/attention.h>
+#include <stoker/stoker.h>
+
+#include "common/timing.h"
+#include "engine/registry.h"
+#include "graph/op.h"
+
+namespace stoker::bench {
+
+std::string AttentionCase::name() const {
+  return fmt::format("attention b{} h{} T{} d{}{}", batch, heads, length, dim,
+                     causal ? " causal" : "");
+}
+
+std::vector<AttentionCase> attention_cases() {
+  return {{4, 16, 4096, 128, true},
+          {4, 16, 4096, 128, false},
+          {4, 16, 4096, 64, true},
+          {4, 16, 4096, 64, false},
+          {16, 12, 1024, 64, true}};
+}
+
+namespace {
+
+double seconds_of(const AttentionCase& size, bool gradient, bool deterministic) {
+  Graph graph;
+  TensorSpec spec{DType::bfloat16, {size.batch, size.length, size.heads, size.dim}};
+  Values rows;
+  std::vector<Tensor> inputs;
+  for (const char* name : {"query", "key", "value", "dout"}) {
+    rows.push_back(graph.input(name, spec));
+    Tensor numbers(DType::float32, spec.shape);
+    Rng rng(inputs.size() + 1);
+    for (float& number : std::span(numbers.data_mut<float>(), size_t(numbers.elements())))
+      number = rng.uniform(-1, 1);
+    inputs.push_back(numbers.cast(DType::bfloat16));
+  }
+  Attrs attrs = {{"causal", size.causal}, {"deterministic", deterministic}};
+  Values forward = apply("attention", {rows[0], rows[1], rows[2]}, attrs);
+  Values results = {forward[0]};
+  if (gradient)
+    results = apply("attention_grad", {rows[3], rows[0], rows[1], rows[2], forward[0], forward[1]},
+                    attrs);
+  for (const Value& result : results) graph.output(ops::sum(result), "sum");
+  auto program = backend("cuda").compile(graph, {});
+  std::vector<int64_t> nanoseconds;
+  Samples samples;
+  for (int i = 0; i < 12; ++i) {
+    program->run_timed(inputs, nanoseconds);
+    for (size_t k = 0; i > 1 && k < nanoseconds.size(); ++k)
+      if (program->kernels()[k].op == (gradient ? "attention_grad" : "attention"))
+        samples.add(double(nanoseconds[k]) * 1e-9);
+  }
+  return samples.median();
+}
+
+}  // namespace
+
+std::vector<Row> measure_attention(const AttentionCase& size) {
+  double pairs = double(size.batch * size.heads) * double(size.length) * double(size.length) *
+                 (size.causal ? 0.5 : 1);
+  auto row = [&](const std::string& what, double seconds, int products) {
+    double rate = 2 * products * pairs * double(size.dim) / seconds * 1e-12;
+    return Row{.name = size.name() + what,
+               .value = seconds * 1e3,
+               .unit = "ms",
+               .note = fmt::format("{:.0f} TFLOP/s", rate)};
+  };
+  return {row(" forward", seconds_of(size, false, true), 2),
+          row(" gradient", seconds_of(size, true, true), 5),
+          row(" gradient, any order", seconds_of(size, true, false), 5)};
+}
+
+}  // namespace stoker::bench
