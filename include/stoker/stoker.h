@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stoker/applications.h>
+#include <stoker/attention.h>
 #include <stoker/attrs.h>
 #include <stoker/auto_batch.h>
 #include <stoker/backup.h>

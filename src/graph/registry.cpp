@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/op.h"
+#include "graph/ops/attention.h"
 #include "graph/ops/decoding.h"
 #include "graph/text.h"
 
@@ -26,6 +27,7 @@ OpRegistry build() {
   register_host_ops(registry);
   register_recurrent_ops(registry);
   register_scan_ops(registry);
+  register_attention_ops(registry);
   register_decoding_ops(registry);
   return registry;
 }

@@ -25,6 +25,7 @@ const OpCaseTable& op_cases() {
     add_optimizer_cases(all);
     add_host_cases(all);
     add_recurrent_cases(all);
+    add_attention_cases(all);
     return all;
   }();
   return table;

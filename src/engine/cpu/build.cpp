@@ -67,7 +67,10 @@ void Builder::write_assignments() {
   }
 }
 
-void rewrite(Graph& graph) {
+void rewrite(Graph& graph, bool keep_order) {
+  passes::compose_attention(
+      graph, [](const Node& node) { return find_op_builder(node.op->name) != nullptr; });
+  if (keep_order) return;
   passes::merge_duplicates(graph);
   passes::fold_padding(graph);
   passes::fuse(graph);

@@ -43,7 +43,8 @@ struct ProgramParts : PlannedParts {
 };
 
 // What the engine rewrites before it builds anything.
-void rewrite(Graph& graph);
+// keep_order: only what it has no kernel for.
+void rewrite(Graph& graph, bool keep_order = false);
 
 std::string own_kernel();  // "own:avx2": how own kernels call themselves in reports
 

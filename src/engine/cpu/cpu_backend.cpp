@@ -9,6 +9,7 @@
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/program.h"
 #include "engine/cpu/team.h"
+#include "graph/passes/passes.h"
 
 namespace stoker {
 
@@ -30,12 +31,13 @@ class CpuBackend final : public Backend {
 
   bool supports(std::string_view op, DType dtype) const override {
     const OpBuilder* builder = find_op_builder(op);
-    return builder != nullptr && builder->takes(dtype);
+    if (builder == nullptr) return passes::is_composable(op) && floats(dtype);
+    return builder->takes(dtype);
   }
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
     std::unique_ptr<Graph> copy = graph.clone();
-    if (!options.keep_order) rewrite(*copy);
+    rewrite(*copy, options.keep_order);
     // oneDNN divides its work when a primitive is made, so the team must have its size by now.
     int threads = threads_for(options);
     TeamScope team(threads);

@@ -22,6 +22,8 @@ namespace stoker {
 namespace cuda {
 
 void rewrite(Graph& graph, const CompileOptions& options) {
+  passes::compose_attention(
+      graph, [](const Node& node) { return find_op_builder(node.op->name) != nullptr; });
   if (options.keep_order) return;
   passes::merge_duplicates(graph);
   passes::fold_padding(graph);
@@ -51,7 +53,8 @@ class CudaBackend final : public Backend, public ChoosesPlans {
   const BackendTraits& traits() const override { return kCudaTraits; }
 
   bool supports(std::string_view op, DType dtype) const override {
-    if (find_op_builder(op) == nullptr || dtype == DType::bytes) return false;
+    bool known = find_op_builder(op) != nullptr || passes::is_composable(op);
+    if (!known || dtype == DType::bytes) return false;
     const std::vector<DType>& dtypes = OpRegistry::get().find(op).dtypes;
     return dtypes.empty() || std::ranges::find(dtypes, dtype) != dtypes.end();
   }

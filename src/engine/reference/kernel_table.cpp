@@ -19,6 +19,7 @@ const KernelTable& kernel_table() {
     add_host_kernels(all);
     add_recurrent_kernels(all);
     add_scan_kernels(all);
+    add_attention_kernels(all);
     add_decoding_kernels(all);
     return all;
   }();

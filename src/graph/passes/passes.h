@@ -34,4 +34,10 @@ int fold_padding(Graph& graph);
 // Merges nodes that compute the same thing (same op, attributes and inputs). Returns how many went.
 int merge_duplicates(Graph& graph);
 
+// Puts compositions of other ops (graph/ops/attention.h) in place of attention and attention_grad
+// where `has_kernel` says that the engine cannot run the node. Returns how many went.
+int compose_attention(Graph& graph, const std::function<bool(const Node&)>& has_kernel);
+// Whether an engine can run the op through this pass.
+bool is_composable(std::string_view op);
+
 }  // namespace stoker::passes
