@@ -36,7 +36,7 @@ PUBLIC = {
     "graph": "attention ops value variable",
     "engine": "devices",
     "nn": "initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers",
-    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
+    "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",
     "observe": "doctor profiler",

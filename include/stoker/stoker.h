@@ -18,6 +18,7 @@
 #include <stoker/extend/cuda.h>
 #include <stoker/flops.h>
 #include <stoker/function.h>
+#include <stoker/generate.h>
 #include <stoker/history.h>
 #include <stoker/idx.h>
 #include <stoker/image.h>

@@ -49,9 +49,12 @@ void attend(const Call& call, const CachedAttentionShape& shape, int64_t batch_r
     Number score = 0;
     for (int64_t d = 0; d < shape.depth; ++d)
       score += call.in(0)[row * shape.depth + d] * keys.at(int64_t(j), d);
-    bool masked = shape.masked() &&
-                  call.in(6)[shape.mask_row(batch_row, head, query) * shape.capacity + int64_t(j)] == 0;
-    scores[j] = masked ? -INFINITY : score * Number(call.attrs.get<double>("scale"));
+    scores[j] = score * Number(call.attrs.get<double>("scale"));
+    if (shape.masked()) {
+      int64_t at = shape.mask_row(batch_row, head, query) * shape.capacity + int64_t(j);
+      Number mask = call.in(6)[at];
+      scores[j] = shape.bias ? scores[j] + mask : mask == 0 ? -INFINITY : scores[j];
+    }
     largest = std::max(largest, scores[j]);
   }
   if (std::isinf(largest) && largest < 0) return;  // sees nothing: zeros

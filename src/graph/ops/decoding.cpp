@@ -42,7 +42,8 @@ CachedAttentionShape::CachedAttentionShape(std::span<const TensorSpec> inputs) {
   if (groups < 1 || heads % groups != 0)
     throw ShapeError(fmt::format("expected a multiple of {} heads, got {}", groups, heads));
   if (inputs.size() == 6) return;
-  expect_dtype(inputs[6], DType::bool_, "a mask");
+  bias = inputs[6].dtype != DType::bool_;
+  if (bias) expect_dtype(inputs[6], dtype, "a mask of bool, or a bias");
   mask = inputs[6].shape;
   expect_mask(mask, {batch, heads, queries, capacity});
 }

@@ -12,8 +12,10 @@ void register_decoding_ops(OpRegistry& registry);
 // of k: [B, G, C, D], that of v: [B, G, C, Dv], positions: int32 [n].
 struct CachedAttentionShape {
   int64_t batch, queries, heads, depth, chunk, groups, capacity, value_depth;
-  // Of mask [B or 1, H or 1, m or 1, C]; zero extents: none.
+  // Of mask [B or 1, H or 1, m or 1, C]; rank 0: none. A bool hides keys, a float is added to the
+  // scores.
   Shape mask;
+  bool bias = false;
 
   explicit CachedAttentionShape(std::span<const TensorSpec> inputs);
   bool masked() const { return mask.rank() == 4; }

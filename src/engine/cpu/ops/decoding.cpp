@@ -41,7 +41,7 @@ struct CachedAttention {
     int64_t width = shape.value_depth;
     float* y = p.out<float>(shape.masked() ? 7 : 6) + at * width;
     std::memset(y, 0, size_t(width) * sizeof(float));
-    if (shape.masked() && !mask(p.in<bool>(6), row, head, query, cached + own, scores)) return;
+    if (shape.masked() && !mask(p, shape.mask_row(row, head, query), cached + own, scores)) return;
     kernels().softmax(scores, scores, 1, cached + own);
     auto mix = kernels().mix_rows;
     mix(scores, p.in<float>(4) + cache * width, width, cached, width, y);
@@ -49,12 +49,16 @@ struct CachedAttention {
   }
 
   // Whether anything is left to see.
-  bool mask(const bool* masks, int64_t row, int64_t head, int64_t query, int64_t count,
-            float* scores) const {
-    const bool* seen = masks + shape.mask_row(row, head, query) * shape.capacity;
-    for (int64_t j = 0; j < count; ++j)
-      if (!seen[j]) scores[j] = -std::numeric_limits<float>::infinity();
-    return std::any_of(seen, seen + count, [](bool each) { return each; });
+  bool mask(Pointers p, int64_t mask_row, int64_t count, float* scores) const {
+    constexpr float kHidden = -std::numeric_limits<float>::infinity();
+    int64_t first = mask_row * shape.capacity;
+    for (int64_t j = 0; j < count; ++j) {
+      if (shape.bias)
+        scores[j] += p.in<float>(6)[first + j];
+      else if (!p.in<bool>(6)[first + j])
+        scores[j] = kHidden;
+    }
+    return std::any_of(scores, scores + count, [](float score) { return score != kHidden; });
   }
 };
 

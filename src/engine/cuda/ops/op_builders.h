@@ -29,6 +29,7 @@ void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);
 void add_scan_builders(OpBuilders& table);
+void add_decoding_builders(OpBuilders& table);
 
 // out = activation(from + bias) for what a library's own epilogue cannot do; `from` may be `out`,
 // or a buffer of float32 so that nothing is rounded before the end. `bias` is a buffer, or -1.
