@@ -35,7 +35,7 @@ PUBLIC = {
     "formats": "safetensors",
     "graph": "attention ops value variable",
     "engine": "devices",
-    "nn": "initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers",
+    "nn": "attention_layers initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers transformer_layers",
     "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",

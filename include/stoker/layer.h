@@ -51,12 +51,16 @@ struct CallOptions {
   // Masks for this call, one per input, in place of those that the inputs carry; empty or
   // undefined: the input's own.
   Values mask = {};
+  // The layer's own arguments of a call, by name (LayerBase::call_arguments): {{"reverse", true}}.
+  // Layers that have some usually take them by an operator() of their own.
+  Attrs arguments = {};
 };
 
 // What call() may ask of the graph that is being traced.
 class CallContext {
  public:
-  explicit CallContext(Graph& graph, Values masks = {}) : graph_(graph), masks_(std::move(masks)) {}
+  explicit CallContext(Graph& graph, Values masks = {}, Attrs arguments = {})
+      : graph_(graph), masks_(std::move(masks)), arguments_(std::move(arguments)) {}
   bool training() const;  // of this call, see CallOptions
   // For ops::dropout; Error in a graph without a random state.
   Value random_state() const;
@@ -69,6 +73,8 @@ class CallContext {
   void add_loss(const Value& scalar);
   // The mask of the call's input `index`; undefined: none, every step counts.
   Value mask(size_t index = 0) const { return index < masks_.size() ? masks_[index] : Value(); }
+  // Of this call, see CallOptions: context.arguments().get_or("reverse", false).
+  const Attrs& arguments() const { return arguments_; }
   // The mask that a value of this graph carries; undefined: none.
   Value mask_of(const Value& value) const;
   // From here on layers that take `value` get this mask. compute_mask() leaves it as it is.
@@ -79,6 +85,7 @@ class CallContext {
  private:
   Graph& graph_;
   Values masks_;
+  Attrs arguments_;
 };
 
 struct WeightOptions {
@@ -86,6 +93,9 @@ struct WeightOptions {
   Regularizer regularizer = {};
   bool trainable = true;
   DType dtype = DType::float32;
+  // Drawn in this shape and reshaped: [inputs, outputs] of a kernel with more dimensions, whose fans
+  // the initialiser then sees. Empty: its own shape.
+  Shape drawn_as = {};
 };
 
 class LayerBase {
@@ -97,6 +107,8 @@ class LayerBase {
   // Makes the weights for inputs of these shapes (batch included, meaningless; -1: unknown).
   virtual void build(const std::vector<Shape>& inputs) { (void)inputs; }
   virtual Values call(const Values& inputs, CallContext& context) = 0;
+  // The names that CallOptions::arguments may have. Others are a ValueError.
+  virtual std::vector<std::string> call_arguments() const { return {}; }
   // Whether the layer knows what to do with a mask. One that does not drops it; fit says so once.
   virtual bool supports_masking() const { return false; }
   // The masks of the outputs, given those of the inputs (undefined: none). Fewer than outputs, or
@@ -133,7 +145,8 @@ class LayerBase {
   // Builds if need be, then calls, inside the layer's scope; adds the regularisers of its weights
   // and the masks of its outputs. A layer that fails at its first input is as it was before.
   // masks: one per input, each may be undefined.
-  Values run(Graph& graph, const Values& inputs, const Values& masks = {});
+  Values run(Graph& graph, const Values& inputs, const Values& masks = {},
+             const Attrs& arguments = {});
   void ensure_built(const std::vector<Shape>& inputs);
   // Adds the regularisers of the trainable weights to the loss, once per graph.
   virtual void add_penalties(Graph& graph) const;

@@ -14,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include <stoker/attention_layers.h>
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
 #include <stoker/layers_over_time.h>
 #include <stoker/recurrent_layers.h>
+#include <stoker/transformer_layers.h>
 
 namespace stoker {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stoker/context.h>
 #include <stoker/error.h>
 
@@ -113,7 +114,9 @@ Variable LayerBase::add_weight(const std::string& name, const Shape& shape,
                     "None; give Input that size, or reduce the dimension before it "
                     "(GlobalAveragePooling1D, GlobalMaxPooling1D; Flatten needs a known size)",
                     title(), name, to_string(shape)));
-  Variable variable(path() + "/" + name, options.initializer(shape, options.dtype),
+  bool reshaped = options.drawn_as.rank() > 0;
+  Tensor values = options.initializer(reshaped ? options.drawn_as : shape, options.dtype);
+  Variable variable(path() + "/" + name, reshaped ? values.reshape(shape) : values,
                     {.trainable = options.trainable && trainable_});
   weights_.push_back({variable, name, options.regularizer, options.trainable});
   return variable;
@@ -155,7 +158,22 @@ Values LayerBase::compute_mask(const Values& inputs, const Values& masks) const 
   return supports_masking() ? masks : Values();
 }
 
-Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks) {
+namespace {
+
+void check_arguments(const LayerBase& layer, const Attrs& arguments) {
+  std::vector<std::string> known = layer.call_arguments();
+  for (const auto& [name, value] : arguments.entries())
+    if (std::ranges::find(known, name) == known.end())
+      throw ValueError(
+          fmt::format("{}: a call has no argument \"{}\"; there {}", layer.title(), name,
+                      known.empty() ? "are none" : fmt::format("are {}", fmt::join(known, ", "))));
+}
+
+}  // namespace
+
+Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks,
+                      const Attrs& arguments) {
+  check_arguments(*this, arguments);
   std::vector<Shape> shapes;
   shapes.reserve(inputs.size());
   for (const Value& input : inputs) shapes.push_back(declared_shape(graph, input));
@@ -167,7 +185,7 @@ Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks) {
     bool own_policy = !dtype_policy_.empty();
     DType dtype = own_policy ? graph.policy_dtype(dtype_policy_) : graph.compute_dtype();
     Graph::ComputeDtype compute(graph, dtype);
-    CallContext context(graph, masks);
+    CallContext context(graph, masks, arguments);
     Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
     add_penalties(graph);
     mask_outputs(graph, *this, inputs, masks, outputs);
@@ -246,7 +264,7 @@ void find_children_in_training(LayerCall& call, const Values& inputs) {
 Values Layer::call_all(const Values& inputs, const CallOptions& options) const {
   if (base_ == nullptr)
     throw Error("an empty Layer was called: it was declared, but never given a layer");
-  auto call = std::make_shared<LayerCall>(*this, options.training);
+  auto call = std::make_shared<LayerCall>(*this, options.training, options.arguments);
   Values operands = call->with_masks(inputs, options.mask);
   call->trial = std::ranges::any_of(inputs, [](const Value& v) { return v.sketched() != nullptr; });
   bool first = call->trial && !base_->built();

@@ -55,9 +55,9 @@ Values LayerCall::apply(Graph& graph, const Values& operands) {
   for (size_t i = 0; i < masked.size(); ++i)
     masks[masked[i]] = as_mask(operands[inputs.size() + i]);
   if (!trial || inputs.empty() || inputs[0].shape().rank() == 0)
-    return layer.base().run(graph, inputs, masks);
+    return layer.base().run(graph, inputs, masks, arguments);
   try {
-    return layer.base().run(graph, inputs, masks);
+    return layer.base().run(graph, inputs, masks, arguments);
   } catch (const ShapeError& error) {
     throw ShapeError(without_batch(error.what(), inputs[0].shape()[0]));
   }

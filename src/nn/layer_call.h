@@ -13,8 +13,8 @@ namespace stoker {
 
 class LayerCall : public Callable {
  public:
-  explicit LayerCall(Layer called, std::optional<bool> in_training = {})
-      : layer(std::move(called)), training(in_training) {}
+  explicit LayerCall(Layer called, std::optional<bool> in_training = {}, Attrs with = {})
+      : layer(std::move(called)), training(in_training), arguments(std::move(with)) {}
   // Error when the layer is already being called: it would call itself without end.
   // inputs: the layer's, then the masks that the call was given.
   Values apply(Graph& graph, const Values& inputs) override;
@@ -23,6 +23,7 @@ class LayerCall : public Callable {
 
   const Layer layer;
   const std::optional<bool> training;  // as in CallOptions
+  const Attrs arguments;               // likewise
   std::vector<size_t> masked;          // per mask among the operands: the input that it masks
   // While a sketch tries the layer out, its batch size is a placeholder: errors show "None" in its
   // place.

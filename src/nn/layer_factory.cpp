@@ -81,6 +81,12 @@ const LayerKinds& built_in_layers() {
     add_recurrent_cells(all);
     add_recurrent_layers(all);
     add_recurrent_wrappers(all);
+    add_einsum_layers(all);
+    add_projected_attention_layers(all);
+    add_dot_attention_layers(all);
+    add_position_layers(all);
+    add_reversible_embedding_layers(all);
+    add_moment_normalization(all);
     return all;
   }();
   return kinds;

@@ -11,7 +11,7 @@ namespace {
 // Below every score: what is masked, before it is set to zero behind the exponential.
 constexpr double kUnseen = -1e30;
 
-Value wide(const Value& x) { return emit::cast(x, DType::float32); }
+Value widened(const Value& x) { return emit::cast(x, DType::float32); }
 
 // 0, 1, 2, … as int32 of this shape.
 Value counted(const Shape& shape) {
@@ -34,7 +34,7 @@ struct Composed {
     if (shape.causal)
       seen = emit::compare("greater_equal", counted({shape.queries, 1}), beside(shape.keys));
     if (!shape.masked) return;
-    Value open = shape.bias ? emit::compare("greater_equal", wide(inputs[shape.mask()]),
+    Value open = shape.bias ? emit::compare("greater_equal", widened(inputs[shape.mask()]),
                                             double(std::numeric_limits<float>::lowest()))
                             : inputs[shape.mask()];
     seen = seen.defined() ? emit::select(open, seen, open) : open;
@@ -46,7 +46,7 @@ struct Composed {
     return found;
   }
   static Value beside(int64_t keys) { return counted({1, keys}); }
-  static Value by_head(const Value& x) { return emit::transpose(wide(x), {0, 2, 1, 3}); }
+  static Value by_head(const Value& x) { return emit::transpose(widened(x), {0, 2, 1, 3}); }
 
   // [B, kv_heads, Tk, d] → [B, heads, Tk, d]
   Value repeated(const Value& x, int64_t d) const {
@@ -68,7 +68,7 @@ struct Composed {
 
   Value scores() const {
     Value scores = emit::matmul(q, k, false, true) * shape.scale;
-    if (shape.bias) scores = scores + wide(inputs[shape.mask()]);
+    if (shape.bias) scores = scores + widened(inputs[shape.mask()]);
     return seen.defined() ? emit::select(seen, scores, kUnseen) : scores;
   }
   Value only_seen(const Value& weights) const {

@@ -23,5 +23,11 @@ void add_host_layers(LayerKinds& kinds);
 void add_recurrent_cells(LayerKinds& kinds);
 void add_recurrent_layers(LayerKinds& kinds);
 void add_recurrent_wrappers(LayerKinds& kinds);
+void add_einsum_layers(LayerKinds& kinds);
+void add_projected_attention_layers(LayerKinds& kinds);
+void add_dot_attention_layers(LayerKinds& kinds);
+void add_position_layers(LayerKinds& kinds);
+void add_reversible_embedding_layers(LayerKinds& kinds);
+void add_moment_normalization(LayerKinds& kinds);
 
 }  // namespace stoker

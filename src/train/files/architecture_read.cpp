@@ -197,6 +197,9 @@ class Reader {
   // "masked": the inputs whose masks stand behind the layer's inputs.
   static Values call(const Json& json, const Layer& layer, Values from, const std::string& where) {
     CallOptions options{.training = training(json, where)};
+    if (json.contains("arguments"))
+      options.arguments =
+          attrs_from_json(field(json, "arguments", Json::value_t::object, where).dump());
     if (json.contains("masked")) {
       const Json& masked = list(json, "masked", where);
       if (masked.size() >= from.size()) fail(where, "it has more masks than inputs");

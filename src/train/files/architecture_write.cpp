@@ -168,6 +168,8 @@ class Writer {
       json["layer"] = std::ranges::find(layers, call->layer) - layers.begin();
       if (call->training) json["training"] = *call->training;
       if (!call->masked.empty()) json["masked"] = call->masked;
+      if (!call->arguments.entries().empty())
+        json["arguments"] = Json::parse(attrs_to_json(call->arguments));
     } else if (const auto* op = std::get_if<SketchOp>(&node.what)) {
       json["op"] = op->op;
       json["attrs"] = Json::parse(attrs_to_json(op->attrs));
