@@ -38,7 +38,7 @@ PUBLIC = {
     "nn": "attention_layers initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers transformer_layers",
     "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
-    "interop": "onnx",
+    "interop": "language_models onnx",
     "observe": "doctor profiler",
     "all": "stoker",
 }

@@ -1,9 +1,10 @@
 // Recurrent layers and loops:
-//   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--json FILE] [--only TEXT]
+//   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--transformers-peer SCRIPT] [--json FILE]
+//                   [--only TEXT]
 // A training step of two layers of 512 units on 64 sequences of 200 ids (embedding, layers, Dense 2,
 // AdamW), in bfloat16 on a GPU and in float32 on a CPU; then a loop of 200 and of 400 steps.
 // SCRIPT is bench/sequences/peer.py: it runs the same steps in PyTorch and, on a CPU, in Keras. Python
-// is STOKER_PEER_PYTHON, or python3.
+// is STOKER_PEER_PYTHON, or python3. Transformers: see transformers.h.
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -17,26 +18,29 @@
 #include "common/report.h"
 #include "common/timing.h"
 #include "engine/registry.h"
+#include "sequences/transformers.h"
 
 namespace stoker::bench {
 
 namespace {
 
 struct Arguments {
-  std::string device = "auto", peer, json, only;
+  std::string device = "auto", peer, transformers_peer, json, only;
 };
 
 Arguments parse_arguments(int argc, char** argv) {
   Arguments found;
   std::map<std::string, std::string*> words = {{"--device", &found.device},
                                                {"--peer", &found.peer},
+                                               {"--transformers-peer", &found.transformers_peer},
                                                {"--json", &found.json},
                                                {"--only", &found.only}};
   for (int i = 1; i < argc; i += 2) {
     auto word = words.find(argv[i]);
     if (word == words.end() || i + 1 == argc)
       throw ValueError(fmt::format(
-          "{}: expected --device NAME, --peer SCRIPT, --json FILE or --only TEXT", argv[i]));
+          "{}: expected --device NAME, --peer SCRIPT, --transformers-peer SCRIPT, --json FILE or "
+          "--only TEXT", argv[i]));
     *word->second = argv[i + 1];
   }
   return found;
@@ -179,6 +183,8 @@ int run_all(int argc, char** argv) {
   Report report;
   add_loops(report, arguments);
   add_networks(report, arguments);
+  if (arguments.device == "cpu")
+    add_transformers(report, {.peer = arguments.transformers_peer, .only = arguments.only});
   report.print(std::cout);
   if (!arguments.json.empty()) report.write_json(arguments.json);
   return report.all_met() ? 0 : 1;

@@ -23,6 +23,7 @@
 #include <stoker/idx.h>
 #include <stoker/image.h>
 #include <stoker/initializers.h>
+#include <stoker/language_models.h>
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
 #include <stoker/layers.h>

@@ -5,6 +5,7 @@
 #include <stoker/version.h>
 
 #include "graph/passes/fusion_rules.h"
+#include "graph/passes/passes.h"
 #include "interop/onnx/batch_twins.h"
 #include "interop/onnx/builder.h"
 #include "train/model/model_base.h"
@@ -54,6 +55,7 @@ std::unique_ptr<Graph> trace(ModelBase& model, const Sizes& sizes) {
         "export_onnx: \"{}\" changes while the model predicts, and an ONNX model has no state",
         graph->variables()[size_t(first.variable)].variable.name()));
   }
+  passes::compose_attention(*graph, [](const Node&) { return false; });
   passes::fuse_bias(*graph);
   graph->remove_dead_nodes();
   return graph;

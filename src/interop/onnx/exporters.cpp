@@ -31,6 +31,9 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          "activations, "
          "and GRU with reset_after, have ONNX operators"},
     };
+    all["attention"] = "it is written as the products it is made of, before nodes are exported";
+    for (std::string_view op : {"cached_attention", "cache_append"})
+      all[op] = "it is a step of generation, and an ONNX model has no state";
     for (std::string_view op :
          {"sparse_softmax_cross_entropy", "softmax_cross_entropy", "sigmoid_cross_entropy"})
       all[op] = "it is a loss; export the predictions that it is taken of";
@@ -38,7 +41,7 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          {"unary_grad", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d_grad",
           "avg_pool2d_grad", "batch_norm_grad", "layer_norm_grad", "softmax_grad",
           "log_softmax_grad", "sparse_softmax_cross_entropy_grad", "softmax_cross_entropy_grad",
-          "gather_grad", "recurrent_grad"})
+          "gather_grad", "recurrent_grad", "attention_grad"})
       all[op] = "it is a gradient, which is for training";
     constexpr const char* kUpdate = "it is part of an optimizer's update, which is for training";
     for (const auto& op : OpRegistry::get().all())

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stoker/transformer_layers.h>
 
+#include "graph/sketch.h"
 #include "nn/decoding.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
@@ -40,10 +41,12 @@ class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingC
     expect_float(x);
     expect_sequence(x.shape());
     int64_t steps = x.shape()[1], features = x.shape()[2];
-    if (steps > options().sequence_length)
+    // In a trial they stand for an unknown number.
+    bool more = steps > options().sequence_length;
+    if (more && !is_trial_batch(x.shape()[0]))
       fail_input(fmt::format("at most {} steps, its sequence_length", options().sequence_length),
                  x.shape());
-    Value rows = decoding_of(context.graph()) != nullptr
+    Value rows = more || decoding_of(context.graph()) != nullptr
                      ? ops::gather(embeddings_, positions_of(context, steps))
                      : ops::slice(embeddings_, {0, 0}, {steps, features});
     return ops::broadcast_to(ops::cast(rows, x.dtype()), x.shape());

@@ -202,6 +202,8 @@ class ChunkWriter {
       begin[at] = extent - size[at];
       attrs.set("begin", begin);
       attrs.set("size", size);
+    } else if (node.is("matmul")) {
+      attrs.set("few_rows", true);
     } else if (node.is("scan")) {
       attrs.set("length", chunk_);
     }
