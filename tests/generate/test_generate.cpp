@@ -1,48 +1,13 @@
 // generate(): cached steps give what the whole sequence gives.
-#include <gtest/gtest.h>
-
-#include <sstream>
-
 #include <stoker/error.h>
 #include <stoker/recurrent_layers.h>
 
-#include "generate/models.h"
+#include "generate/checks.h"
 
 namespace stoker::test {
 namespace {
 
-const TokenIds kPrompt = {3, 14, 15, 9, 2, 6, 5};
-const GenerateOptions kGreedy{.max_new_tokens = 40, .temperature = 0};
-
-GenerateOptions without_cache(GenerateOptions options) {
-  options.cache = false;
-  return options;
-}
-
-// The same numbers but for the order of sums: 2·10⁻⁵ of the largest logit.
-void expect_same_logits(const Model& model, const std::vector<TokenIds>& prompts,
-                        const GenerateOptions& options = {.max_new_tokens = 30, .temperature = 0}) {
-  auto cached = logits_of(model, prompts, options);
-  auto whole = logits_of(model, prompts, without_cache(options));
-  ASSERT_EQ(cached.size(), whole.size());
-  for (size_t step = 0; step < cached.size(); ++step) {
-    float most = 1;
-    for (float logit : whole[step]) most = std::max(most, std::abs(logit));
-    for (size_t i = 0; i < whole[step].size(); ++i)
-      ASSERT_NEAR(cached[step][i], whole[step][i], 2e-5F * most) << "step " << step;
-  }
-  EXPECT_EQ(generate(model, prompts, options), generate(model, prompts, without_cache(options)));
-}
-
-// What a model says while it generates: nothing where it is cached.
-std::string said(const Model& model, const TokenIds& prompt) {
-  std::ostringstream out;
-  std::ostream* before = default_context().out;
-  default_context().out = &out;
-  generate(model, prompt, {.max_new_tokens = 2, .temperature = 0});
-  default_context().out = before;
-  return out.str();
-}
+const GenerateOptions kGreedy = greedy();
 
 class Generate : public ::testing::Test {
  protected:
@@ -223,7 +188,11 @@ TEST_F(Generate, RefusesWhatItCannotUse) {
   EXPECT_THROW(generate(model, std::vector<TokenIds>{}), ValueError);
   EXPECT_THROW(generate(model, TokenIds{kVocabulary}), ValueError);
   EXPECT_THROW(generate(model, kPrompt, {.inputs = Tensor::zeros({1, 2})}), ValueError);
-  EXPECT_THROW(generate(model, kPrompt, {.max_new_tokens = 500}), ShapeError);  // 128 positions
+  Value ids = Input({-1}, {.dtype = DType::int32});
+  Value x = Embedding(kVocabulary, 8)(ids);
+  Model placed(ids, Dense(kVocabulary)(x + PositionEmbedding(32)(x)));
+  EXPECT_EQ(generate(placed, kPrompt, greedy(25)).size(), 32U);
+  EXPECT_THROW(generate(placed, kPrompt, greedy(26)), ShapeError);
   Value picture = Input({8, 8, 3});
   EXPECT_THROW(generate(Model(picture, Flatten()(picture)), kPrompt), ShapeError);
 }

@@ -9,16 +9,16 @@ namespace stoker::reference {
 
 namespace {
 
-std::vector<TensorSpec> specs_of(const Call& call) {
+std::vector<TensorSpec> operand_specs(const Call& call) {
   std::vector<TensorSpec> specs;
   for (const Array* input : call.inputs) specs.push_back(input->spec);
   return specs;
 }
 
 // The keys (input 1, cached in 3) or values (2, 4) of a head by position, row by row.
-class Rows {
+class CachedRows {
  public:
-  Rows(const Call& call, size_t input, int64_t batch_row, int64_t group)
+  CachedRows(const Call& call, size_t input, int64_t batch_row, int64_t group)
       : chunk_(call.in(input)), cache_(call.in(input + 2)) {
     const Shape& shape = chunk_.shape();
     depth_ = shape[3], stride_ = shape[2] * depth_;
@@ -37,10 +37,10 @@ class Rows {
 };
 
 // Query i stands at positions[n - m + i], and sees what stands there or before.
-void attend(const Call& call, const CachedAttentionShape& shape, int64_t batch_row, int64_t query,
+void attend_cached(const Call& call, const CachedAttentionShape& shape, int64_t batch_row, int64_t query,
             int64_t head) {
   int64_t group = head / (shape.heads / shape.groups);
-  Rows keys(call, 1, batch_row, group), values(call, 2, batch_row, group);
+  CachedRows keys(call, 1, batch_row, group), values(call, 2, batch_row, group);
   int64_t row = (batch_row * shape.queries + query) * shape.heads + head;
   int64_t seen = int64_t(call.in(5)[0]) + shape.chunk - shape.queries + query + 1;
   std::vector<Number> scores(static_cast<size_t>(std::min(seen, shape.capacity)));
@@ -67,10 +67,10 @@ void attend(const Call& call, const CachedAttentionShape& shape, int64_t batch_r
 }
 
 void cached_attention(const Call& call) {
-  CachedAttentionShape shape(specs_of(call));
+  CachedAttentionShape shape(operand_specs(call));
   for (int64_t row = 0; row < shape.batch; ++row)
     for (int64_t query = 0; query < shape.queries; ++query)
-      for (int64_t head = 0; head < shape.heads; ++head) attend(call, shape, row, query, head);
+      for (int64_t head = 0; head < shape.heads; ++head) attend_cached(call, shape, row, query, head);
 }
 
 void cache_append(const Call& call) {
