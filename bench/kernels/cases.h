@@ -58,5 +58,6 @@ void add_pointwise(const Sizes& sizes, std::vector<KernelCase>& cases);  // and 
 void add_rows(const Sizes& sizes, std::vector<KernelCase>& cases);       // softmax, norms, lookups
 void add_images(const Sizes& sizes, std::vector<KernelCase>& cases);     // pooling, convolutions
 void add_products(const Sizes& sizes, std::vector<KernelCase>& cases);
+void add_attention(const Sizes& sizes, std::vector<KernelCase>& cases);
 
 }  // namespace stoker::bench

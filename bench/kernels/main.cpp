@@ -213,6 +213,7 @@ std::vector<KernelCase> cases_of(const Extent& extent, DType dtype) {
   add_rows(sizes, cases);
   add_images(sizes, cases);
   add_products(sizes, cases);
+  add_attention(sizes, cases);
   return cases;
 }
 

@@ -97,6 +97,8 @@ class GroupedQueryAttention : public AttentionLayer {
                         const GroupedQueryAttentionOptions& options = {});
 };
 
+using GroupQueryAttention = GroupedQueryAttention;  // as Keras 3.15 exports it
+
 struct AttentionOptions {
   bool use_scale = false;          // a weight "scale" times the scores
   std::string score_mode = "dot";  // or "concat": Σ tanh(query + key), times "concat_score_weight"

@@ -97,6 +97,21 @@ std::vector<Sample> samples() {
       {Bidirectional(LSTM(3, {.return_sequences = true})), {5, 4}},
       {Bidirectional(GRU(3), {.merge_mode = "sum"}), {5, 4}},
       {TimeDistributed(Dense(2)), {5, 4}},
+      {MultiHeadAttention(2, 3), {5, 4}, 2},
+      {MultiHeadAttention(2, 3, {.sliding_window = 2, .use_gate = true}), {5, 4}, 2},
+      {GroupedQueryAttention(3, 4, 2, {.dropout = 0.5}), {5, 4}, 3},
+      {Attention({.use_scale = true}), {5, 4}, 2},
+      {AdditiveAttention(), {5, 4}, 2},
+      {EinsumDense("abc,cd->adb", {3, -1}, {.bias_axes = "d"}), {5, 4}},
+      {EinsumDense("...x,xyz->...yz", {2, 3}, {.activation = "relu", .bias_axes = "yz"}), {5, 4}},
+      {SwiGLU(6), {5, 4}},
+      {RMSNormalization(), {5, 4}},
+      {GroupNormalization({.groups = 2}), {5, 4}},
+      {PositionEmbedding(7), {5, 4}},
+      {SinePositionEncoding(), {5, 4}},
+      {RotaryEmbedding(), {5, 2, 4}},
+      {ReversibleEmbedding(8, 3), {4}, 1, DType::int32},
+      {TokenAndPositionEmbedding(8, 6, 3), {4}, 1, DType::int32},
   };
 }
 

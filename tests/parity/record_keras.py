@@ -19,6 +19,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # recorded on the CPU
 import keras
 import tensorflow as tf
 
+import keras_attention
 import keras_layers
 import keras_networks
 import keras_optimizers
@@ -44,6 +45,7 @@ def main() -> None:
     keras_values.record_activations(metadata)
     keras_values.record_initializers(metadata)
     keras_sequences.record_sequences(metadata)
+    keras_attention.record_attention(metadata)
 
 
 if __name__ == "__main__":

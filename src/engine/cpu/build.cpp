@@ -68,8 +68,7 @@ void Builder::write_assignments() {
 }
 
 void rewrite(Graph& graph, bool keep_order) {
-  passes::compose_attention(
-      graph, [](const Node& node) { return find_op_builder(node.op->name) != nullptr; });
+  passes::compose_attention(graph, has_attention_kernel);
   if (keep_order) return;
   passes::merge_duplicates(graph);
   passes::fold_padding(graph);

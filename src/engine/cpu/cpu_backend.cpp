@@ -9,7 +9,6 @@
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/program.h"
 #include "engine/cpu/team.h"
-#include "graph/passes/passes.h"
 
 namespace stoker {
 
@@ -31,8 +30,7 @@ class CpuBackend final : public Backend {
 
   bool supports(std::string_view op, DType dtype) const override {
     const OpBuilder* builder = find_op_builder(op);
-    if (builder == nullptr) return passes::is_composable(op) && floats(dtype);
-    return builder->takes(dtype);
+    return builder != nullptr && builder->takes(dtype);
   }
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {

@@ -97,8 +97,8 @@ void attention(const Call& call) {
     for (int64_t key = 0; key < s.keys; ++key) weights[size_t(key)] = a.score(row, key);
     call.out(1)[a.at_row(row)] = to_weights(weights);
     for (int64_t key = 0; key < s.keys; ++key) {
-      if (weights[size_t(key)] == 0) continue;
-      Number weight = weights[size_t(key)] * a.kept(row, key);
+      Number kept = a.kept(row, key), weight = weights[size_t(key)] * kept;
+      if (weights[size_t(key)] == 0 || kept == 0) continue;
       for (int64_t i = 0; i < s.value_dim; ++i)
         call.out(0)[a.at_query(row, s.value_dim) + i] +=
             weight * call.in(s.value())[a.at_key(row, key, s.value_dim) + i];
@@ -131,7 +131,7 @@ void attention_grad(const Call& call) {
         call.out(0)[at_q + i] += dscore * s.scale * k[at_k + i];
         call.out(1)[at_k + i] += dscore * s.scale * q[at_q + i];
       }
-      for (int64_t i = 0; i < s.value_dim; ++i)
+      for (int64_t i = 0; i < s.value_dim && kept != 0; ++i)
         call.out(2)[at_v + i] += weight * kept * dout[at_out + i];
       if (s.bias_gradient) call.out(3)[a.at_mask(row, key)] += dscore;
     }

@@ -34,8 +34,8 @@ struct Composed {
     if (shape.causal)
       seen = emit::compare("greater_equal", counted({shape.queries, 1}), beside(shape.keys));
     if (!shape.masked) return;
-    Value open = shape.bias ? emit::compare("greater_equal", widened(inputs[shape.mask()]),
-                                            double(std::numeric_limits<float>::lowest()))
+    Value open = shape.bias ? emit::compare("not_equal", widened(inputs[shape.mask()]),
+                                            -std::numeric_limits<double>::infinity())
                             : inputs[shape.mask()];
     seen = seen.defined() ? emit::select(open, seen, open) : open;
   }

@@ -25,13 +25,13 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
         {"batch_norm",
          "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
         {"moving_average", "it changes a weight, and an ONNX model has no state"},
+        {"attention", "it is exported as the ops that it is composed of"},
         {"in_top_k", "it is a metric; export the predictions that it counts"},
         {"scan",
          "it is a loop, which is not exported; LSTM, GRU and SimpleRNN with their default "
          "activations, "
          "and GRU with reset_after, have ONNX operators"},
     };
-    all["attention"] = "it is written as the products it is made of, before nodes are exported";
     for (std::string_view op : {"cached_attention", "cache_append"})
       all[op] = "it is a step of generation, and an ONNX model has no state";
     for (std::string_view op :

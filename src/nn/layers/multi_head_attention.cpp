@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <stoker/layers.h>
 
-#include "graph/graph.h"
-#include "nn/decoding.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/attention_call.h"
 #include "nn/layers/configured_layer.h"
@@ -152,8 +150,6 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
                .scale = 1 / std::sqrt(double(sizes_.dim)),
                .rate = this->options().dropout,
                .with_scores = in.with_scores};
-    if (const Decoding* decoding = decoding_of(context.graph()))
-      use_cache(a, in, *decoding, context);
     AttendedResult result = attend(a, context);
     Value heads = axes.unfolded(result.output, in.query.shape());
     heads = without_masked(heads, in.query_mask);
@@ -267,27 +263,6 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
     for (int64_t axis : axes.over) extents.push_back(in.query.shape()[int(axis)]);
     for (int64_t axis : axes.over) extents.push_back(in.key.shape()[int(axis)]);
     return ops::reshape(scores, Shape(std::span<const int64_t>(extents)));
-  }
-
-  // Causal self-attention sees the steps of the caches; others have no steps of their own there.
-  void use_cache(Attended& a, const AttentionOperands& in, const Decoding& decoding,
-                 CallContext& context) const {
-    bool self = same(in.query, in.value);
-    if (!in.causal && !self) return;
-    if (!in.causal || in.query.shape().rank() != 3 || in.attention_mask.defined() || a.window > 0 ||
-        in.with_scores)
-      this->fail_input(
-          "step by step it can run with use_causal_mask over [B, T, features], without "
-          "attention_mask, sliding_window and return_attention_scores only");
-    int64_t steps = in.query.shape()[1];
-    a.key = extend_cache(context, decoding, this->path() + "/key_cache", a.key);
-    a.value = extend_cache(context, decoding, this->path() + "/value_cache", a.value);
-    if (a.key_mask.defined()) {
-      Value numbers = ops::cast(a.key_mask, DType::int32);
-      a.key_mask = as_mask(extend_cache(context, decoding, this->path() + "/mask_cache", numbers));
-    }
-    a.attention_mask = seen_in_cache(decoding, steps);
-    a.causal = false;
   }
 
   const HeadSizes sizes_;

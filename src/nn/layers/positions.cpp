@@ -5,7 +5,7 @@
 #include <stoker/transformer_layers.h>
 
 #include "graph/sketch.h"
-#include "nn/decoding.h"
+#include "nn/counting.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
@@ -37,7 +37,7 @@ class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingC
                              {.initializer = options().initializer});
   }
 
-  Value forward(const Value& x, CallContext& context) override {
+  Value forward(const Value& x, CallContext&) override {
     expect_float(x);
     expect_sequence(x.shape());
     int64_t steps = x.shape()[1], features = x.shape()[2];
@@ -46,9 +46,8 @@ class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingC
     if (more && !is_trial_batch(x.shape()[0]))
       fail_input(fmt::format("at most {} steps, its sequence_length", options().sequence_length),
                  x.shape());
-    Value rows = more || decoding_of(context.graph()) != nullptr
-                     ? ops::gather(embeddings_, positions_of(context, steps))
-                     : ops::slice(embeddings_, {0, 0}, {steps, features});
+    Value rows = more ? ops::gather(embeddings_, counting(steps))
+                      : ops::slice(embeddings_, {0, 0}, {steps, features});
     return ops::broadcast_to(ops::cast(rows, x.dtype()), x.shape());
   }
 
@@ -82,7 +81,7 @@ class SinePositionEncodingLayer : public Configured<SteadyLayer, SinePositionEnc
   using Configured::Configured;
 
  protected:
-  Value forward(const Value& x, CallContext& context) override {
+  Value forward(const Value& x, CallContext&) override {
     expect_float(x);
     expect_sequence(x.shape());
     int64_t features = x.shape()[2];
@@ -92,7 +91,7 @@ class SinePositionEncodingLayer : public Configured<SteadyLayer, SinePositionEnc
           std::pow(options().max_wavelength, -double(2 * (i / 2)) / double(features));
       even[size_t(i)] = double(i % 2 == 0);
     }
-    Value angles = as_column(positions_of(context, x.shape()[1])) * Value(floats_of(rates));
+    Value angles = as_column(counting(x.shape()[1])) * Value(floats_of(rates));
     Value is_even = ops::greater(Value(floats_of(even)), 0.5);
     Value encoding = ops::where(is_even, ops::sin(angles), ops::cos(angles));
     return ops::broadcast_to(ops::cast(encoding, x.dtype()), x.shape());
@@ -117,7 +116,7 @@ class RotaryEmbeddingLayer : public Configured<SteadyLayer, RotaryEmbeddingConfi
   using Configured::Configured;
 
  protected:
-  Value forward(const Value& x, CallContext& context) override {
+  Value forward(const Value& x, CallContext&) override {
     expect_float(x);
     const Shape& shape = x.shape();
     int steps = resolve_axis(options().sequence_axis, shape);
@@ -126,7 +125,7 @@ class RotaryEmbeddingLayer : public Configured<SteadyLayer, RotaryEmbeddingConfi
     if (shape[features] % 2 != 0)
       fail_input(fmt::format("an even extent in axis {}, whose halves it pairs", features), shape);
     int64_t half = shape[features] / 2;
-    Value angles = this->angles(half, context, shape[steps]);  // [T, half]
+    Value angles = this->angles(half, shape[steps]);  // [T, half]
     if (features < steps) angles = ops::transpose(angles, {1, 0});
     Shape beside = shape;
     for (int axis = 0; axis < shape.rank(); ++axis)
@@ -140,12 +139,12 @@ class RotaryEmbeddingLayer : public Configured<SteadyLayer, RotaryEmbeddingConfi
   }
 
  private:
-  Value angles(int64_t half, CallContext& context, int64_t steps) const {
+  Value angles(int64_t half, int64_t steps) const {
     std::vector<double> rates;
     for (int64_t i = 0; i < half; ++i)
       rates.push_back(std::pow(options().max_wavelength, -double(i) / double(half)) /
                       options().scaling_factor);
-    return as_column(positions_of(context, steps)) * Value(floats_of(rates));
+    return as_column(counting(steps)) * Value(floats_of(rates));
   }
 };
 

@@ -83,6 +83,30 @@ struct RecurrentGradTile {
   float* packed;  // [gates · units, kGemmRows] from the first of these units on: drecurrent
 };
 
+// One head of one sequence, for attention. Lines are floats between steps. Rows that are read beyond
+// `dim` or `value_dim`, in whole panels (KernelTable::attention_panel), are those of k in the
+// gradient and of v in both.
+struct AttentionHead {
+  enum MaskKind : int { kNoMask, kBool, kBias };
+
+  int64_t queries, keys, dim, value_dim;
+  const float *q, *k, *v;
+  int64_t q_line, k_line, v_line;
+  float *out, *logsumexp;  // written forwards, read backwards; logsumexp: [queries]
+  int64_t out_line;        // of dout too
+  const float* dout;       // backwards
+  float* dq;               // backwards; lines as of q
+  float scale;
+  bool causal;
+  MaskKind mask_kind;
+  const void* mask;              // of query 0 and key 0
+  int64_t mask_query, mask_key;  // elements between queries, and between keys
+  // Dropout: element `first_element` + query · keys + key of the sequence (seed, stream).
+  uint64_t seed, stream, first_element;
+  uint32_t threshold;  // 0: none
+  float kept;          // what a weight is multiplied with that is not dropped
+};
+
 struct KernelTable {
   const char* name;  // "generic", "avx2", "avx512"
   int64_t lanes;     // floats in a vector
@@ -184,6 +208,15 @@ struct KernelTable {
   // --- recurrent layers, by cell: lstm, gru, rnn_tanh, rnn_relu ---
   void (*recurrent_tile[4])(const RecurrentTile& tile);
   void (*recurrent_grad_tile[4])(const RecurrentGradTile& tile);
+
+  // --- attention, one head ---
+  int64_t attention_panel;
+  // A panel of queries from `query` on; scratch floats as attention_scratch says.
+  void (*attention)(const AttentionHead& head, int64_t query, float* scratch);
+  int64_t (*attention_scratch)(const AttentionHead& head);
+  // dq of all queries; dk: [keys, padded dim] and dv: [keys, padded value_dim] are added to.
+  void (*attention_grad)(const AttentionHead& head, float* dk, float* dv, float* scratch);
+  int64_t (*attention_grad_scratch)(const AttentionHead& head);
 
   // --- one row times a matrix: rows of n floats, `stride` apart ---
   // y[j] = scale · (x · row j)

@@ -35,6 +35,10 @@ void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);
 void add_scan_builders(OpBuilders& table);
+void add_attention_builders(OpBuilders& table);
+
+// Whether the engine runs this attention or attention_grad itself; else as a composition.
+bool has_attention_kernel(const Node& node);
 void add_decoding_builders(OpBuilders& table);
 
 // A product of matrices [M, K] · [K, N] (+ bias) as an instruction. `bias` may be -1: none.
