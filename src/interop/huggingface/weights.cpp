@@ -52,17 +52,18 @@ Tensor columns_of(const Tensor& from, int64_t begin, int64_t count) {
   return to;
 }
 
-// The weight's shape as a matrix of its inputs and outputs: [heads, dim, features] of an attention's
-// output has its inputs in front, every other kernel has them in its first axis.
-Shape matrix_of(const std::string& layer, const Shape& weight) {
-  if (weight.rank() < 2) return {weight.elements()};
+// A kernel's shape as a matrix of its inputs and outputs: [heads, dim, features] of an attention's
+// output has its inputs in front, every other kernel has them in its first axis. A bias has one axis.
+Shape matrix_of(const std::string& layer, const std::string& name, const Shape& weight) {
+  if (weight.rank() < 2 || tensor_word(name) == "bias") return {weight.elements()};
   bool inputs_first = layer.ends_with("/attention_output");
   int64_t outputs = inputs_first ? weight[-1] : weight.elements() / weight[0];
   return {weight.elements() / outputs, outputs};
 }
 
-Shape shape_in_file(const Source& source, const std::string& layer, const Shape& weight) {
-  Shape shape = matrix_of(layer, weight);
+Shape shape_in_file(const Source& source, const std::string& layer, const std::string& name,
+                    const Shape& weight) {
+  Shape shape = matrix_of(layer, name, weight);
   if (source.part >= 0) shape.set(-1, shape[-1] * 3);
   if (source.transposed && shape.rank() == 2) return {shape[1], shape[0]};
   return shape;
@@ -85,13 +86,13 @@ class Loading {
 
   void add(const std::string& name, const Variable& weight) {
     size_t cut = name.rfind('/');
-    std::string layer = name.substr(0, cut);
-    Source source = rules_.source(layer, name.substr(cut + 1));
+    std::string layer = name.substr(0, cut), own = name.substr(cut + 1);
+    Source source = rules_.source(layer, own);
     auto found = there_.find(source.tensor);
     if (found == there_.end() && !source.other.empty()) found = there_.find(source.other);
     if (found == there_.end()) return missing_.push_back(source.tensor);
     used_.insert(found->first);
-    Shape wanted = shape_in_file(source, layer, weight.shape());
+    Shape wanted = shape_in_file(source, layer, own, weight.shape());
     if (!is_floating(found->second.dtype()) || found->second.shape() != wanted)
       return wrong_.push_back(fmt::format("tensor \"{}\" is {}, expected floats {} for weight \"{}\"",
                                           found->first, to_string(found->second.spec()),

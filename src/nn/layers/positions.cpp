@@ -26,6 +26,11 @@ struct PositionEmbeddingConfig : PositionEmbeddingOptions {
   }
 };
 
+// The steps of a trial, whose number is not known.
+bool stands_for_unknown(const Shape& x) {
+  return is_trial_batch(x[0]) && x[1] % with_trial_extents({-1})[0] == 0;
+}
+
 class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingConfig> {
  public:
   using Configured::Configured;
@@ -41,9 +46,8 @@ class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingC
     expect_float(x);
     expect_sequence(x.shape());
     int64_t steps = x.shape()[1], features = x.shape()[2];
-    // In a trial they stand for an unknown number.
     bool more = steps > options().sequence_length;
-    if (more && !is_trial_batch(x.shape()[0]))
+    if (more && !stands_for_unknown(x.shape()))
       fail_input(fmt::format("at most {} steps, its sequence_length", options().sequence_length),
                  x.shape());
     Value rows = more ? ops::gather(embeddings_, counting(steps))

@@ -73,8 +73,7 @@ void add_decoding_cases(OpCaseTable& table) {
       {"heads that do not divide", scale, {{kFloat32, {2, 1, 6, 8}}, q, q, cache, cache, at}},
       {"a cache of another batch", scale, {q, q, q, {kFloat32, {1, 4, 9, 8}}, cache, at}},
       {"a mask of another capacity", scale, {q, q, q, cache, cache, at, {kBool, {1, 1, 1, 8}}}},
-      {"positions of another dtype", scale, {q, q, q, cache, cache, {DType::int64, {1}}}},
-      {"no scale", {}, {q, q, q, cache, cache, at}}};
+      {"positions of another dtype", scale, {q, q, q, cache, cache, {DType::int64, {1}}}}};
   add_append(table, "first", {2, 3, 5, 4}, 1, 0);
   add_append(table, "chunk", {2, 3, 8, 4}, 3, 4);
   add_append(table, "one_column", {3, 1, 7, 1}, 2, 5);
