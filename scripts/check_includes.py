@@ -36,9 +36,9 @@ PUBLIC = {
     "graph": "attention ops value variable",
     "engine": "devices",
     "nn": "attention_layers initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers transformer_layers",
-    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
+    "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
-    "interop": "onnx",
+    "interop": "language_models onnx",
     "observe": "doctor profiler",
     "all": "stoker",
 }

@@ -1,11 +1,12 @@
 // Recurrent layers, loops, attention and GPT-2:
-//   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--json FILE] [--only TEXT] [--profile yes]
+//   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--transformers-peer SCRIPT] [--json FILE]
+//                   [--only TEXT] [--profile yes]
 // A training step of two layers of 512 units on 64 sequences of 200 ids (embedding, layers, Dense 2,
 // AdamW), in bfloat16 on a GPU and in float32 on a CPU; then a loop of 200 and of 400 steps.
 // On a GPU also a training step of GPT-2 124M, whose kernels --profile lists, and attention by itself at
 // length 4,096, both ways.
 // SCRIPT is bench/sequences/peer.py: it runs the same steps in PyTorch and, on a CPU, in Keras. Python
-// is STOKER_PEER_PYTHON, or python3.
+// is STOKER_PEER_PYTHON, or python3. Transformers: see transformers.h.
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -23,6 +24,7 @@
 #include "engine/registry.h"
 #include "sequences/attention.h"
 #include "sequences/gpt2.h"
+#include "sequences/transformers.h"
 #include "train/step/program_cache.h"
 
 namespace stoker::bench {
@@ -30,7 +32,7 @@ namespace stoker::bench {
 namespace {
 
 struct Arguments {
-  std::string device = "auto", peer, json, only, profile;
+  std::string device = "auto", peer, transformers_peer, json, only, profile;
   bool wants(const std::string& row) const { return row.find(only) != std::string::npos; }
 };
 
@@ -38,6 +40,7 @@ Arguments parse_arguments(int argc, char** argv) {
   Arguments found;
   std::map<std::string, std::string*> words = {{"--device", &found.device},
                                                {"--peer", &found.peer},
+                                               {"--transformers-peer", &found.transformers_peer},
                                                {"--json", &found.json},
                                                {"--only", &found.only},
                                                {"--profile", &found.profile}};
@@ -45,7 +48,8 @@ Arguments parse_arguments(int argc, char** argv) {
     auto word = words.find(argv[i]);
     if (word == words.end() || i + 1 == argc)
       throw ValueError(fmt::format(
-          "{}: expected --device NAME, --peer SCRIPT, --json FILE, --only TEXT or --profile yes",
+          "{}: expected --device NAME, --peer SCRIPT, --transformers-peer SCRIPT, --json FILE, "
+          "--only TEXT or --profile yes",
           argv[i]));
     *word->second = argv[i + 1];
   }
@@ -230,6 +234,8 @@ int run_all(int argc, char** argv) {
       if (arguments.wants(size.name()))
         for (Row& row : measure_attention(size)) add_row(report, peers, row, 0.95);
   }
+  if (arguments.device == "cpu")
+    add_transformers(report, {.peer = arguments.transformers_peer, .only = arguments.only});
   report.print(std::cout);
   if (!arguments.json.empty()) report.write_json(arguments.json);
   return report.all_met() ? 0 : 1;

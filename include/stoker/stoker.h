@@ -18,10 +18,12 @@
 #include <stoker/extend/cuda.h>
 #include <stoker/flops.h>
 #include <stoker/function.h>
+#include <stoker/generate.h>
 #include <stoker/history.h>
 #include <stoker/idx.h>
 #include <stoker/image.h>
 #include <stoker/initializers.h>
+#include <stoker/language_models.h>
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
 #include <stoker/layers.h>

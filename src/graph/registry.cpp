@@ -4,6 +4,7 @@
 
 #include "graph/op.h"
 #include "graph/ops/attention.h"
+#include "graph/ops/decoding.h"
 #include "graph/text.h"
 
 namespace stoker {
@@ -27,6 +28,7 @@ OpRegistry build() {
   register_recurrent_ops(registry);
   register_scan_ops(registry);
   register_attention_ops(registry);
+  register_decoding_ops(registry);
   return registry;
 }
 

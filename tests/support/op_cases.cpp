@@ -26,6 +26,7 @@ const OpCaseTable& op_cases() {
     add_host_cases(all);
     add_recurrent_cases(all);
     add_attention_cases(all);
+    add_decoding_cases(all);
     return all;
   }();
   return table;

@@ -20,6 +20,7 @@ const KernelTable& kernel_table() {
     add_recurrent_kernels(all);
     add_scan_kernels(all);
     add_attention_kernels(all);
+    add_decoding_kernels(all);
     return all;
   }();
   return table;

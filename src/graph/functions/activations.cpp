@@ -14,13 +14,14 @@ namespace {
 
 using Activation = Value (*)(const Value&);
 
-// One entry a name of Keras 3, with Keras's defaults.
+// One entry a name of Keras 3, with Keras's defaults; gelu_tanh is its gelu(approximate=True).
 const std::map<std::string, Activation, std::less<>>& activations() {
   static const std::map<std::string, Activation, std::less<>> kTable = {
       {"celu", [](const Value& x) { return emit::unary("celu", x, 1.0); }},
       {"elu", [](const Value& x) { return elu(x); }},
       {"exponential", [](const Value& x) { return exp(x); }},
       {"gelu", [](const Value& x) { return gelu(x); }},
+      {"gelu_tanh", [](const Value& x) { return gelu(x, /*approximate=*/true); }},
       {"hard_shrink", [](const Value& x) { return emit::unary("hard_shrink", x, 0.5); }},
       {"hard_sigmoid", [](const Value& x) { return emit::unary("hard_sigmoid", x); }},
       {"hard_silu", [](const Value& x) { return emit::unary("hard_silu", x); }},

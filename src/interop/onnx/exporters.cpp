@@ -32,6 +32,8 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          "activations, "
          "and GRU with reset_after, have ONNX operators"},
     };
+    for (std::string_view op : {"cached_attention", "cache_append"})
+      all[op] = "it is a step of generation, and an ONNX model has no state";
     for (std::string_view op :
          {"sparse_softmax_cross_entropy", "softmax_cross_entropy", "sigmoid_cross_entropy"})
       all[op] = "it is a loss; export the predictions that it is taken of";

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stoker/transformer_layers.h>
 
+#include "graph/sketch.h"
 #include "nn/counting.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
@@ -25,6 +26,11 @@ struct PositionEmbeddingConfig : PositionEmbeddingOptions {
   }
 };
 
+// The steps of a trial, whose number is not known.
+bool stands_for_unknown(const Shape& x) {
+  return is_trial_batch(x[0]) && x[1] % with_trial_extents({-1})[0] == 0;
+}
+
 class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingConfig> {
  public:
   using Configured::Configured;
@@ -40,10 +46,12 @@ class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingC
     expect_float(x);
     expect_sequence(x.shape());
     int64_t steps = x.shape()[1], features = x.shape()[2];
-    if (steps > options().sequence_length)
+    bool more = steps > options().sequence_length;
+    if (more && !stands_for_unknown(x.shape()))
       fail_input(fmt::format("at most {} steps, its sequence_length", options().sequence_length),
                  x.shape());
-    Value rows = ops::slice(embeddings_, {0, 0}, {steps, features});
+    Value rows = more ? ops::gather(embeddings_, counting(steps))
+                      : ops::slice(embeddings_, {0, 0}, {steps, features});
     return ops::broadcast_to(ops::cast(rows, x.dtype()), x.shape());
   }
 

@@ -99,6 +99,7 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   trainer.context = &context;
   trainer.programs.clear();
   trainer.lanes.clear();
+  trainer.generator.reset();
   say_settings_without_effect(context, layer_policies(model));
   trainer.traced_call.reset();
   if (!trainer.random_state.defined()) {

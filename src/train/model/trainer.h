@@ -28,6 +28,7 @@ struct Diagnosis;
 }
 
 class ModelBase;
+struct Generator;
 struct TracedCall;
 class StepObserver;
 
@@ -86,6 +87,8 @@ struct Trainer {
   PartSizes parts;                                     // of the running fit
   std::vector<Variable> part_sums;          // gradients of parts, one per trainable weight
   std::shared_ptr<TracedCall> traced_call;  // model(x, options), once used in such a way
+  std::recursive_mutex generating;          // generations take turns
+  std::shared_ptr<Generator> generator;     // once used
 };
 
 Trainer& trainer_of(ModelBase& model);

@@ -19,6 +19,7 @@ void add_optimizers(KernelTable& table);
 void add_random(KernelTable& table);
 void add_recurrent(KernelTable& table);
 void add_attention(KernelTable& table);
+void add_decoding(KernelTable& table);
 
 KernelTable make_table();
 

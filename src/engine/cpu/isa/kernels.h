@@ -225,6 +225,14 @@ struct KernelTable {
   void (*attention_grad)(const AttentionHead& head, float* dk, float* dv, float* scratch);
   int64_t (*attention_grad_scratch)(const AttentionHead& head);
 
+  // --- one row times a matrix: rows of n floats, `stride` apart ---
+  // y[j] = scale · (x · row j)
+  void (*dot_rows)(const float* x, const float* rows, int64_t stride, int64_t count, int64_t n,
+                   float scale, float* y);
+  // y: [n] += the sum of x[j] · row j
+  void (*mix_rows)(const float* x, const float* rows, int64_t stride, int64_t count, int64_t n,
+                   float* y);
+
   // --- optimisers, on n elements of one parameter; in place ---
   void (*sgd)(float* p, const float* g, float* m, int64_t n, const UpdateCommon& common,
               float momentum, bool nesterov);

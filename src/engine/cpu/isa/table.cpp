@@ -22,6 +22,7 @@ KernelTable make_table() {
   add_random(table);
   add_recurrent(table);
   add_attention(table);
+  add_decoding(table);
   return table;
 }
 

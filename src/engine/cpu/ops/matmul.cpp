@@ -1,4 +1,5 @@
 #include "engine/cpu/ops/activation.h"
+#include "engine/cpu/ops/few_rows.h"
 #include "engine/cpu/ops/gemm.h"
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/team.h"
@@ -60,7 +61,7 @@ void build_matmul(Builder& b, const Node& node) {
   bool transpose_a = node.attrs.get_or("transpose_a", false),
        transpose_b = node.attrs.get_or("transpose_b", false);
   Product product(b.shape(left), b.shape(right), b.shape(result), transpose_a);
-  if (build_gemm(b, node, product)) return;
+  if (build_gemm(b, node, product) || build_few_rows(b, node)) return;
   Desc a_desc = matrix_desc(product.a, transpose_a), b_desc = matrix_desc(product.b, transpose_b);
   Desc y_desc = matrix_desc(product.y, false);
 

@@ -36,6 +36,7 @@ bool has_attention_kernel(const Node& node);
 
 // layer_norm_grad; with an `addend`, its dx and that value make up the value `sum`.
 void emit_layer_norm_grad(Builder& b, const Node& node, int addend, int sum);
+void add_decoding_builders(OpBuilders& table);
 
 // out = activation(from + bias) for what a library's own epilogue cannot do; `from` may be `out`,
 // or a buffer of float32 so that nothing is rounded before the end. `bias` is a buffer, or -1.
