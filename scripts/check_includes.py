@@ -33,7 +33,7 @@ PUBLIC = {
     "base": "attrs batch context dtype error file random shape tensor tensor_view version",
     "data": "dataset element image text tokenizer typed_function",
     "formats": "safetensors",
-    "graph": "attention ops value variable",
+    "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics value variable",
     "engine": "devices",
     "nn": "attention_layers initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers transformer_layers",
     "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules weights",

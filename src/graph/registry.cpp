@@ -5,6 +5,8 @@
 #include "graph/op.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/decoding.h"
+#include "graph/ops/linalg.h"
+#include "graph/ops/order.h"
 #include "graph/text.h"
 
 namespace stoker {
@@ -22,6 +24,8 @@ OpRegistry build() {
   register_normalization_ops(registry);
   register_softmax_ops(registry);
   register_lookup_ops(registry);
+  register_order_ops(registry);
+  register_linalg_ops(registry);
   register_random_ops(registry);
   register_optimizer_ops(registry);
   register_host_ops(registry);

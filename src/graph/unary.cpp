@@ -57,6 +57,10 @@ constexpr auto kFunctions = std::to_array<UnaryInfo>({
     {UnaryFn::soft_shrink, "soft_shrink", kFromInput, 3},
     {UnaryFn::tanh_shrink, "tanh_shrink", kFromInput, 11},
     {UnaryFn::threshold, "threshold", kFromInput, 1},
+    {UnaryFn::round, "round", kFromInput, 1},
+    {UnaryFn::expm1, "expm1", kFromInput, 10},
+    {UnaryFn::atan, "atan", kFromInput, 12},
+    {UnaryFn::erfinv, "erfinv", kFromOutput, 24},
 });
 
 constexpr bool in_order() {

@@ -20,6 +20,8 @@ enum class UnaryFn : int {
   hard_shrink, soft_shrink,  // alpha: threshold
   tanh_shrink,    // x - tanh(x)
   threshold,      // x > alpha ? x : beta
+  round,          // halves to even
+  expm1, atan, erfinv,
 };
 // clang-format on
 

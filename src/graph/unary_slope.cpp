@@ -103,6 +103,12 @@ Value unary_slope(const UnaryInfo& function, const Value& s, double alpha) {
       return s * of("rsqrt", of("square", s) + alpha) * 0.5 + 0.5;
     case UnaryFn::tanh_shrink:
       return of("square", of("tanh", s));
+    case UnaryFn::expm1:
+      return of("exp", s);
+    case UnaryFn::atan:
+      return of("reciprocal", of("square", s) + 1.0);
+    case UnaryFn::erfinv:
+      return of("exp", of("square", s)) * (0.5 / std::numbers::inv_sqrtpi);
     case UnaryFn::abs:
     case UnaryFn::neg:
     case UnaryFn::sign:
@@ -116,6 +122,7 @@ Value unary_slope(const UnaryInfo& function, const Value& s, double alpha) {
     case UnaryFn::hard_shrink:
     case UnaryFn::soft_shrink:
     case UnaryFn::threshold:
+    case UnaryFn::round:
       return {};
   }
   return {};

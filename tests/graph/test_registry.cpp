@@ -45,6 +45,7 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
   const std::map<std::string, std::string> reasons = {
       {"compare", "its result is bool"},
       {"argmax", "its result is an integer"},
+      {"argsort", "its result is an integer"},
       {"one_hot", "its operand is an integer"},
       {"in_top_k", "its result is bool"},
       {"moving_average", "an update: gradients end at reads of what it assigns"},

@@ -4,7 +4,7 @@
     python3 tests/parity/record_keras.py
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
-separable, adam, optimizers, layers, recurrent, losses, activations, initializers and sequences.safetensors beside itself;
+separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences and ops.safetensors beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -22,6 +22,7 @@ import tensorflow as tf
 import keras_attention
 import keras_layers
 import keras_networks
+import keras_ops
 import keras_optimizers
 import keras_recurrent
 import keras_sequences
@@ -46,6 +47,7 @@ def main() -> None:
     keras_values.record_initializers(metadata)
     keras_sequences.record_sequences(metadata)
     keras_attention.record_attention(metadata)
+    keras_ops.record_ops(metadata)
 
 
 if __name__ == "__main__":

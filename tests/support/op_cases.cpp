@@ -22,6 +22,8 @@ const OpCaseTable& op_cases() {
     add_normalization_cases(all);
     add_softmax_cases(all);
     add_lookup_cases(all);
+    add_order_cases(all);
+    add_matrix_cases(all);
     add_optimizer_cases(all);
     add_host_cases(all);
     add_recurrent_cases(all);

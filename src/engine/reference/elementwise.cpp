@@ -4,6 +4,7 @@
 #include <stoker/error.h>
 
 #include "base/convert.h"
+#include "base/integer_math.h"
 #include "base/visit_dtype.h"
 #include "engine/reference/indexing.h"
 #include "engine/reference/kernel.h"
@@ -40,6 +41,12 @@ void zip(const Call& call, Function function) {
   }
 }
 
+// The rest has the sign of b.
+Number float_mod(Number a, Number b) {
+  Number rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 void binary(const Call& call) {
   const auto& fn = call.attrs.get<std::string>("fn");
   bool integer = is_integer(call.in(0).spec.dtype);
@@ -55,6 +62,21 @@ void binary(const Call& call) {
     return zip(call, [](Number a, Number b) { return a >= b || std::isnan(a) ? a : b; });
   if (fn == "minimum")
     return zip(call, [](Number a, Number b) { return a <= b || std::isnan(a) ? a : b; });
+  if (fn == "mod" && !integer) return zip(call, float_mod);
+  if (fn == "floor_div" && !integer)
+    return zip(call, [](Number a, Number b) {
+      return b == 0 ? a / b : std::rint((a - float_mod(a, b)) / b);
+    });
+  auto whole = [&](int64_t (*function)(int64_t, int64_t)) {
+    zip(call, [=](Number a, Number b) { return Number(function(int64_t(a), int64_t(b))); });
+  };
+  if (fn == "mod") return whole(floor_mod);
+  if (fn == "floor_div") return whole(floor_div);
+  if (fn == "shift_left") return whole(shift_left);
+  if (fn == "shift_right") return whole(shift_right);
+  if (fn == "bit_and") return whole([](int64_t a, int64_t b) { return a & b; });
+  if (fn == "bit_or") return whole([](int64_t a, int64_t b) { return a | b; });
+  if (fn == "bit_xor") return whole([](int64_t a, int64_t b) { return a ^ b; });
   throw ValueError("binary: unknown function \"" + fn + "\"");
 }
 

@@ -42,6 +42,8 @@ void add_pooling_kernels(KernelTable& table);
 void add_normalization_kernels(KernelTable& table);
 void add_softmax_kernels(KernelTable& table);
 void add_lookup_kernels(KernelTable& table);
+void add_order_kernels(KernelTable& table);
+void add_matrix_kernels(KernelTable& table);
 void add_random_kernels(KernelTable& table);
 void add_optimizer_kernels(KernelTable& table);
 void add_host_kernels(KernelTable& table);

@@ -14,6 +14,8 @@ const KernelTable& kernel_table() {
     add_normalization_kernels(all);
     add_softmax_kernels(all);
     add_lookup_kernels(all);
+    add_order_kernels(all);
+    add_matrix_kernels(all);
     add_random_kernels(all);
     add_optimizer_kernels(all);
     add_host_kernels(all);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <string>
 
@@ -33,6 +34,17 @@ Number clip(Number x, Number low, Number high) { return x < low ? low : x > high
 Number squareplus(Number x, Number alpha) {
   Number s = std::sqrt(x * x + alpha);
   return x < 0 ? alpha / 2 / (s - x) : (x + s) / 2;
+}
+// The root of erf(y) = x by Newton's method; of the small complement where x is near 1.
+Number erfinv(Number x) {
+  if (!(std::abs(x) < 1))
+    return std::abs(x) == 1 ? x * std::numeric_limits<Number>::infinity() : NAN;
+  Number size = std::abs(x), w = -std::log((1 - size) * (1 + size)), y = std::sqrt(w) * 0.75;
+  for (int step = 0; step < 40; ++step) {
+    Number off = size < 0.5 ? std::erf(y) - size : (1 - size) - std::erfc(y);
+    y -= off / (2 * std::numbers::inv_sqrtpi * std::exp(-y * y));
+  }
+  return std::copysign(y, x);
 }
 bool inside(Number x, Number low, Number high) { return low < x && x < high; }
 
@@ -80,6 +92,10 @@ Number unary_value(UnaryFn fn, Number x, Number alpha, Number beta) {
     case UnaryFn::soft_shrink: return x > alpha ? x - alpha : x < -alpha ? x + alpha : x == x ? 0 : x;
     case UnaryFn::tanh_shrink: return x - std::tanh(x);
     case UnaryFn::threshold: return x <= alpha ? beta : x;
+    case UnaryFn::round: return std::rint(x);
+    case UnaryFn::expm1: return std::expm1(x);
+    case UnaryFn::atan: return std::atan(x);
+    case UnaryFn::erfinv: return erfinv(x);
   }
   throw ValueError("unary: unknown function");
 }
@@ -130,6 +146,10 @@ Number derivative_from_input(UnaryFn fn, Number x, Number alpha, Number beta) {
     case UnaryFn::soft_shrink: return std::abs(x) > alpha;
     case UnaryFn::tanh_shrink: return std::tanh(x) * std::tanh(x);
     case UnaryFn::threshold: return x > alpha;
+    case UnaryFn::round: return 0;
+    case UnaryFn::expm1: return std::exp(x);
+    case UnaryFn::atan: return 1 / (1 + x * x);
+    case UnaryFn::erfinv: return std::exp(erfinv(x) * erfinv(x)) / (2 * std::numbers::inv_sqrtpi);
   }
   (void)beta;
   throw ValueError("unary_grad: unknown function");
@@ -162,6 +182,7 @@ Number derivative_from_output(UnaryFn fn, Number y, Number alpha, Number beta) {
     case UnaryFn::squareplus: return y * y / (y * y + alpha / 4);
     case UnaryFn::hard_shrink:
     case UnaryFn::soft_shrink: return y != 0;
+    case UnaryFn::erfinv: return std::exp(y * y) / (2 * std::numbers::inv_sqrtpi);
     default: break;
   }
   throw ValueError("unary_grad: \"" + std::string(unary_info(fn).name) +

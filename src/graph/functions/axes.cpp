@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
 
+#include "graph/emit.h"
+
 namespace stoker {
 
 int64_t normalize_axis(std::string_view op, int64_t axis, int rank) {
@@ -33,6 +35,42 @@ Ints swapped(int rank, int64_t a, int64_t b) {
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm[size_t(a)], perm[size_t(b)]);
   return perm;
+}
+
+namespace {
+
+// The axis goes to place `to`, the others keep their order.
+Ints moved(int rank, int64_t axis, int64_t to) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  perm.erase(perm.begin() + axis);
+  perm.insert(perm.begin() + to, axis);
+  return perm;
+}
+
+}  // namespace
+
+Value to_last(const Value& x, int64_t axis) {
+  int rank = x.shape().rank();
+  return axis == rank - 1 ? x : emit::transpose(x, moved(rank, axis, rank - 1));
+}
+
+Value from_last(const Value& x, int64_t axis) {
+  int rank = x.shape().rank();
+  return axis == rank - 1 ? x : emit::transpose(x, moved(rank, rank - 1, axis));
+}
+
+Value float_of(const Value& x) {
+  return x.scalar() || is_floating(x.dtype()) ? x : emit::cast(x, DType::float32);
+}
+
+Value truth(const Value& x) {
+  return x.dtype() == DType::bool_ ? x : emit::compare("not_equal", x, 0.0);
+}
+
+Value absolute_of(const Value& x) {
+  if (x.scalar() || is_floating(x.dtype())) return emit::unary("abs", x);
+  return emit::binary("maximum", x, -x);
 }
 
 }  // namespace stoker

@@ -43,7 +43,34 @@ Value reshape_beside(const Value& x, const Value& kernel, const Shape& shape) {
 
 }  // namespace
 
+namespace {
+
+// The dimensions in front of a matrix.
+Shape batch_of(const Shape& shape) { return Shape(shape.dims().first(size_t(shape.rank()) - 2)); }
+
+Value with_batch(const Value& x, const Shape& batch) {
+  Ints dims(batch.begin(), batch.end());
+  dims.insert(dims.end(), x.shape().end() - 2, x.shape().end());
+  return emit::broadcast_to(x, Shape(std::span<const int64_t>(dims)));
+}
+
+}  // namespace
+
+// A vector is a row on the left and a column on the right. Batches broadcast, unless the right side
+// has none: that is one product.
 Value matmul(const Value& a, const Value& b, const MatMul& options) {
+  int left_rank = a.shape().rank(), right_rank = b.shape().rank();
+  if (left_rank == 1 && right_rank >= 1)
+    return squeeze(matmul(expand_dims(a, 0), b, {.transpose_b = options.transpose_b}),
+                   right_rank == 1 ? 0 : -2);
+  if (right_rank == 1 && left_rank >= 2)
+    return squeeze(matmul(a, expand_dims(b, 1), {.transpose_a = options.transpose_a}), -1);
+  if (left_rank >= 2 && right_rank >= 2 && right_rank != 2 &&
+      !(batch_of(a.shape()) == batch_of(b.shape()))) {
+    Shape batch = broadcast(batch_of(a.shape()), batch_of(b.shape()));
+    return emit::matmul(with_batch(a, batch), with_batch(b, batch), options.transpose_a,
+                        options.transpose_b);
+  }
   return emit::matmul(a, b, options.transpose_a, options.transpose_b);
 }
 

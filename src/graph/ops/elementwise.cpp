@@ -45,6 +45,7 @@ Values unary_gradient(const GradientCall& call) {
       return {-dy};
     case UnaryFn::sign:
     case UnaryFn::floor:
+    case UnaryFn::round:
       return {Value()};  // flat almost everywhere
     default:
       return {apply1("unary_grad",
@@ -74,12 +75,16 @@ Cost unary_cost(const Attrs& attrs, Specs inputs, Specs outputs) {
 // --- binary ---
 
 std::vector<TensorSpec> infer_binary(const Attrs& attrs, Specs inputs) {
-  static constexpr auto kKnown =
-      std::to_array<std::string_view>({"add", "sub", "mul", "div", "pow", "maximum", "minimum"});
+  static constexpr auto kKnown = std::to_array<std::string_view>(
+      {"add", "sub", "mul", "div", "pow", "maximum", "minimum", "mod", "floor_div", "bit_and",
+       "bit_or", "bit_xor", "shift_left", "shift_right"});
   expect_count(inputs, 2);
   expect_function(attrs, kKnown);
   expect_one_dtype(inputs[0], inputs[1]);
-  if (attrs.get<std::string>("fn") == "pow") expect_dtype(inputs[0], floats(), "operands");
+  const auto& fn = attrs.get<std::string>("fn");
+  if (fn == "pow") expect_dtype(inputs[0], floats(), "operands");
+  if (fn.starts_with("bit_") || fn.starts_with("shift_"))
+    expect_dtype(inputs[0], integers(), "operands");
   return {{inputs[0].dtype, broadcast(inputs[0].shape, inputs[1].shape)}};
 }
 
@@ -103,6 +108,7 @@ Value binary_gradient_of(const std::string& fn, bool first, const Value& a, cons
   if (fn == "mul") return dy * (first ? b : a);
   if (fn == "div") return first ? dy / b : -(dy * y / b);
   if (fn == "pow") return dy * (first ? power_slope(a, b) : y * log_or_zero(a));
+  if (fn == "mod") return first ? dy : -(dy * emit::binary("floor_div", a, b));
   Value a_wins = emit::compare(fn == "maximum" ? "greater_equal" : "less_equal", a, b);
   return first ? emit::select(a_wins, dy, 0.0) : emit::select(a_wins, 0.0, dy);
 }
@@ -111,6 +117,7 @@ Values binary_gradient(const GradientCall& call) {
   const auto& fn = call.attrs.get<std::string>("fn");
   const Value &a = call.inputs[0], &b = call.inputs[1];
   Values gradients(2);
+  if (fn == "floor_div") return gradients;  // flat almost everywhere
   for (size_t i = 0; i < 2; ++i) {
     if (!call.needed[i]) continue;
     Value wide = binary_gradient_of(fn, i == 0, a, b, call.outputs[0], call.output_gradients[0]);

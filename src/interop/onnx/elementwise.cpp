@@ -136,12 +136,21 @@ std::string Function::apply(UnaryFn fn) const {
       return two("Sub", x, op("Tanh"));
     case UnaryFn::threshold:
       return threshold();
+    case UnaryFn::round:
+      return op("Round");
+    case UnaryFn::expm1:
+      return two("Sub", op("Exp"), number(1));
+    case UnaryFn::atan:
+      return op("Atan");
+    case UnaryFn::erfinv:
+      break;  // refused before
   }
   return x;  // not reached: the switch is complete
 }
 
 void export_unary(OnnxBuilder& builder, const Node& node) {
   int x = node.inputs[0];
+  if (node.is("unary", "erfinv")) builder.refuse(node, "ONNX has no inverse of erf");
   Form form = builder.form(x);
   Function function{builder, builder.get(x, form), builder.spec(x).dtype,
                     node.attrs.get_or("alpha", 0.0), node.attrs.get_or("beta", 0.0)};
@@ -170,15 +179,38 @@ std::string operand(OnnxBuilder& builder, int id, const Form& form) {
   return builder.get(id, as_it_is ? plain_form(rank) : form);
 }
 
+// Rounded down. ONNX's Div truncates integers, and its Mod has the sign of b for them alone.
+std::string floor_divided(OnnxBuilder& builder, bool integer, const std::string& a,
+                          const std::string& b) {
+  if (!integer) return builder.add("Floor", {builder.add("Div", {a, b})});
+  return builder.add("Div", {builder.add("Sub", {a, builder.add("Mod", {a, b})}), b});
+}
+
+void refuse_bits(const OnnxBuilder& builder, const Node& node, const std::string& fn) {
+  if (fn.starts_with("shift_"))
+    builder.refuse(node, "ONNX shifts the bits of unsigned integers only");
+  if (fn.starts_with("bit_") && builder.opset() < 18)
+    builder.refuse(node, "ONNX has operations on bits from opset 18 on; export with .opset = 18");
+}
+
 void export_binary(OnnxBuilder& builder, const Node& node) {
   static const std::map<std::string_view, const char*> kNames = {
-      {"add", "Add"}, {"sub", "Sub"},     {"mul", "Mul"},    {"div", "Div"},
-      {"pow", "Pow"}, {"maximum", "Max"}, {"minimum", "Min"}};
+      {"add", "Add"},          {"sub", "Sub"},           {"mul", "Mul"},
+      {"div", "Div"},          {"pow", "Pow"},           {"maximum", "Max"},
+      {"minimum", "Min"},      {"mod", "Mod"},           {"bit_and", "BitwiseAnd"},
+      {"bit_or", "BitwiseOr"}, {"bit_xor", "BitwiseXor"}};
+  const auto& fn = node.attrs.get<std::string>("fn");
+  refuse_bits(builder, node, fn);
+  bool integer = is_integer(builder.spec(node.inputs[0]).dtype);
   Form form = common_form(builder, node);
   std::string a = operand(builder, node.inputs[0], form);
-  std::string b = operand(builder, node.inputs[1], form);
-  builder.set(node.outputs[0], builder.add(kNames.at(node.attrs.get<std::string>("fn")), {a, b}),
-              form);
+  std::string b = operand(builder, node.inputs[1], form), y;
+  if (fn == "floor_div" || (fn == "mod" && !integer))
+    y = floor_divided(builder, integer, a, b);
+  else
+    y = builder.add(kNames.at(fn), {a, b});
+  if (fn == "mod" && !integer) y = builder.add("Sub", {a, builder.add("Mul", {y, b})});
+  builder.set(node.outputs[0], y, form);
 }
 
 void export_compare(OnnxBuilder& builder, const Node& node) {

@@ -11,6 +11,7 @@ const OnnxExporters& onnx_exporters() {
     add_linear_exporters(all);
     add_normalization_exporters(all);
     add_lookup_exporters(all);
+    add_order_exporters(all);
     add_recurrent_exporters(all);
     return all;
   }();
@@ -22,10 +23,16 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
     std::map<std::string_view, std::string> all = {
         {"host_call", "it is C++ code of this program, which no file can hold"},
         {"dropout", "it draws random numbers, which predictions do not"},
+        {"random", "it draws random numbers, and an ONNX model has none of ours"},
         {"batch_norm",
          "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
         {"moving_average", "it changes a weight, and an ONNX model has no state"},
         {"attention", "it is exported as the ops that it is composed of"},
+        {"factorize", "ONNX has no factorisations of matrices"},
+        {"solve", "ONNX has no solutions of linear equations"},
+        {"segment_reduce",
+         "ONNX has no reduction by segments of any number of elements; ops::one_hot and a product "
+         "give sums"},
         {"in_top_k", "it is a metric; export the predictions that it counts"},
         {"scan",
          "it is a loop, which is not exported; LSTM, GRU and SimpleRNN with their default "
@@ -41,7 +48,7 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
          {"unary_grad", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d_grad",
           "avg_pool2d_grad", "batch_norm_grad", "layer_norm_grad", "softmax_grad",
           "log_softmax_grad", "sparse_softmax_cross_entropy_grad", "softmax_cross_entropy_grad",
-          "gather_grad", "recurrent_grad", "attention_grad"})
+          "gather_grad", "take_grad", "recurrent_grad", "attention_grad"})
       all[op] = "it is a gradient, which is for training";
     constexpr const char* kUpdate = "it is part of an optimizer's update, which is for training";
     for (const auto& op : OpRegistry::get().all())

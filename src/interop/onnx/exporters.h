@@ -28,6 +28,7 @@ void add_reduction_exporters(OnnxExporters& exporters);
 void add_linear_exporters(OnnxExporters& exporters);
 void add_normalization_exporters(OnnxExporters& exporters);
 void add_lookup_exporters(OnnxExporters& exporters);
+void add_order_exporters(OnnxExporters& exporters);
 void add_recurrent_exporters(OnnxExporters& exporters);
 
 // The `activation` that a fused node ends in, applied to what it gave.

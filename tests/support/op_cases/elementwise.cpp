@@ -42,6 +42,18 @@ void add_binary_case(OpCases& cases, const std::string& fn, const Pattern& patte
     one.bound = ulps(16);
     one.dtypes = kFloats;
   }
+  if (fn == "mod" || fn == "floor_div") {
+    // Rests of eighths by halves: far from a whole quotient, where the result jumps.
+    one.inputs[0].fill = {.low = -9, .high = 9, .step = 0.5, .offset = 0.125};
+    one.inputs[1].fill = {.low = 1, .high = 9, .step = 0.5};
+    one.gradient = fn == "mod";
+  }
+  if (fn.starts_with("bit_") || fn.starts_with("shift_")) {
+    one.bound = exact();
+    one.dtypes = {DType::int32, DType::int64};
+    one.inputs[0].fill = {-1000, 1000};
+    if (fn.starts_with("shift_")) one.inputs[1].fill = {-1, 12};
+  }
   if (fn == "maximum" || fn == "minimum") {
     // Halves against quarters: nowhere closer than 1/4.
     one.inputs[0].fill = {.low = -9, .high = 9, .step = 0.5};
@@ -54,7 +66,8 @@ OpCases binary_cases() {
   OpCases cases;
   for (const Pattern& pattern : patterns())
     for (std::string fn : {"add", "maximum"}) add_binary_case(cases, fn, pattern);
-  for (std::string fn : {"sub", "mul", "div", "pow", "minimum"})
+  for (std::string fn : {"sub", "mul", "div", "pow", "minimum", "mod", "floor_div", "bit_and",
+                         "bit_or", "bit_xor", "shift_left", "shift_right"})
     for (size_t which : {0, 1, 2, 3, 4, 5, 8}) add_binary_case(cases, fn, patterns()[which]);
   for (const Pattern& large : {Pattern{"large", {67, 1021}, {67, 1021}},
                                {"large_row", {1021, 67}, {67}},

@@ -104,11 +104,39 @@ void add_dropout_cases(OpCaseTable& table) {
                {"no state", attrs, {x}}};
 }
 
+void add_random_cases(OpCaseTable& table) {
+  OpCases& cases = table["random"];
+  auto attrs = [](const std::string& fn, const Ints& shape, double low = 0, double high = 1) {
+    return Attrs{{"fn", fn},     {"shape", shape},       {"stream", int64_t(3)},     {"low", low},
+                 {"high", high}, {"first", int64_t(-7)}, {"range", int64_t(1) << 40}};
+  };
+  InputCase state{{2}, {.values = {42, 7}}, kInt64};
+  for (std::string fn : {"uniform", "normal", "truncated_normal", "gumbel", "integer"}) {
+    cases.good.push_back({fn, attrs(fn, {5, 7}), {state}, exact()});
+    cases.good.push_back({fn + "_long", attrs(fn, {20001}, -3, 0.5), {state}, exact()});
+    cases.good.push_back({fn + "_scalar", attrs(fn, {}), {state}, exact()});
+  }
+  cases.good.push_back(
+      {"gamma", attrs("gamma", {300}), {state, {{300}, {0.1, 9}, kFloat32}}, exact(), false});
+  cases.good.push_back(
+      {"binomial",
+       attrs("binomial", {40}),
+       {state, {{40}, {.low = 0, .high = 90, .step = 1}, kFloat32}, {{40}, {0, 1}, kFloat32}},
+       exact(),
+       false});
+  cases.bad = {
+      {"a state of floats", attrs("normal", {3}), {{kFloat32, {2}}}},
+      {"a parameter too many", attrs("normal", {3}), {{kInt64, {2}}, {kFloat32, {3}}}},
+      {"no parameter", attrs("gamma", {3}), {{kInt64, {2}}}},
+      {"a parameter of another shape", attrs("gamma", {3}), {{kInt64, {2}}, {kFloat32, {4}}}}};
+}
+
 void add_lookup_cases(OpCaseTable& table) {
   add_gather_cases(table);
   add_one_hot_cases(table);
   add_in_top_k_cases(table);
   add_dropout_cases(table);
+  add_random_cases(table);
 }
 
 }  // namespace stoker::test

@@ -79,6 +79,13 @@ Domain domain(UnaryFn fn) {
     case UnaryFn::gelu:
     case UnaryFn::gelu_tanh:
       return {around_zero, 0, 0, kTranscendental, 1};
+    case UnaryFn::round:
+      return {{-2, 2, {-1.5, -0.5, 0.5, 1.5}}, 0, 0, kSimple};
+    case UnaryFn::expm1:
+      return {around_zero, 0, 0, kTranscendental, 0, false};
+    case UnaryFn::erfinv:
+      return {{-0.99, 0.99}, 0, 0, kTranscendental, 0, false};
+    case UnaryFn::atan:
     case UnaryFn::mish:
     case UnaryFn::softplus:
     case UnaryFn::log_sigmoid:

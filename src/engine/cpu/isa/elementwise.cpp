@@ -106,6 +106,10 @@ STOKER_FUNCTION(HardShrink, abs(x) <= a ? 0.0F : x, abs(v) > a ? 1.0F : 0.0F)
 STOKER_FUNCTION(SoftShrink, x > a ? x - a : x < -a ? x + a : x == x ? 0.0F : x, abs(v) > a ? 1.0F : 0.0F)
 STOKER_FUNCTION(TanhShrink, tanh_shrink(x), tanh(v) * tanh(v))
 STOKER_FUNCTION(Threshold, x <= a ? b : x, v > a ? 1.0F : 0.0F)
+STOKER_FUNCTION(Round, __builtin_rintf(x), 0)
+STOKER_FUNCTION(Expm1, expm1(x), exp(v))
+STOKER_FUNCTION(Atan, atan(x), 1 / fma(v, v, 1))
+STOKER_FUNCTION(Erfinv, erfinv(x), 0.88622693F * exp(v * v))
 
 struct Add { STOKER_INLINE float of(float a, float b) { return a + b; } };
 struct Sub { STOKER_INLINE float of(float a, float b) { return a - b; } };
@@ -115,6 +119,17 @@ struct Pow { STOKER_INLINE float of(float a, float b) { return __builtin_powf(a,
 // NaN in either operand is the result.
 struct Maximum { STOKER_INLINE float of(float a, float b) { return (a >= b) | (a != a) ? a : b; } };
 struct Minimum { STOKER_INLINE float of(float a, float b) { return (a <= b) | (a != a) ? a : b; } };
+// The rest has the sign of b.
+struct Mod {
+  STOKER_INLINE float of(float a, float b) {
+    float rest = __builtin_fmodf(a, b);
+    return (rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest;
+  }
+};
+// By way of the rest: a quotient that rounding brings to the next integer would be one too many.
+struct FloorDiv {
+  STOKER_INLINE float of(float a, float b) { return b == 0 ? a / b : __builtin_rintf((a - Mod::of(a, b)) / b); }
+};
 // clang-format on
 #undef STOKER_FUNCTION
 
@@ -185,7 +200,7 @@ void set_binary(KernelTable& table, BinaryFn fn) {
 }  // namespace
 
 void add_elementwise(KernelTable& table) {
-  static_assert(int(UnaryFn::threshold) + 1 == kUnaryFunctions);
+  static_assert(int(UnaryFn::erfinv) + 1 == kUnaryFunctions);
   set_unary<Abs>(table, UnaryFn::abs);
   set_unary<Neg>(table, UnaryFn::neg);
   set_unary<Exp>(table, UnaryFn::exp);
@@ -224,6 +239,10 @@ void add_elementwise(KernelTable& table) {
   set_unary<SoftShrink>(table, UnaryFn::soft_shrink);
   set_unary<TanhShrink>(table, UnaryFn::tanh_shrink);
   set_unary<Threshold>(table, UnaryFn::threshold);
+  set_unary<Round>(table, UnaryFn::round);
+  set_unary<Expm1>(table, UnaryFn::expm1);
+  set_unary<Atan>(table, UnaryFn::atan);
+  set_unary<Erfinv>(table, UnaryFn::erfinv);
   set_binary<Add>(table, kAdd);
   set_binary<Sub>(table, kSub);
   set_binary<Mul>(table, kMul);
@@ -231,6 +250,8 @@ void add_elementwise(KernelTable& table) {
   set_binary<Pow>(table, kPow);
   set_binary<Maximum>(table, kMaximum);
   set_binary<Minimum>(table, kMinimum);
+  set_binary<Mod>(table, kMod);
+  set_binary<FloorDiv>(table, kFloorDiv);
   table.binary_scalar_b[kPow] = pow_scalar_b;
   table.sigmoid_cross_entropy = sigmoid_cross_entropy;
 }

@@ -8,9 +8,26 @@
 
 namespace stoker::cpu {
 
-inline constexpr int kUnaryFunctions = 38;  // as many as UnaryFn has
+inline constexpr int kUnaryFunctions = 42;  // as many as UnaryFn has
 
-enum BinaryFn : int { kAdd, kSub, kMul, kDiv, kPow, kMaximum, kMinimum, kBinaryFunctions };
+// Those of bits are for integers, and have no kernels here.
+enum BinaryFn : int {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kPow,
+  kMaximum,
+  kMinimum,
+  kMod,
+  kFloorDiv,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kShiftLeft,
+  kShiftRight,
+  kBinaryFunctions,
+};
 enum ReduceFn : int { kSum, kMax, kMin, kProd, kReduceFunctions };
 
 // What all optimisers do to p and g before their own rule.

@@ -127,6 +127,51 @@ STOKER_INLINE float log1p(float x) {
   return x < __builtin_inff() ? y : x;
 }
 
+// e^x - 1: without cancellation up to 1/2, by the exponential itself from there on.
+STOKER_INLINE float expm1(float x) {
+  float low = expm1_negative(x > 0 ? -x : x);
+  float high = exp(x > 0.5F ? x : 0.5F) - 1;
+  return x > 0.5F ? high : x > 0 ? -low / (1 + low) : low;
+}
+
+// Cephes' atanf: the argument is brought below tan(π/8).
+STOKER_INLINE float atan(float x) {
+  float t = abs(x);
+  bool far = t > 2.41421356F, middle = t > 0.41421356F;
+  float z = far ? -1 / t : middle ? (t - 1) / (t + 1) : t;
+  float base = far ? 1.57079633F : middle ? 0.785398163F : 0.0F;
+  float s = z * z;
+  float p = fma(8.05374449538e-2F, s, -1.38776856032e-1F);
+  p = fma(p, s, 1.99777106478e-1F);
+  p = fma(p, s, -3.33329491539e-1F);
+  float y = base + fma(p * s, z, z);
+  return x < 0 ? -y : y;
+}
+
+// Giles, "Approximating the erfinv function", 2010: polynomials in -log(1 - x²) and its root.
+STOKER_INLINE float erfinv(float x) {
+  float w = -log(fma(-x, x, 1));
+  float a = w - 2.5F, b = sqrt(w < 5 ? 5.0F : w) - 3;
+  float p = fma(2.81022636e-08F, a, 3.43273939e-07F);
+  p = fma(p, a, -3.5233877e-06F);
+  p = fma(p, a, -4.39150654e-06F);
+  p = fma(p, a, 0.00021858087F);
+  p = fma(p, a, -0.00125372503F);
+  p = fma(p, a, -0.00417768164F);
+  p = fma(p, a, 0.246640727F);
+  p = fma(p, a, 1.50140941F);
+  float q = fma(-0.000200214257F, b, 0.000100950558F);
+  q = fma(q, b, 0.00134934322F);
+  q = fma(q, b, -0.00367342844F);
+  q = fma(q, b, 0.00573950773F);
+  q = fma(q, b, -0.0076224613F);
+  q = fma(q, b, 0.00943887047F);
+  q = fma(q, b, 1.00167406F);
+  q = fma(q, b, 2.83297682F);
+  float y = (w < 5 ? p : q) * x;
+  return abs(x) == 1 ? x * __builtin_inff() : abs(x) > 1 ? __builtin_nanf("") : y;
+}
+
 STOKER_INLINE float sigmoid(float x) {
   float e = exp(-abs(x));
   return (x < 0 ? e : 1.0F) / (1 + e);

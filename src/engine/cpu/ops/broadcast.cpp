@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/integer_math.h"
 #include "base/visit_dtype.h"
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/op_builders.h"
@@ -22,7 +23,8 @@ std::array<int64_t, Shape::kMaxRank> broadcast_strides(const Shape& shape, const
 namespace {
 
 constexpr std::array<std::string_view, kBinaryFunctions> kBinaryNames = {
-    "add", "sub", "mul", "div", "pow", "maximum", "minimum"};
+    "add", "sub",       "mul",     "div",    "pow",     "maximum",    "minimum",
+    "mod", "floor_div", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"};
 constexpr std::array<std::string_view, 6> kCompareNames = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
 
@@ -43,8 +45,8 @@ bool build_on_layout(Builder& b, const Node& node, int fn) {
   if (!(fits_a || scalar_a) || !(fits_b || scalar_b) || (!fits_a && !fits_b)) return false;
   const Layout& of_left = fits_a ? b.layout(left, fits_b ? b.layout(right) : Layout()) : Layout();
   Layout layout = fits_a && (!of_left.is_plain() || !fits_b) ? of_left : b.layout(right, of_left);
-  bool keeps_zero =
-      fits_a && fits_b ? fn != kDiv && fn != kPow : fn == kMul || (fn == kDiv && !fits_b);
+  bool keeps_zero = fits_a && fits_b ? fn <= kMul || fn == kMaximum || fn == kMinimum
+                                     : fn == kMul || (fn == kDiv && !fits_b);
   if (layout.is_padded() && !keeps_zero) layout = {};
   int64_t n = layout.stored_elements(b.spec(y));
   int a = fits_a ? b.input(left, layout) : b.plain(left),
@@ -54,7 +56,7 @@ bool build_on_layout(Builder& b, const Node& node, int fn) {
                   : fits_a         ? kernels().binary_scalar_b[fn]
                                    : kernels().binary_scalar_a[fn];
   int64_t step_a = fits_a ? 1 : 0, step_b = fits_b ? 1 : 0,
-          grain = fn == kPow ? kGrain / 8 : kGrain;
+          grain = fn == kPow || fn == kMod || fn == kFloorDiv ? kGrain / 8 : kGrain;
   b.emit({own_kernel(), {a, c}, {out}}, [=](Pointers p) {
     parallel_for(
         n, grain,
@@ -122,6 +124,20 @@ void build_integer_binary(Builder& b, const Node& node, int fn) {
       return build_zip<T, T>(b, node, [](T x, T y) { return x >= y ? x : y; });
     case kMinimum:
       return build_zip<T, T>(b, node, [](T x, T y) { return x <= y ? x : y; });
+    case kMod:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(floor_mod(x, y)); });
+    case kFloorDiv:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(floor_div(x, y)); });
+    case kBitAnd:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(x & y); });
+    case kBitOr:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(x | y); });
+    case kBitXor:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(x ^ y); });
+    case kShiftLeft:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(shift_left(x, y)); });
+    case kShiftRight:
+      return build_zip<T, T>(b, node, [](T x, T y) { return T(shift_right(x, y)); });
     default:
       throw Error("the CPU engine has no integer " + node.attrs.get<std::string>("fn"));
   }

@@ -3,6 +3,7 @@
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/team.h"
+#include "graph/ops/random.h"
 
 namespace stoker::cpu {
 
@@ -32,8 +33,38 @@ void build_dropout(Builder& b, const Node& node) {
   });
 }
 
+// state [, parameters] → draws
+void build_random(Builder& b, const Node& node) {
+  draws::Draw draw = random_draw(node.attrs);
+  auto stream = node.attrs.get<int64_t>("stream");
+  int64_t n = b.shape(node.outputs[0]).elements();
+  std::vector<int> reads;
+  for (int value : node.inputs) reads.push_back(b.plain(value));
+  auto parameters = int(reads.size()) - 1;
+  int y = b.define(node.outputs[0]);
+  b.emit({"random", reads, {y}}, [=](Pointers p) {
+    const int64_t* at = p.in<int64_t>(0);
+    uint64_t seed = uint64_t(at[0]), sequence = random_sequence(at[1], stream);
+    auto parameter = [&](int which, int64_t i) {
+      return parameters >= which ? double(p.in<float>(which)[i]) : 0;
+    };
+    parallel_for(n, kGrain / 32, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        if (draw.fn == draws::Fn::integer)
+          p.out<int64_t>(parameters + 1)[i] = draws::integer(draw, seed, sequence, uint64_t(i));
+        else
+          p.out<float>(parameters + 1)[i] = draws::stored(
+              draw,
+              draws::number(draw, seed, sequence, uint64_t(i), parameter(1, i), parameter(2, i)));
+    });
+  });
+}
+
 }  // namespace
 
-void add_dropout_builders(OpBuilders& table) { table["dropout"] = {floats, build_dropout}; }
+void add_dropout_builders(OpBuilders& table) {
+  table["dropout"] = {floats, build_dropout};
+  table["random"] = {integers, build_random};
+}
 
 }  // namespace stoker::cpu

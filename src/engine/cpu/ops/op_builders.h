@@ -30,6 +30,8 @@ void add_batch_norm_builders(OpBuilders& table);
 void add_layer_norm_builders(OpBuilders& table);
 void add_softmax_builders(OpBuilders& table);
 void add_lookup_builders(OpBuilders& table);
+void add_order_builders(OpBuilders& table);
+void add_matrix_builders(OpBuilders& table);
 void add_dropout_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);

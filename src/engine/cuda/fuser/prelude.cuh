@@ -119,6 +119,9 @@ STOKER_BINARY(binary_div, float, a / b)
 STOKER_BINARY(binary_pow, float, powf(a, b))
 STOKER_BINARY(binary_maximum, float, a >= b || a != a ? a : b)  // NaN stays
 STOKER_BINARY(binary_minimum, float, a <= b || a != a ? a : b)
+STOKER_BINARY(binary_mod, float,
+              fmodf(a, b) != 0 && (fmodf(a, b) < 0) != (b < 0) ? fmodf(a, b) + b : fmodf(a, b))
+STOKER_BINARY(binary_floor_div, float, b == 0 ? a / b : rintf((a - binary_mod(a, b)) / b))
 STOKER_BINARY(binary_sigmoid_cross_entropy, float, fmaxf(a, 0.0F) - a * b + log1pf(expf(-fabsf(a))))
 using Unsigned = unsigned long long;
 STOKER_BINARY(binary_add, long long, static_cast<long long>(Unsigned(a) + Unsigned(b)))
@@ -130,6 +133,21 @@ STOKER_BINARY(binary_div, long long,
                         : a / b)
 STOKER_BINARY(binary_maximum, long long, a >= b ? a : b)
 STOKER_BINARY(binary_minimum, long long, a <= b ? a : b)
+// As base/integer_math.h has them.
+STOKER_BINARY(binary_mod, long long,
+              b == 0 || b == -1                      ? 0
+              : a % b != 0 && (a % b < 0) != (b < 0) ? a % b + b
+                                                     : a % b)
+STOKER_BINARY(binary_floor_div, long long,
+              b == 0    ? 0
+              : b == -1 ? static_cast<long long>(0 - Unsigned(a))
+                        : a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0))
+STOKER_BINARY(binary_bit_and, long long, a& b)
+STOKER_BINARY(binary_bit_or, long long, a | b)
+STOKER_BINARY(binary_bit_xor, long long, a ^ b)
+STOKER_BINARY(binary_shift_left, long long,
+              b<0 ? a : b> 63 ? 0 : static_cast<long long>(Unsigned(a) << b))
+STOKER_BINARY(binary_shift_right, long long, b < 0 ? a : a >> (b > 63 ? 63 : b))
 #define STOKER_COMPARE(name, sign)                           \
   template <class T>                                         \
   __device__ __forceinline__ bool compare_##name(T a, T b) { \

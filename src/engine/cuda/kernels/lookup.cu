@@ -16,8 +16,11 @@ __device__ inline int64_t integer_at(DType dtype, const void* data, int64_t at) 
 }
 
 __device__ inline int64_t row_at(const GatherCall& c, int64_t at) {
-  int64_t row = integer_at(c.index_dtype, c.indices, at);
-  return row < 0 ? 0 : row >= c.rows ? c.rows - 1 : row;
+  const bool blocks = c.group > 0;
+  const int64_t place = blocks && c.shared ? at % c.group : at, rows = blocks ? c.extent : c.rows;
+  int64_t row = integer_at(c.index_dtype, c.indices, place);
+  row = row < 0 ? 0 : row >= rows ? rows - 1 : row;
+  return blocks ? at / c.group * c.extent + row : row;
 }
 
 // `width` counts elements of E here. A block copies 256 of them from `kRowsInFlight` rows at once.

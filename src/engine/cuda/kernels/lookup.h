@@ -15,6 +15,10 @@ struct GatherCall {
   int element = 4;               // bytes of a table element (gather)
   DType dtype = DType::float32;  // of dy (gradient)
   int64_t rows = 0, width = 0, count = 0;
+  // A take along an inner axis: the table is blocks of `extent` rows, and each block has `group`
+  // indices of its own, or the same ones as all (`shared`). 0: one table for all indices.
+  int64_t group = 0, extent = 0;
+  bool shared = false;
   const void *table = nullptr, *indices = nullptr;
   void* out = nullptr;
   // gradient only: sorted rows and the places they came from, twice, sums of chunks, CUB's memory

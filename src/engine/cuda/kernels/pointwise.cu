@@ -1,5 +1,6 @@
 #include "engine/cuda/kernels/pointwise.h"
 
+#include "base/integer_math.h"
 #include "engine/cuda/kernels/pointwise_operands.cuh"
 #include "engine/cuda/kernels/unary_math.cuh"
 
@@ -8,6 +9,15 @@ namespace stoker::cuda {
 namespace {
 
 __device__ __noinline__ float power(float a, float b) { return powf(a, b); }
+
+// The rest has the sign of b.
+__device__ __noinline__ float modulo(float a, float b) {
+  float rest = fmodf(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+__device__ __noinline__ float floor_quotient(float a, float b) {
+  return b == 0 ? a / b : rintf((a - modulo(a, b)) / b);
+}
 
 __device__ __noinline__ float cross_entropy(float x, float target) {
   return fmaxf(x, 0.0F) - x * target + log1pf(expf(-fabsf(x)));
@@ -38,8 +48,14 @@ __device__ void apply_binary(BinaryFn fn, const A* x, const A* y, A* to) {
         STOKER_EACH(a >= b || a != a ? a : b);
       case BinaryFn::minimum:
         STOKER_EACH(a <= b || a != a ? a : b);
+      case BinaryFn::mod:
+        STOKER_EACH(modulo(a, b));
+      case BinaryFn::floor_div:
+        STOKER_EACH(floor_quotient(a, b));
       case BinaryFn::sigmoid_cross_entropy:
         STOKER_EACH(cross_entropy(a, b));
+      default:
+        return;
     }
   } else {
     switch (fn) {
@@ -55,6 +71,20 @@ __device__ void apply_binary(BinaryFn fn, const A* x, const A* y, A* to) {
         STOKER_EACH(a >= b ? a : b);
       case BinaryFn::minimum:
         STOKER_EACH(a <= b ? a : b);
+      case BinaryFn::mod:
+        STOKER_EACH(floor_mod(a, b));
+      case BinaryFn::floor_div:
+        STOKER_EACH(floor_div(a, b));
+      case BinaryFn::bit_and:
+        STOKER_EACH(a & b);
+      case BinaryFn::bit_or:
+        STOKER_EACH(a | b);
+      case BinaryFn::bit_xor:
+        STOKER_EACH(a ^ b);
+      case BinaryFn::shift_left:
+        STOKER_EACH(shift_left(a, b));
+      case BinaryFn::shift_right:
+        STOKER_EACH(shift_right(a, b));
       default:
         return;
     }

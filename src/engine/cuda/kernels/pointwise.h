@@ -21,7 +21,23 @@ enum class PointwiseOp : uint8_t {
   round,    // acc as the dtype `fn` would hold it
 };
 
-enum class BinaryFn : uint8_t { add, sub, mul, div, pow, maximum, minimum, sigmoid_cross_entropy };
+enum class BinaryFn : uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  maximum,
+  minimum,
+  mod,
+  floor_div,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,  // integers
+  sigmoid_cross_entropy,
+};
 enum class CompareFn : uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
 
 struct PointwiseStep {

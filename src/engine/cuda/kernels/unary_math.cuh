@@ -120,6 +120,10 @@ __device__ STOKER_UNARY_CALL float unary_value(UnaryFn fn, float x, float alpha,
              s * (0.0088632355F - s * 0.0035921280F)))));
     }
     case UnaryFn::threshold: return x <= alpha ? beta : x;
+    case UnaryFn::round: return rintf(x);
+    case UnaryFn::expm1: return expm1f(x);
+    case UnaryFn::atan: return atanf(x);
+    case UnaryFn::erfinv: return erfinvf(x);
   }
   return 0;
 }
@@ -165,6 +169,9 @@ __device__ STOKER_UNARY_CALL float unary_slope(UnaryFn fn, float v, float alpha,
     case UnaryFn::soft_shrink: return fabsf(v) > alpha;
     case UnaryFn::tanh_shrink: return tanhf(v) * tanhf(v);
     case UnaryFn::threshold: return v > alpha;
+    case UnaryFn::round: return 0;
+    case UnaryFn::expm1: return Math::exp(v);
+    case UnaryFn::atan: return 1 / (1 + v * v);
     // from the output
     case UnaryFn::exp: return v;
     case UnaryFn::sqrt: return 0.5F / v;
@@ -180,6 +187,7 @@ __device__ STOKER_UNARY_CALL float unary_slope(UnaryFn fn, float v, float alpha,
     case UnaryFn::hard_sigmoid: return inside(v, 0, 1) ? 1.0F / 6 : 0;
     case UnaryFn::tanh: return 1 - v * v;
     case UnaryFn::hard_tanh: return inside(v, -1, 1);
+    case UnaryFn::erfinv: return 0.88622693F * expf(v * v);
   }
   return 0;
 }

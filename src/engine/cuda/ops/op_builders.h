@@ -1,7 +1,9 @@
 // One builder an op, one family a file.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "engine/cuda/builder.h"
@@ -25,6 +27,8 @@ void add_batch_norm_builders(OpBuilders& table);
 void add_layer_norm_builders(OpBuilders& table);
 void add_softmax_builders(OpBuilders& table);
 void add_lookup_builders(OpBuilders& table);
+void add_order_builders(OpBuilders& table);
+void add_matrix_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);
@@ -37,6 +41,11 @@ bool has_attention_kernel(const Node& node);
 // layer_norm_grad; with an `addend`, its dx and that value make up the value `sum`.
 void emit_layer_norm_grad(Builder& b, const Node& node, int addend, int sum);
 void add_decoding_builders(OpBuilders& table);
+
+// A node as C++ on copies of its operands: they come to the host, its outputs go back. The captured
+// graph ends before it and goes on after it.
+using OnHost = std::function<void(std::span<const Tensor> inputs, std::span<Tensor> outputs)>;
+void emit_through_host(Builder& b, const Node& node, std::string name, OnHost run);
 
 // out = activation(from + bias) for what a library's own epilogue cannot do; `from` may be `out`,
 // or a buffer of float32 so that nothing is rounded before the end. `bias` is a buffer, or -1.

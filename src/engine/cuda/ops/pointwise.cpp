@@ -16,8 +16,9 @@ Fn find_fn(const std::array<std::string_view, N>& names, const std::string& name
   return Fn(std::ranges::find(names, name) - names.begin());
 }
 
-constexpr auto kBinary =
-    std::to_array<std::string_view>({"add", "sub", "mul", "div", "pow", "maximum", "minimum"});
+constexpr auto kBinary = std::to_array<std::string_view>(
+    {"add", "sub", "mul", "div", "pow", "maximum", "minimum", "mod", "floor_div", "bit_and",
+     "bit_or", "bit_xor", "shift_left", "shift_right"});
 constexpr auto kCompare = std::to_array<std::string_view>(
     {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"});
 
