@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/op.h"
+#include "graph/ops/augment.h"
 #include "graph/text.h"
 
 namespace stoker {
@@ -21,6 +22,7 @@ OpRegistry build() {
   register_softmax_ops(registry);
   register_lookup_ops(registry);
   register_random_ops(registry);
+  register_augment_ops(registry);
   register_optimizer_ops(registry);
   register_host_ops(registry);
   register_recurrent_ops(registry);

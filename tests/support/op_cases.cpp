@@ -22,6 +22,7 @@ const OpCaseTable& op_cases() {
     add_normalization_cases(all);
     add_softmax_cases(all);
     add_lookup_cases(all);
+    add_augment_cases(all);
     add_optimizer_cases(all);
     add_host_cases(all);
     add_recurrent_cases(all);

@@ -15,6 +15,7 @@ const KernelTable& kernel_table() {
     add_softmax_kernels(all);
     add_lookup_kernels(all);
     add_random_kernels(all);
+    add_augment_kernels(all);
     add_optimizer_kernels(all);
     add_host_kernels(all);
     add_recurrent_kernels(all);

@@ -22,6 +22,8 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
     std::map<std::string_view, std::string> all = {
         {"host_call", "it is C++ code of this program, which no file can hold"},
         {"dropout", "it draws random numbers, which predictions do not"},
+        {"augment", "it draws random numbers, which predictions do not"},
+        {"augment_mix", "it draws random numbers, which predictions do not"},
         {"batch_norm",
          "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
         {"moving_average", "it changes a weight, and an ONNX model has no state"},

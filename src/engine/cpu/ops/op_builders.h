@@ -31,6 +31,7 @@ void add_layer_norm_builders(OpBuilders& table);
 void add_softmax_builders(OpBuilders& table);
 void add_lookup_builders(OpBuilders& table);
 void add_dropout_builders(OpBuilders& table);
+void add_augment_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);

@@ -25,6 +25,7 @@ void add_batch_norm_builders(OpBuilders& table);
 void add_layer_norm_builders(OpBuilders& table);
 void add_softmax_builders(OpBuilders& table);
 void add_lookup_builders(OpBuilders& table);
+void add_augment_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);
