@@ -4,7 +4,8 @@
     python3 tests/parity/record_keras.py
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
-separable, adam, optimizers, layers, recurrent, losses, activations, initializers and sequences.safetensors beside itself;
+separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences, spatial and
+augment.safetensors beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -19,11 +20,13 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # recorded on the CPU
 import keras
 import tensorflow as tf
 
+import keras_augment
 import keras_layers
 import keras_networks
 import keras_optimizers
 import keras_recurrent
 import keras_sequences
+import keras_spatial
 import keras_values
 
 
@@ -44,6 +47,8 @@ def main() -> None:
     keras_values.record_activations(metadata)
     keras_values.record_initializers(metadata)
     keras_sequences.record_sequences(metadata)
+    keras_spatial.record_spatial(metadata)
+    keras_augment.record_augment(metadata)
 
 
 if __name__ == "__main__":
