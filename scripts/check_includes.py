@@ -31,11 +31,11 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "attrs batch context dtype error factor file random shape tensor tensor_view version",
-    "data": "dataset element image image_augment text tokenizer typed_function",
+    "data": "categories dataset element image image_augment text tokenizer typed_function",
     "formats": "safetensors",
     "graph": "ops value variable volume_ops",
     "engine": "devices",
-    "nn": "augmentation_layers convolution_layers initializers layer layer_options layers layers_over_time losses metrics pooling_layers "
+    "nn": "augmentation_layers category_layers convolution_layers initializers layer layer_options layers layers_over_time losses metrics pooling_layers "
     "recurrent_layers regularization_layers regularizers shape_layers volume",
     "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
     "jobs": "applications",

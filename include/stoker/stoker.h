@@ -7,6 +7,7 @@
 #include <stoker/backup.h>
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
+#include <stoker/categories.h>
 #include <stoker/context.h>
 #include <stoker/dataset.h>
 #include <stoker/devices.h>
@@ -20,6 +21,7 @@
 #include <stoker/history.h>
 #include <stoker/idx.h>
 #include <stoker/image.h>
+#include <stoker/image_augment.h>
 #include <stoker/initializers.h>
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
@@ -45,4 +47,5 @@
 #include <stoker/value.h>
 #include <stoker/variable.h>
 #include <stoker/version.h>
+#include <stoker/volume_ops.h>
 #include <stoker/weights.h>

@@ -239,6 +239,8 @@ std::vector<Sample> spatial_samples() {
       {SpatialDropout1D(0.5), {4, 2}},
       {SpatialDropout2D(0.5), {4, 3, 2}},
       {SpatialDropout3D(0.5), {4, 3, 2, 2}},
+      {CategoryEncoding(4, {.output_mode = "count"}), {3}, 1, DType::int32},
+      {Discretization({.bin_boundaries = {-0.5, 0.25}, .output_mode = "one_hot"}), {3}},
       {ActivityRegularization({.l1 = 0.5, .l2 = 0.25}), {4}},
       {Resizing(4, 7, {.interpolation = "lanczos3", .antialias = true}), {6, 5, 3}},
       {CenterCrop(4, 3), {6, 5, 3}},
