@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include <stoker/element.h>
 #include <stoker/factor.h>
 #include <stoker/image.h>
 
@@ -75,5 +76,13 @@ struct RandAugment {
   ValueRange range = {};
 };
 Op rand_augment(const RandAugment& options = {});
+
+// --- two samples: functions of batches ----------------------------------------------------------
+
+//   ds.map(decode).batch(64).map(image::mix_up(0.2))
+// Component 0 is pictures [B, H, W, C] and becomes float32; component 1, where there is one, float
+// labels [B, classes]. Others stay as they are.
+data::FunctionRef mix_up(double alpha = 0.2);
+data::FunctionRef cut_mix(Factor factor = 1.0);
 
 }  // namespace stoker::image

@@ -79,6 +79,40 @@ TEST(AugmentSteps, FollowOtherStepsAndEachOther) {
   EXPECT_GT(difference, 0);
 }
 
+// Takes what a function writes.
+class Kept final : public data::ElementWriter {
+ public:
+  void* put(size_t index, DType dtype, const Shape& shape) override {
+    parts.resize(std::max(parts.size(), index + 1));
+    parts[index] = Tensor(dtype, shape);
+    return parts[index].raw_mut();
+  }
+  void copy(size_t, const ConstTensorView&) override {}
+  std::vector<Tensor> parts;
+};
+
+TEST(AugmentSteps, MixABatchWithItsLabels) {
+  Tensor batch = Tensor::zeros({6, 2, 2, 1}, DType::uint8).clone(),
+         labels = Tensor::zeros({6, 1}).clone();
+  for (int64_t b = 0; b < 6; ++b) {
+    labels.data_mut<float>()[b] = float(b);
+    for (int64_t i = 0; i < 4; ++i) batch.data_mut<uint8_t>()[b * 4 + i] = uint8_t(b);
+  }
+  std::vector<ConstTensorView> in = {batch, labels};
+  Kept kept;
+  Rng rng(3);
+  mix_up(0.5)->apply(in, kept, rng);
+  double moved = 0;
+  for (int64_t b = 0; b < 6; ++b) {
+    EXPECT_NEAR(kept.parts[0].at(b * 4), kept.parts[1].at(b), 1e-5);
+    moved += std::abs(kept.parts[1].at(b) - double(b));
+  }
+  EXPECT_GT(moved, 0);
+  EXPECT_THROW(mix_up(0), ValueError);
+  EXPECT_THROW(cut_mix({0.5, 2}), ValueError);
+  EXPECT_THROW(cut_mix()->infer({{DType::uint8, {2, 2, 1}}}), ShapeError);
+}
+
 TEST(AugmentSteps, SayWhatTheyExpect) {
   EXPECT_THROW(random_rotation(2.0), ValueError);
   EXPECT_THROW(random_shear(0.1, 0.1, {.fill_mode = "mirror"}), ValueError);
