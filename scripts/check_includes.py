@@ -30,13 +30,17 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
-    "base": "attrs batch context dtype error file random shape tensor tensor_view version",
-    "data": "dataset element image text tokenizer typed_function",
+    "base": "attrs batch context dtype error factor file random shape tensor tensor_view version",
+    "data": "categories dataset element image image_augment text tokenizer typed_function",
     "formats": "safetensors",
-    "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics value variable",
+    "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
+    "value variable volume_ops",
     "engine": "devices",
-    "nn": "attention_layers initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers transformer_layers",
-    "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules weights",
+    "nn": "attention_layers augmentation_layers category_layers convolution_layers initializers layer layer_options "
+    "layers layers_over_time losses metrics pooling_layers recurrent_layers regularization_layers regularizers "
+    "shape_layers transformer_layers volume",
+    "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules "
+    "weights",
     "jobs": "applications",
     "interop": "language_models onnx",
     "observe": "doctor profiler",

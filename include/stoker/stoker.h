@@ -8,6 +8,7 @@
 #include <stoker/backup.h>
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
+#include <stoker/categories.h>
 #include <stoker/context.h>
 #include <stoker/dataset.h>
 #include <stoker/devices.h>
@@ -22,6 +23,7 @@
 #include <stoker/history.h>
 #include <stoker/idx.h>
 #include <stoker/image.h>
+#include <stoker/image_augment.h>
 #include <stoker/initializers.h>
 #include <stoker/language_models.h>
 #include <stoker/layer.h>
@@ -48,4 +50,5 @@
 #include <stoker/value.h>
 #include <stoker/variable.h>
 #include <stoker/version.h>
+#include <stoker/volume_ops.h>
 #include <stoker/weights.h>

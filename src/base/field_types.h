@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <stoker/attrs.h>
@@ -146,7 +147,7 @@ struct FieldType<std::optional<T>> {
     if (value) FieldType<T>::write(attrs, name, *value);
   }
   static bool read(const Attrs& attrs, std::string_view name, std::optional<T>& value) {
-    T given{};
+    T given = blank();
     if (!FieldType<T>::read(attrs, name, given)) return false;
     value = std::move(given);
     return true;
@@ -159,6 +160,15 @@ struct FieldType<std::optional<T>> {
   }
   static const std::string* word(const std::optional<T>& value) {
     return value ? FieldType<T>::word(*value) : nullptr;
+  }
+
+ private:
+  // To read into; sizes have no value of their own.
+  static T blank() {
+    if constexpr (std::is_default_constructible_v<T>)
+      return T{};
+    else
+      return T(0);
   }
 };
 

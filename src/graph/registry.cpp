@@ -4,6 +4,7 @@
 
 #include "graph/op.h"
 #include "graph/ops/attention.h"
+#include "graph/ops/augment.h"
 #include "graph/ops/decoding.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/order.h"
@@ -27,6 +28,7 @@ OpRegistry build() {
   register_order_ops(registry);
   register_linalg_ops(registry);
   register_random_ops(registry);
+  register_augment_ops(registry);
   register_optimizer_ops(registry);
   register_host_ops(registry);
   register_recurrent_ops(registry);

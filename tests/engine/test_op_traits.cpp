@@ -110,7 +110,10 @@ TEST(OpTraits, OpsThatStopTheGradientGiveNone) {
                               if (!is_floating(call.inputs[0].dtype)) return;
                               Graph graph;
                               Value x = graph.input("x", call.inputs[0]);
-                              Value y = graph.add(call.op, {x}, call.op_case.attrs)[0];
+                              Values operands = {x};
+                              for (size_t i = 1; i < call.inputs.size(); ++i)
+                                operands.push_back(graph.input("more", call.inputs[i]));
+                              Value y = graph.add(call.op, operands, call.op_case.attrs)[0];
                               Value dx = gradients(ops::sum(y), {x},
                                                    {.unconnected = Unconnected::undefined})[0];
                               EXPECT_FALSE(dx.defined());

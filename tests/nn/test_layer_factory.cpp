@@ -2,6 +2,12 @@
 #include <map>
 #include <set>
 
+#include <stoker/augmentation_layers.h>
+#include <stoker/convolution_layers.h>
+#include <stoker/pooling_layers.h>
+#include <stoker/regularization_layers.h>
+#include <stoker/shape_layers.h>
+
 #include "nn/layer_factory.h"
 #include "nn/running.h"
 
@@ -228,6 +234,108 @@ std::vector<Sample> samples() {
   };
 }
 
+// Layers of volumes, and those beside the usual ones.
+std::vector<Sample> spatial_samples() {
+  Initializer seeded = GlorotUniform({.seed = 1}), other = Orthogonal(1, {.seed = 2});
+  return {
+      {Conv2DTranspose(4, {3, 2},
+                       {.strides = {3, 2},
+                        .padding = "same",
+                        .output_padding = Size2(2, 1),
+                        .activation = "relu",
+                        .kernel_initializer = seeded}),
+       {5, 4, 2}},
+      {Conv2DTranspose(4, 3, {.dilation_rate = 2, .kernel_initializer = seeded}), {5, 4, 2}},
+      {Conv3D(4, {3, 2, 1},
+              {.strides = {2, 1, 1},
+               .padding = "same",
+               .dilation_rate = {1, 2, 1},
+               .groups = 2,
+               .kernel_initializer = seeded,
+               .kernel_regularizer = L2(0.5)}),
+       {5, 4, 3, 2}},
+      {Conv3DTranspose(4, 3,
+                       {.strides = 2,
+                        .output_padding = Size3(1, 0, 1),
+                        .use_bias = false,
+                        .kernel_initializer = seeded}),
+       {3, 4, 2, 2}},
+      {MaxPooling3D({2, 3, 1}, {.strides = {1, 2, 1}, .padding = "same"}), {5, 4, 3, 2}},
+      {AveragePooling3D(2), {5, 4, 3, 2}},
+      {GlobalAveragePooling3D({.keepdims = true}), {5, 4, 3, 2}},
+      {GlobalMaxPooling3D(), {5, 4, 3, 2}},
+      {AdaptiveAveragePooling1D(3), {5, 2}},
+      {AdaptiveAveragePooling2D({3, 2}), {5, 4, 2}},
+      {AdaptiveAveragePooling3D({3, 2, 1}), {5, 4, 3, 2}},
+      {AdaptiveMaxPooling1D(3), {5, 2}},
+      {AdaptiveMaxPooling2D({3, 2}), {5, 4, 2}},
+      {AdaptiveMaxPooling3D({3, 2, 1}), {5, 4, 3, 2}},
+      {ZeroPadding3D({{1, 0}, {2, 1}, {0, 3}}), {3, 2, 2, 2}},
+      {Cropping3D({{1, 0}, {0, 1}, {1, 1}}), {3, 2, 3, 2}},
+      {UpSampling2D({2, 3}, {.interpolation = "bicubic"}), {4, 3, 2}},
+      {UpSampling3D({1, 2, 3}), {3, 2, 2, 2}},
+      {Identity(), {4, 2}},
+      {RepeatVector(3), {4}},
+      {Dot({2, 1}, {.normalize = true}), {4, 4}, 2},
+      {GaussianNoise(0.5), {4, 2}},
+      {GaussianDropout(0.5), {4, 2}},
+      {AlphaDropout(0.25, {.noise_shape = {-1, 1, -1}}), {4, 2}},
+      {SpatialDropout1D(0.5), {4, 2}},
+      {SpatialDropout2D(0.5), {4, 3, 2}},
+      {SpatialDropout3D(0.5), {4, 3, 2, 2}},
+      {CategoryEncoding(4, {.output_mode = "count"}), {3}, 1, DType::int32},
+      {Discretization({.bin_boundaries = {-0.5, 0.25}, .output_mode = "one_hot"}), {3}},
+      {ActivityRegularization({.l1 = 0.5, .l2 = 0.25}), {4}},
+      {Resizing(4, 7, {.interpolation = "lanczos3", .antialias = true}), {6, 5, 3}},
+      {CenterCrop(4, 3), {6, 5, 3}},
+      {RandomCrop(4, 3), {6, 5, 3}},
+      {RandomFlip("vertical"), {6, 5, 3}},
+      {RandomRotation({-0.1, 0.2}, {.fill_mode = "wrap", .interpolation = "nearest"}), {6, 5, 3}},
+      {RandomTranslation(0.1, {0.1, 0.3}, {.fill_mode = "constant", .fill_value = 3}), {6, 5, 3}},
+      {RandomZoom(0.1, {.width_factor = Factor(0.2, 0.3)}), {6, 5, 3}},
+      {RandomShear(0.1, 0.2), {6, 5, 3}},
+      {RandomPerspective({.factor = {0.5, 1}, .scale = 0.25}), {6, 5, 3}},
+      {RandomBrightness(0.1, {.value_range = {0, 1}}), {6, 5, 3}},
+      {RandomContrast({0.1, 0.2}), {6, 5, 3}},
+      {RandomHue(0.1), {6, 5, 3}},
+      {RandomSaturation(0.1), {6, 5, 3}},
+      {RandomColorDegeneration(0.1), {6, 5, 3}},
+      {RandomSharpness(0.1), {6, 5, 3}},
+      {RandomInvert(0.5), {6, 5, 3}},
+      {RandomPosterization({2, 6}), {6, 5, 3}},
+      {RandomGrayscale(0.25), {6, 5, 3}},
+      {Solarization({.addition_factor = 0.2, .threshold_factor = 0.5}), {6, 5, 3}},
+      {AutoContrast({.value_range = {-1, 1}}), {6, 5, 3}},
+      {Equalization({.bins = 16}), {6, 5, 3}},
+      {RandomGaussianBlur({.kernel_size = {3, 5}, .sigma = 0.5}), {6, 5, 3}},
+      {RandomErasing({.scale = 0.5, .fill_value = 1.0}), {6, 5, 3}},
+      {RandomColorJitter({.contrast_factor = 0.1, .hue_factor = 0.2}), {6, 5, 3}},
+      {RandAugment({.num_ops = 1, .factor = 0.25}), {6, 5, 3}},
+      {MixUp(0.5), {6, 5, 3}},
+      {CutMix({0.5, 1}), {6, 5, 3}},
+      {ConvLSTM1D(3, 2,
+                  {.padding = "same",
+                   .kernel_initializer = seeded,
+                   .recurrent_initializer = other,
+                   .dropout = 0.5}),
+       {3, 4, 2}},
+      {ConvLSTM2D(3, {2, 1},
+                  {.strides = {2, 1},
+                   .kernel_initializer = seeded,
+                   .recurrent_initializer = other,
+                   .recurrent_dropout = 0.5,
+                   .return_sequences = true}),
+       {3, 4, 2, 2}},
+      {ConvLSTM3D(2, 2,
+                  {.recurrent_activation = "hard_sigmoid",
+                   .kernel_initializer = seeded,
+                   .recurrent_initializer = other,
+                   .unit_forget_bias = false,
+                   .go_backwards = true}),
+       {2, 3, 2, 3, 2}},
+  };
+}
+
 Tensor result(const Layer& layer, const Sample& sample) {
   std::vector<Tensor> inputs;
   for (int i = 0; i < sample.inputs; ++i)
@@ -239,8 +347,10 @@ Tensor result(const Layer& layer, const Sample& sample) {
 }
 
 TEST(LayerFactory, MakesEveryKindAgain) {
-  std::set<std::string> kinds;
-  for (const Sample& sample : samples()) {
+  std::set<std::string> kinds = {"SpectralNormalization"};  // see below
+  std::vector<Sample> all = samples();
+  for (const Sample& sample : spatial_samples()) all.push_back(sample);
+  for (const Sample& sample : all) {
     std::string kind = sample.layer.base().kind();
     SCOPED_TRACE(kind);
     kinds.insert(kind);
@@ -256,6 +366,20 @@ TEST(LayerFactory, MakesEveryKindAgain) {
     EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "CudaLayer" ||
                 kind == "Lambda")
         << kind;
+}
+
+// Its power iteration starts from a vector of its own, and every step of training moves it.
+TEST(LayerFactory, MakesSpectralNormalizationAgain) {
+  Layer layer = SpectralNormalization(
+      Conv2D(3, 2, {.strides = 2, .kernel_initializer = GlorotUniform({.seed = 1})}),
+      {.power_iterations = 2});
+  Attrs config = full_config(layer.base());
+  Layer again = layer_from_config("SpectralNormalization", "again", config);
+  EXPECT_EQ(to_string(full_config(again.base())), to_string(config));
+  Tensor x = random_tensor({2, 4, 4, 2});
+  EXPECT_TRUE(near(run_layer(again, x), run_layer(layer, x)));
+  EXPECT_EQ(again.weights().size(), 3U);
+  EXPECT_EQ(again.trainable_weights().size(), 2U);
 }
 
 // The order of files that are out there.
@@ -322,8 +446,9 @@ TEST(LayerFactory, TakesTheCallersOwnKindsFirst) {
 
 TEST(LayerFactory, SaysWhatItCannotMake) {
   std::string unknown = message_of<ValueError>([] { layer_from_config("Dence", "", {}); });
-  EXPECT_NE(unknown.find("unknown layer kind \"Dence\"; there are Activation, Add, "),
-            std::string::npos)
+  EXPECT_NE(
+      unknown.find("unknown layer kind \"Dence\"; there are Activation, ActivityRegularization, "),
+      std::string::npos)
       << unknown;
   auto says_how = [](const std::string& text, const std::string& begin, const char* key) {
     EXPECT_EQ(text, begin + ", which is not in the file; pass " +

@@ -5,6 +5,8 @@
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
 separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences and ops.safetensors beside itself;
+separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences, spatial and
+augment.safetensors beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -20,12 +22,14 @@ import keras
 import tensorflow as tf
 
 import keras_attention
+import keras_augment
 import keras_layers
 import keras_networks
 import keras_ops
 import keras_optimizers
 import keras_recurrent
 import keras_sequences
+import keras_spatial
 import keras_values
 
 
@@ -48,6 +52,8 @@ def main() -> None:
     keras_sequences.record_sequences(metadata)
     keras_attention.record_attention(metadata)
     keras_ops.record_ops(metadata)
+    keras_spatial.record_spatial(metadata)
+    keras_augment.record_augment(metadata)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ const OpCaseTable& op_cases() {
     add_lookup_cases(all);
     add_order_cases(all);
     add_matrix_cases(all);
+    add_augment_cases(all);
     add_optimizer_cases(all);
     add_host_cases(all);
     add_recurrent_cases(all);

@@ -69,6 +69,7 @@ void add_softmax_cases(OpCaseTable& table);
 void add_lookup_cases(OpCaseTable& table);
 void add_order_cases(OpCaseTable& table);
 void add_matrix_cases(OpCaseTable& table);
+void add_augment_cases(OpCaseTable& table);
 void add_optimizer_cases(OpCaseTable& table);
 void add_host_cases(OpCaseTable& table);
 void add_recurrent_cases(OpCaseTable& table);

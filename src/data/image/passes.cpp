@@ -38,9 +38,10 @@ void Plan::decode(const Step& step, int64_t height, int64_t width, int64_t chann
   passes_.push_back(pass);
 }
 
-void Plan::whole(const Step& step, const TensorSpec& out) {
+void Plan::whole(const Step& step, const TensorSpec& out, uint64_t key) {
   Pass pass;
   pass.kind = Pass::Kind::whole;
+  pass.key = key;
   pass.in = value_;
   pass.step = &step;
   value_ = pass.out = out;

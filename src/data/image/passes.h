@@ -36,8 +36,9 @@ struct Pass {
   std::array<Pointwise, kMost> pointwise;
   int pointwise_count = 0;
 
-  // whole: one step does it all
+  // whole: one step does it all, with what it drew
   const Step* step = nullptr;
+  uint64_t key = 0;
 };
 
 struct Readers;
@@ -59,7 +60,7 @@ class Plan {
   // --- for steps ---
   // The value comes from a decoder that knows the size of its picture.
   void decode(const Step& step, int64_t height, int64_t width, int64_t channels, bool scaled);
-  void whole(const Step& step, const TensorSpec& out);
+  void whole(const Step& step, const TensorSpec& out, uint64_t key = 0);
   void crop(const Box& box);
   void crop_padded(const Box& box);
   void resize(int64_t height, int64_t width, const Resize& how);

@@ -21,7 +21,7 @@ class PassRunner {
       bool to_buffer = last == nullptr || &pass != &passes.back();
       TensorView out{pass.out.dtype, pass.out.shape, to_buffer ? buffer(pass.out) : last};
       if (pass.kind == Pass::Kind::whole)
-        pass.step->run(value, out);
+        pass.step->run_keyed(value, out, pass.key);
       else
         PicturePass(pass, workspace_, kernels_).run(value, out.data);
       value = out;

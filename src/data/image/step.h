@@ -36,8 +36,12 @@ class Step {
   virtual Pixels decode(const Box& box, int shrink, Workspace& workspace) const;
   // Decoders: the whole picture into `out`, rows without gaps.
   virtual void decode_to(uint8_t* out, Workspace& workspace) const;
-  // Steps that Plan::whole was called with.
+  // Steps that Plan::whole was called with. `key`: what plan() drew, if it draws.
   virtual void run(const ConstTensorView& in, const TensorView& out) const;
+  virtual void run_keyed(const ConstTensorView& in, const TensorView& out, uint64_t key) const {
+    (void)key;
+    run(in, out);
+  }
 };
 
 // --- what spec rules have in common ---

@@ -45,6 +45,7 @@ void add_lookup_kernels(KernelTable& table);
 void add_order_kernels(KernelTable& table);
 void add_matrix_kernels(KernelTable& table);
 void add_random_kernels(KernelTable& table);
+void add_augment_kernels(KernelTable& table);
 void add_optimizer_kernels(KernelTable& table);
 void add_host_kernels(KernelTable& table);
 void add_recurrent_kernels(KernelTable& table);

@@ -17,6 +17,7 @@ const KernelTable& kernel_table() {
     add_order_kernels(all);
     add_matrix_kernels(all);
     add_random_kernels(all);
+    add_augment_kernels(all);
     add_optimizer_kernels(all);
     add_host_kernels(all);
     add_recurrent_kernels(all);

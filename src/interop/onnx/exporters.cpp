@@ -24,6 +24,8 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
         {"host_call", "it is C++ code of this program, which no file can hold"},
         {"dropout", "it draws random numbers, which predictions do not"},
         {"random", "it draws random numbers, and an ONNX model has none of ours"},
+        {"augment", "it draws random numbers, which predictions do not"},
+        {"augment_mix", "it draws random numbers, which predictions do not"},
         {"batch_norm",
          "it normalises by the batch's own statistics; batch_norm_inference takes moving ones"},
         {"moving_average", "it changes a weight, and an ONNX model has no state"},

@@ -4,6 +4,7 @@
 
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
+#include "nn/layers/spatial.h"
 
 namespace stoker {
 
@@ -206,28 +207,14 @@ class Conv1DTransposeLayer : public SequenceConvolution<Conv1DTransposeConfig> {
   }
 
  private:
-  // Keras's lengths: "valid" T · s + max(reach - s, 0), "same" T · s; with output_padding
-  // (T - 1) · s + reach (or, "same", reach % 2) + output_padding.
   ops::ConvTranspose transposed() const {
-    int64_t stride = options().strides;
-    int64_t reach = options().dilation_rate * (options().kernel_size - 1) + 1;
-    ops::ConvTranspose how{.strides = {1, stride}, .dilation = {1, options().dilation_rate}};
-    const std::optional<int64_t>& more = options().output_padding;
-    int64_t cropped =
-        0;  // of the (T - 1) · s + reach steps that the kernel touches, may be below 0
-    if (options().padding == "same")
-      cropped = more ? reach - reach % 2 - *more : reach - stride;
-    else
-      cropped = more ? -*more : std::min<int64_t>(reach - stride, 0);
-    how.padding.left = options().padding == "same" ? left_crop(reach, cropped) : 0;
-    how.padding.right = std::max<int64_t>(cropped - how.padding.left, 0);
-    how.output_padding = {0, std::max<int64_t>(how.padding.left - cropped, 0)};
-    return how;
-  }
-
-  // An odd step is cropped at the right, as "same" padding pads it there.
-  static int64_t left_crop(int64_t reach, int64_t cropped) {
-    return std::clamp<int64_t>(cropped / 2, 0, reach - 1);
+    TransposedEdge edge =
+        transposed_edge(options().kernel_size, options().strides, options().dilation_rate,
+                        options().padding == "same", options().output_padding);
+    return {.strides = {1, options().strides},
+            .padding = {.left = edge.before, .right = edge.after},
+            .output_padding = {0, edge.more},
+            .dilation = {1, options().dilation_rate}};
   }
 };
 

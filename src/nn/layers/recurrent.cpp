@@ -54,21 +54,21 @@ class SequenceScope {
  public:
   SequenceScope(RNNCell& cell, int64_t batch, CallContext& context) {
     add(cell);
-    for (GatedCell* gated : cells_) gated->begin_sequence(batch, context);
+    for (SequenceCell* inner : cells_) inner->begin_sequence(batch, context);
   }
   ~SequenceScope() {
-    for (GatedCell* gated : cells_) gated->end_sequence();
+    for (SequenceCell* inner : cells_) inner->end_sequence();
   }
   SequenceScope(const SequenceScope&) = delete;
   SequenceScope& operator=(const SequenceScope&) = delete;
 
  private:
   void add(RNNCell& cell) {
-    if (auto* gated = dynamic_cast<GatedCell*>(&cell)) cells_.push_back(gated);
+    if (auto* own = dynamic_cast<SequenceCell*>(&cell)) cells_.push_back(own);
     if (auto* stacked = dynamic_cast<StackedCells*>(&cell))
       for (const Layer& inner : stacked->cells()) add(static_cast<RNNCell&>(inner.base()));
   }
-  std::vector<GatedCell*> cells_;
+  std::vector<SequenceCell*> cells_;
 };
 
 }  // namespace
@@ -154,7 +154,7 @@ RecurrentLayer::Result RecurrentLayer::run_fused(const Run& run, const FusedCell
 
 // Carries: the states and, where masked steps repeat it, the output before.
 RecurrentLayer::Result RecurrentLayer::run_loop(const Run& run, CallContext& context) {
-  auto* gated = dynamic_cast<GatedCell*>(cell_.get());
+  auto* gated = dynamic_cast<SequenceCell*>(cell_.get());
   Layer cell(cell_);
   auto step = [&](const Value& x, const Values& states) {
     if (gated != nullptr) {
@@ -204,7 +204,7 @@ RecurrentLayer::Result RecurrentLayer::run_loop(const Run& run, CallContext& con
 
 Values RecurrentLayer::call(const Values& inputs, CallContext& context) {
   check_input(inputs[0].shape());
-  if (!is_floating(inputs[0].dtype()) && dynamic_cast<GatedCell*>(cell_.get()))
+  if (!is_floating(inputs[0].dtype()) && dynamic_cast<SequenceCell*>(cell_.get()))
     fail_input(fmt::format("expected float input, got {}; add Embedding before it if these are ids",
                            to_string(inputs[0].spec())));
   Run run{inputs[0], context.mask(), {}, false};

@@ -16,21 +16,29 @@ struct FusedCell {
 };
 
 // A cell whose products with x can be done for all steps at once.
-class GatedCell : public RNNCell {
+class SequenceCell : public RNNCell {
+ public:
+  // A call over a sequence: what dropout drops is drawn once, for all steps.
+  virtual void begin_sequence(int64_t batch, CallContext& context) = 0;
+  virtual void end_sequence() = 0;
+  // x: [.., B, features], dropped, times the kernel, with the bias → [.., B, gates · units]
+  virtual Value project(const Value& x) const = 0;
+  // One step from what project() gave for it: the new states, of which the first is the output.
+  virtual Values advance(const Value& projected, const Values& states) const = 0;
+};
+
+// One whose products are those of matrices.
+class GatedCell : public SequenceCell {
  public:
   std::vector<Shape> state_size() const override;
   void build(const std::vector<Shape>& inputs) override;
   Values call(const Values& inputs, CallContext& context) override;
 
-  // A call over a sequence: what dropout drops is drawn once, for all steps.
-  void begin_sequence(int64_t batch, CallContext& context);
-  void end_sequence();
-  // x: [.., B, features], dropped, times the kernel, with the bias → [.., B, gates · units]
-  Value project(const Value& x) const;
+  void begin_sequence(int64_t batch, CallContext& context) override;
+  void end_sequence() override;
+  Value project(const Value& x) const override;
   // x: [B, T, features] as dropout leaves it, for the product that a fused kernel does.
   Value dropped(const Value& x) const;
-  // One step from what project() gave for it: the new states, of which the first is the output.
-  virtual Values advance(const Value& projected, const Values& states) const = 0;
   // Undefined where no fused kernel computes what this cell does.
   virtual std::optional<FusedCell> fused() const = 0;
   bool drops_states() const { return !state_masks_.empty(); }

@@ -1,10 +1,10 @@
-// Flatten, Reshape, Permute, ZeroPadding2D, Cropping2D, UpSampling2D: elements move, none is
-// computed.
+// Flatten, Reshape, Permute, Identity, RepeatVector: elements move, none is computed.
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <stoker/shape_layers.h>
 
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
@@ -94,75 +94,37 @@ class PermuteLayer : public Configured<SingleInputLayer, PermuteConfig> {
   }
 };
 
-struct ZeroPadding2DConfig : LayerOptions {
-  Edges2 padding = 1;
-  static constexpr const char* kKind = "ZeroPadding2D";
-  static Fields<ZeroPadding2DConfig> fields() {
-    return {{"padding", &ZeroPadding2DConfig::padding, at_least(0)}};
+struct IdentityConfig : LayerOptions {
+  static constexpr const char* kKind = "Identity";
+  static Fields<IdentityConfig> fields() { return {}; }
+};
+
+class IdentityLayer : public Configured<SteadyLayer, IdentityConfig> {
+ public:
+  using Configured::Configured;
+
+ protected:
+  Value forward(const Value& x, CallContext&) override { return x; }
+};
+
+struct RepeatVectorConfig : LayerOptions {
+  int64_t n = 0;
+  static constexpr const char* kKind = "RepeatVector";
+  static Fields<RepeatVectorConfig> fields() {
+    return {{"n", &RepeatVectorConfig::n, {.check = at_least(1), .required = true}}};
   }
 };
 
-class ZeroPadding2DLayer : public Configured<SingleInputLayer, ZeroPadding2DConfig> {
+class RepeatVectorLayer : public Configured<SingleInputLayer, RepeatVectorConfig> {
  public:
   using Configured::Configured;
 
  protected:
   Value forward(const Value& x, CallContext&) override {
-    expect_image(x.shape());
-    const Edges2& by = options().padding;
-    return ops::pad(x, {0, by.top, by.left, 0}, {0, by.bottom, by.right, 0});
-  }
-};
-
-struct Cropping2DConfig : LayerOptions {
-  Edges2 cropping = 0;
-  static constexpr const char* kKind = "Cropping2D";
-  static Fields<Cropping2DConfig> fields() {
-    return {{"cropping", &Cropping2DConfig::cropping, at_least(0)}};
-  }
-};
-
-class Cropping2DLayer : public Configured<SingleInputLayer, Cropping2DConfig> {
- public:
-  using Configured::Configured;
-
- protected:
-  Value forward(const Value& x, CallContext&) override {
-    const Shape shape = x.shape();
-    expect_image(shape);
-    const Edges2& by = options().cropping;
-    int64_t height = shape[1] - by.top - by.bottom, width = shape[2] - by.left - by.right;
-    if (height < 1 || width < 1)
-      fail_input(fmt::format("an image larger than the {} rows and {} columns that are cropped",
-                             by.top + by.bottom, by.left + by.right),
-                 shape);
-    return ops::slice(x, {0, by.top, by.left, 0}, {shape[0], height, width, shape[3]});
-  }
-};
-
-struct UpSampling2DConfig : UpSampling2DOptions {
-  Size2 size = 2;
-  static constexpr const char* kKind = "UpSampling2D";
-  static Fields<UpSampling2DConfig> fields() {
-    return {{"interpolation", &UpSampling2DConfig::interpolation, one_of({"nearest"})},
-            {"size", &UpSampling2DConfig::size, at_least(1)}};
-  }
-};
-
-class UpSampling2DLayer : public Configured<SingleInputLayer, UpSampling2DConfig> {
- public:
-  using Configured::Configured;
-
- protected:
-  Value forward(const Value& x, CallContext&) override {
-    const Shape shape = x.shape();
-    expect_image(shape);
-    int64_t batch = shape[0], height = shape[1], width = shape[2], channels = shape[3];
-    Size2 size = options().size;
-    Value apart = ops::reshape(x, {batch, height, 1, width, 1, channels});
-    Value repeated =
-        ops::broadcast_to(apart, {batch, height, size.height, width, size.width, channels});
-    return ops::reshape(repeated, {batch, height * size.height, width * size.width, channels});
+    const Shape& shape = x.shape();
+    if (shape.rank() != 2)
+      fail_input("2-D input [B, C]", shape, shape.rank() > 2 ? "add Flatten before it" : "");
+    return ops::broadcast_to(ops::expand_dims(x, 1), {shape[0], options().n, shape[1]});
   }
 };
 
@@ -176,22 +138,17 @@ Reshape::Reshape(const Shape& target_shape, const LayerOptions& options)
 Permute::Permute(const std::vector<int64_t>& dims, const LayerOptions& options)
     : Layer(configured<PermuteLayer>({options, dims})) {}
 
-ZeroPadding2D::ZeroPadding2D(Edges2 padding, const LayerOptions& options)
-    : Layer(configured<ZeroPadding2DLayer>({options, padding})) {}
+Identity::Identity(const LayerOptions& options) : Layer(configured<IdentityLayer>({options})) {}
 
-Cropping2D::Cropping2D(Edges2 cropping, const LayerOptions& options)
-    : Layer(configured<Cropping2DLayer>({options, cropping})) {}
-
-UpSampling2D::UpSampling2D(Size2 size, const UpSampling2DOptions& options)
-    : Layer(configured<UpSampling2DLayer>({options, size})) {}
+RepeatVector::RepeatVector(int64_t n, const LayerOptions& options)
+    : Layer(configured<RepeatVectorLayer>({options, n})) {}
 
 void add_reshaping_layers(LayerKinds& kinds) {
   add_layer<FlattenLayer>(kinds);
   add_layer<ReshapeLayer>(kinds);
   add_layer<PermuteLayer>(kinds);
-  add_layer<ZeroPadding2DLayer>(kinds);
-  add_layer<Cropping2DLayer>(kinds);
-  add_layer<UpSampling2DLayer>(kinds);
+  add_layer<IdentityLayer>(kinds);
+  add_layer<RepeatVectorLayer>(kinds);
 }
 
 }  // namespace stoker

@@ -22,6 +22,7 @@ const OpBuilder* find_op_builder(std::string_view op) {
     add_order_builders(all);
     add_matrix_builders(all);
     add_dropout_builders(all);
+    add_augment_builders(all);
     add_optimizer_builders(all);
     add_host_builders(all);
     add_recurrent_builders(all);

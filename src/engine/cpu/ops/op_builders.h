@@ -33,6 +33,7 @@ void add_lookup_builders(OpBuilders& table);
 void add_order_builders(OpBuilders& table);
 void add_matrix_builders(OpBuilders& table);
 void add_dropout_builders(OpBuilders& table);
+void add_augment_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);

@@ -17,6 +17,7 @@ const OpBuilder* find_op_builder(std::string_view op) {
     add_lookup_builders(all);
     add_order_builders(all);
     add_matrix_builders(all);
+    add_augment_builders(all);
     add_optimizer_builders(all);
     add_host_builders(all);
     add_recurrent_builders(all);

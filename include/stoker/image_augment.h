@@ -1,0 +1,88 @@
+// Keras's augmentations as steps of a pipeline (image.h), with the draws and formulas of the layers
+// of the same names (augmentation_layers.h): the same key gives the same picture.
+//
+//   auto op = image::decode_jpeg() | image::resize(224, 224) | image::random_flip("horizontal") |
+//             image::random_rotation(0.05) | image::rand_augment();
+//
+// A picture is [height, width, channels], uint8 or float32, and stays of its dtype: uint8 is rounded
+// and kept within 0 … 255. What a Factor may be, the layers say.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <stoker/element.h>
+#include <stoker/factor.h>
+#include <stoker/image.h>
+
+namespace stoker::image {
+
+struct Warp {
+  std::string fill_mode = "reflect";       // reflect, wrap, nearest, constant
+  std::string interpolation = "bilinear";  // or nearest
+  double fill_value = 0;
+};
+Op random_flip(const std::string& mode = "horizontal_and_vertical");
+Op random_rotation(Factor factor, const Warp& options = {});
+Op random_translation(Factor height_factor, Factor width_factor, const Warp& options = {});
+// The same zoom of height and width, or one for each.
+Op random_zoom(Factor factor, const Warp& options = {});
+Op random_zoom(Factor height_factor, Factor width_factor, const Warp& options = {});
+Op random_shear(Factor x_factor, Factor y_factor = 0.0, const Warp& options = {});
+struct RandomPerspective {
+  Factor factor = 1.0;  // how often
+  double scale = 1;
+  std::string interpolation = "bilinear";
+  double fill_value = 0;
+};
+Op random_perspective(const RandomPerspective& options = {});
+
+// The range of the values: bytes, unless said otherwise.
+struct ValueRange {
+  double low = 0, high = 255;
+};
+Op random_brightness(Factor factor, const ValueRange& range);
+Op random_contrast(Factor factor, const ValueRange& range);
+Op random_saturation(Factor factor, const ValueRange& range);
+Op random_hue(Factor factor, const ValueRange& range = {});
+Op random_color_degeneration(Factor factor, const ValueRange& range = {});
+Op random_sharpness(Factor factor, const ValueRange& range = {});
+Op random_invert(Factor factor = 1.0, const ValueRange& range = {});
+Op random_posterization(Factor bits, const ValueRange& range = {});
+Op random_grayscale(double factor = 0.5);
+Op solarization(Factor addition_factor = 0.0, Factor threshold_factor = 0.0,
+                const ValueRange& range = {});
+Op auto_contrast(const ValueRange& range = {});
+Op equalization(int64_t bins = 256, const ValueRange& range = {});
+
+struct RandomGaussianBlur {
+  Factor factor = 1.0;  // how often
+  int64_t kernel_height = 3, kernel_width = 3;
+  Factor sigma = 1.0;
+  ValueRange range = {};
+};
+Op random_gaussian_blur(const RandomGaussianBlur& options = {});
+struct RandomErasing {
+  Factor factor = 1.0;
+  Factor scale = {0.02, 0.33};
+  std::optional<double> fill_value = {};  // none: noise
+  ValueRange range = {};
+};
+Op random_erasing(const RandomErasing& options = {});
+struct RandAugment {
+  int64_t num_ops = 2;
+  Factor factor = 0.5;
+  std::string interpolation = "bilinear";
+  ValueRange range = {};
+};
+Op rand_augment(const RandAugment& options = {});
+
+// --- two samples: functions of batches ----------------------------------------------------------
+
+//   ds.map(decode).batch(64).map(image::mix_up(0.2))
+// Component 0 is pictures [B, H, W, C] and becomes float32; component 1, where there is one, float
+// labels [B, classes]. Others stay as they are.
+data::FunctionRef mix_up(double alpha = 0.2);
+data::FunctionRef cut_mix(Factor factor = 1.0);
+
+}  // namespace stoker::image

@@ -1,0 +1,17 @@
+// conv3d whose planes still stand in the batch, so that a bias and an activation can follow in the
+// form that engines join to a product.
+#pragma once
+
+#include <stoker/volume_ops.h>
+
+namespace stoker::ops {
+
+struct Planes {
+  Value y;        // [B · depth, H', W', filters]
+  int64_t depth;  // of the result
+};
+Planes conv3d_planes(const Value& x, const Value& kernel, const Conv3& options);
+// [B · depth, H, W, C] → [B, depth, H, W, C]
+Value as_volume(const Value& planes, int64_t depth);
+
+}  // namespace stoker::ops
