@@ -33,6 +33,7 @@
 #include <vector>
 
 #include <stoker/attrs.h>
+#include <stoker/constraints.h>
 #include <stoker/initializers.h>
 #include <stoker/ops.h>
 #include <stoker/regularizers.h>
@@ -84,6 +85,7 @@ class CallContext {
 struct WeightOptions {
   Initializer initializer = "glorot_uniform";
   Regularizer regularizer = {};
+  Constraint constraint = {};  // applied after every update
   bool trainable = true;
   DType dtype = DType::float32;
 };
@@ -135,7 +137,8 @@ class LayerBase {
   // masks: one per input, each may be undefined.
   Values run(Graph& graph, const Values& inputs, const Values& masks = {});
   void ensure_built(const std::vector<Shape>& inputs);
-  // Adds the regularisers of the trainable weights to the loss, once per graph.
+  // Adds the regularisers of the trainable weights to the loss and notes their constraints for the
+  // optimiser, once per graph.
   virtual void add_penalties(Graph& graph) const;
 
   // For what the layer becomes part of: a model ("") or another layer (its path). The first one
@@ -166,6 +169,7 @@ class LayerBase {
     Variable variable;
     std::string local_name;
     Regularizer regularizer;
+    Constraint constraint;
     bool trainable;
   };
   struct Child {

@@ -21,7 +21,8 @@ class AffineLayer : public SingleInputLayer {
         use_bias_(options.use_bias),
         bias_initializer_(options.bias_initializer),
         bias_regularizer_(options.bias_regularizer),
-        activity_regularizer_(options.activity_regularizer) {}
+        activity_regularizer_(options.activity_regularizer),
+        bias_constraint_(options.bias_constraint) {}
 
   virtual Value linear(const Value& x, const Value& kernel) = 0;
   // The result in the shape that the layer returns, where linear() computes in another. Bias and
@@ -41,6 +42,7 @@ class AffineLayer : public SingleInputLayer {
   Initializer bias_initializer_;
   Regularizer bias_regularizer_;
   Regularizer activity_regularizer_;
+  Constraint bias_constraint_;
   Variable bias_;
 };
 
@@ -51,6 +53,7 @@ Fields<Config> affine_fields() {
           {"use_bias", &Config::use_bias},
           {"bias_initializer", &Config::bias_initializer},
           {"bias_regularizer", &Config::bias_regularizer},
+          {"bias_constraint", &Config::bias_constraint},
           {"activity_regularizer", &Config::activity_regularizer}};
 }
 

@@ -43,6 +43,7 @@ class GatedCell : public RNNCell {
     Shape bias;  // its shape
     Initializer kernel_initializer, recurrent_initializer, bias_initializer;
     Regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    Constraint kernel_constraint, recurrent_constraint, bias_constraint;
     double dropout, recurrent_dropout;
   };
   template <class Config>
@@ -57,6 +58,9 @@ class GatedCell : public RNNCell {
                  config.kernel_regularizer,
                  config.recurrent_regularizer,
                  config.bias_regularizer,
+                 config.kernel_constraint,
+                 config.recurrent_constraint,
+                 config.bias_constraint,
                  config.dropout,
                  config.recurrent_dropout} {
     LayerBase::set_name(config.name);
@@ -109,8 +113,11 @@ Fields<Config> gated_fields() {
           {"recurrent_initializer", &Config::recurrent_initializer},
           {"bias_initializer", &Config::bias_initializer},
           {"kernel_regularizer", &Config::kernel_regularizer},
+          {"kernel_constraint", &Config::kernel_constraint},
           {"recurrent_regularizer", &Config::recurrent_regularizer},
+          {"recurrent_constraint", &Config::recurrent_constraint},
           {"bias_regularizer", &Config::bias_regularizer},
+          {"bias_constraint", &Config::bias_constraint},
           {"dropout", &Config::dropout, rate},
           {"recurrent_dropout", &Config::recurrent_dropout, rate}};
 }
