@@ -4,7 +4,8 @@
     python3 tests/parity/record_keras.py
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
-separable, adam, optimizers, layers, recurrent, losses, activations, initializers and sequences.safetensors beside itself;
+separable, adam, optimizers, more_optimizers, layers, recurrent, losses, vocabulary, activations, initializers and
+sequences.safetensors beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -25,6 +26,7 @@ import keras_optimizers
 import keras_recurrent
 import keras_sequences
 import keras_values
+import keras_vocabulary
 
 
 def main() -> None:
@@ -44,6 +46,7 @@ def main() -> None:
     keras_values.record_activations(metadata)
     keras_values.record_initializers(metadata)
     keras_sequences.record_sequences(metadata)
+    keras_vocabulary.record_vocabulary(metadata)
 
 
 if __name__ == "__main__":
