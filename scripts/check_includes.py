@@ -35,8 +35,9 @@ PUBLIC = {
     "formats": "safetensors",
     "graph": "ops value variable",
     "engine": "devices",
-    "nn": "initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers",
-    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
+    "nn": "confusion_metrics constraints initializers layer layer_options layers layers_over_time losses metrics "
+    "recurrent_layers regularizers",
+    "train": "adaptive_optimizers auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",
     "observe": "doctor profiler",

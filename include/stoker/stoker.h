@@ -1,12 +1,15 @@
 // All of Stoker.
 #pragma once
 
+#include <stoker/adaptive_optimizers.h>
 #include <stoker/applications.h>
 #include <stoker/attrs.h>
 #include <stoker/auto_batch.h>
 #include <stoker/backup.h>
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
+#include <stoker/confusion_metrics.h>
+#include <stoker/constraints.h>
 #include <stoker/context.h>
 #include <stoker/dataset.h>
 #include <stoker/devices.h>
