@@ -41,7 +41,10 @@ struct DecisionRule {
   static Attrs of_older(const Attrs& config) {
     Attrs now;
     for (const auto& [option, value] : config.entries())
-      now.set(option == "threshold" ? "thresholds" : option, value);
+      if (const auto* one = std::get_if<double>(&value); one != nullptr && option == "threshold")
+        now.set("thresholds", Doubles{*one});
+      else
+        now.set(option, value);
     return now;
   }
   GivenThresholds sorted() const { return {thresholds, top_k ? kAboveNothing : 0.5}; }
