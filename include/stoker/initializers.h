@@ -65,7 +65,7 @@ Initializer Ones();
 Initializer Constant(double value);
 // These numbers, for weights of this shape; a file keeps them.
 Initializer Constant(const Tensor& values);
-Initializer Identity(double gain = 1.0);  // of a matrix, also one that is not square
+Initializer IdentityInitializer(double gain = 1.0);  // "identity": of a matrix, square or not
 Initializer RandomNormal(const RandomOptions& options = {});
 Initializer TruncatedNormal(const RandomOptions& options = {});
 Initializer RandomUniform(const UniformOptions& options = {});

@@ -207,8 +207,8 @@ TEST(MeanIoU, IgnoresIdsThatAreNoClass) {
 // --- initialisers --------------------------------------------------------------------------------
 
 TEST(NewInitializers, GiveMatricesAndWhatAFunctionGives) {
-  EXPECT_TRUE(near(Identity(2)({2, 3}), {2, 0, 0, 0, 2, 0}));
-  EXPECT_THAT(message_of<ShapeError>([] { Identity()({2}); }), HasSubstr("a matrix"));
+  EXPECT_TRUE(near(IdentityInitializer(2)({2, 3}), {2, 0, 0, 0, 2, 0}));
+  EXPECT_THAT(message_of<ShapeError>([] { IdentityInitializer()({2}); }), HasSubstr("a matrix"));
   Initializer matrix = Constant(floats({1, 2, 3, 4}, {2, 2}));
   EXPECT_TRUE(near(matrix({2, 2}), {1, 2, 3, 4}));
   EXPECT_TRUE(near(Initializer(matrix.kind(), matrix.config())({2, 2}), {1, 2, 3, 4}));

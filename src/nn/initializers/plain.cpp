@@ -101,7 +101,7 @@ Initializer Constant(const Tensor& values) {
       ConstantValues{.values = {floats.values<float>().begin(), floats.values<float>().end()},
                      .shape = {shape.begin(), shape.end()}});
 }
-Initializer Identity(double gain) { return made_initializer(IdentityValues{gain}); }
+Initializer IdentityInitializer(double gain) { return made_initializer(IdentityValues{gain}); }
 Initializer RandomNormal(const RandomOptions& options) {
   return made_initializer(NormalValues{options});
 }
