@@ -151,7 +151,7 @@ class LambdaCallback : public Callback {
 // A number among the logs that is to become smaller, or larger.
 class Monitor {
  public:
-  // mode: min, max; auto: max for accuracies, precision, recall and auc. ValueError, naming the
+  // mode: min, max; auto: max for accuracies, auc, F scores and the like. ValueError, naming the
   // callback, for another mode.
   Monitor(const char* callback, std::string name, const std::string& mode, double min_delta);
   const std::string& name() const { return name_; }
@@ -168,7 +168,7 @@ struct EarlyStoppingOptions {
   std::string monitor = "val_loss";
   double min_delta = 0.0;
   int64_t patience = 0;
-  std::string mode = "auto";  // min, max; auto: max for accuracies, precision, recall and auc
+  std::string mode = "auto";  // min, max; auto: max for accuracies, auc, F scores and the like
   std::optional<double> baseline = {};
   bool restore_best_weights = false;
   int64_t start_from_epoch = 0;

@@ -111,6 +111,16 @@ TEST_F(MoreCallbacks, RemoteMonitorSaysOnceThatNoServerIsThere) {
                    {"https://a", "http://host:port"}));
 }
 
+TEST_F(MoreCallbacks, MonitorsKnowWhatIsToGrow) {
+  for (const Metric& metric :
+       {F1Score(), FBetaScore(), MeanIoU(2), R2Score(), AUC(), SensitivityAtSpecificity(0.5),
+        PearsonCorrelation(), TruePositives(), CosineSimilarityMetric(), Precision()})
+    EXPECT_TRUE(Monitor("test", "val_" + metric.name(), "auto", 0).improves(2, 1)) << metric.name();
+  for (const Metric& metric : {RootMeanSquaredError(), HingeMetric(), FalsePositives()})
+    EXPECT_FALSE(Monitor("test", "val_" + metric.name(), "auto", 0).improves(2, 1))
+        << metric.name();
+}
+
 TEST_F(MoreCallbacks, ACallbackListCallsAllOfItsCallbacks) {
   EarlyStopping stopping({.monitor = "loss", .min_delta = 1e9, .patience = 1});
   int64_t epochs = 0, batches = 0;
