@@ -36,11 +36,11 @@ PUBLIC = {
     "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
     "value variable volume_ops",
     "engine": "devices",
-    "nn": "attention_layers augmentation_layers category_layers convolution_layers initializers layer layer_options "
-    "layers layers_over_time losses metrics pooling_layers recurrent_layers regularization_layers regularizers "
-    "shape_layers transformer_layers volume",
-    "train": "auto_batch backup callbacks flops function generate history idx model optimizers run_plan schedules "
-    "weights",
+    "nn": "attention_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
+    "initializers layer layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
+    "regularization_layers regularizers shape_layers transformer_layers volume",
+    "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model optimizers "
+    "run_plan schedules weights",
     "jobs": "applications",
     "interop": "language_models onnx",
     "observe": "doctor profiler",

@@ -79,6 +79,7 @@ class Callback {
 
   // The model that calls; Error outside of a call.
   Model& model() const;
+  bool has_model() const { return model_ != nullptr; }
   void set_model(Model* model) { model_ = model; }
   // Of the fit that calls; the last one's afterwards.
   const FitParams& params() const { return params_; }
@@ -150,7 +151,7 @@ class LambdaCallback : public Callback {
 // A number among the logs that is to become smaller, or larger.
 class Monitor {
  public:
-  // mode: min, max; auto: max for accuracies, precision, recall and auc. ValueError, naming the
+  // mode: min, max; auto: max for accuracies, auc, F scores and the like. ValueError, naming the
   // callback, for another mode.
   Monitor(const char* callback, std::string name, const std::string& mode, double min_delta);
   const std::string& name() const { return name_; }
@@ -167,7 +168,7 @@ struct EarlyStoppingOptions {
   std::string monitor = "val_loss";
   double min_delta = 0.0;
   int64_t patience = 0;
-  std::string mode = "auto";  // min, max; auto: max for accuracies, precision, recall and auc
+  std::string mode = "auto";  // min, max; auto: max for accuracies, auc, F scores and the like
   std::optional<double> baseline = {};
   bool restore_best_weights = false;
   int64_t start_from_epoch = 0;
@@ -296,6 +297,81 @@ class ModelCheckpoint : public Callback {
 class TerminateOnNaN : public Callback {
  public:
   bool on_non_finite(const NonFiniteError& error) override;
+};
+
+struct SwapEMAWeightsOptions {
+  bool swap_on_epoch = false;  // the averages are the weights from an epoch's end to the next one
+};
+// Puts the optimiser's moving averages (use_ema) in place of the weights while the model is
+// evaluated or predicts, and for callbacks behind it at the end of an epoch. ValueError where the
+// optimiser keeps none.
+class SwapEMAWeights : public Callback {
+ public:
+  explicit SwapEMAWeights(SwapEMAWeightsOptions options = {}) : options_(options) {}
+  void on_train_begin() override;
+  void on_epoch_begin(int64_t epoch) override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_test_begin() override;
+  void on_test_end(const Logs& logs) override;
+  void on_predict_begin() override;
+  void on_predict_end() override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
+
+ private:
+  void use_averages(bool in_use);
+  SwapEMAWeightsOptions options_;
+  bool in_use_ = false;
+};
+
+struct RemoteMonitorOptions {
+  std::string root = "http://localhost:9000";  // http only
+  std::string path = "/publish/epoch/end/";
+  std::string field = "data";  // of the form that holds the JSON text
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  bool send_as_json = false;  // the JSON is the body, in place of a form
+  double timeout_seconds = 5.0;
+};
+// Posts the epoch and its logs as JSON to a server when an epoch ends. A server that cannot be
+// reached is a line in Context::out, once; training goes on.
+class RemoteMonitor : public Callback {
+ public:
+  explicit RemoteMonitor(RemoteMonitorOptions options = {});  // ValueError for another protocol
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+
+ private:
+  RemoteMonitorOptions options_;
+  bool said_ = false;
+};
+
+// Several callbacks as one, called in their order: for own loops, and for a set that is used often.
+class CallbackList : public Callback {
+ public:
+  explicit CallbackList(std::vector<CallbackRef> callbacks) : callbacks_(std::move(callbacks)) {}
+  void append(CallbackRef callback) { callbacks_.push_back(std::move(callback)); }
+  void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
+  void on_epoch_begin(int64_t epoch) override;
+  void on_epoch_end(int64_t epoch, const Logs& logs) override;
+  void on_train_batch_begin(int64_t batch) override;
+  void on_train_batch_end(int64_t batch, const Logs& logs) override;
+  void on_test_begin() override;
+  void on_test_end(const Logs& logs) override;
+  void on_test_batch_begin(int64_t batch) override;
+  void on_test_batch_end(int64_t batch, const Logs& logs) override;
+  void on_predict_begin() override;
+  void on_predict_end() override;
+  void on_predict_batch_begin(int64_t batch) override;
+  void on_predict_batch_end(int64_t batch) override;
+  std::vector<std::pair<std::string, double>> epoch_logs() override;
+  bool on_non_finite(const NonFiniteError& error) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
+
+ private:
+  template <class... Types, class... Args>
+  void each(void (Callback::*method)(Types...), const Args&... args);
+  std::vector<CallbackRef> callbacks_;
 };
 
 struct CSVLoggerOptions {

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include <stoker/attrs.h>
+#include <stoker/constraints.h>
 #include <stoker/initializers.h>
 #include <stoker/ops.h>
 #include <stoker/regularizers.h>
@@ -91,6 +92,7 @@ class CallContext {
 struct WeightOptions {
   Initializer initializer = "glorot_uniform";
   Regularizer regularizer = {};
+  Constraint constraint = {};  // applied after every update
   bool trainable = true;
   DType dtype = DType::float32;
   // Drawn in this shape and reshaped: [inputs, outputs] of a kernel with more dimensions, whose fans
@@ -148,7 +150,8 @@ class LayerBase {
   Values run(Graph& graph, const Values& inputs, const Values& masks = {},
              const Attrs& arguments = {});
   void ensure_built(const std::vector<Shape>& inputs);
-  // Adds the regularisers of the trainable weights to the loss, once per graph.
+  // Adds the regularisers of the trainable weights to the loss and notes their constraints for the
+  // optimiser, once per graph.
   virtual void add_penalties(Graph& graph) const;
 
   // For what the layer becomes part of: a model ("") or another layer (its path). The first one
@@ -179,6 +182,7 @@ class LayerBase {
     Variable variable;
     std::string local_name;
     Regularizer regularizer;
+    Constraint constraint;
     bool trainable;
   };
   struct Child {

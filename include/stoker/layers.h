@@ -56,6 +56,8 @@ struct DenseOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};  // of the output, divided by the batch size
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -77,6 +79,8 @@ struct Conv2DOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -97,6 +101,8 @@ struct DepthwiseConv2DOptions {
   Regularizer depthwise_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -119,6 +125,9 @@ struct SeparableConv2DOptions {
   Regularizer pointwise_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint pointwise_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -206,6 +215,8 @@ struct BatchNormalizationOptions {
   Initializer moving_variance_initializer = "ones";
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -223,6 +234,8 @@ struct LayerNormalizationOptions {
   Initializer gamma_initializer = "ones";
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -273,6 +286,7 @@ class LeakyReLU : public Layer {
 struct PReLUOptions {
   Initializer alpha_initializer = "zeros";
   Regularizer alpha_regularizer = {};
+  Constraint alpha_constraint = {};
   std::vector<int64_t> shared_axes = {};  // from 1: {1, 2} gives images one slope a channel
   std::string name = "";
   std::string dtype = "";
@@ -350,6 +364,7 @@ class Normalization : public Layer {
 struct EmbeddingOptions {
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
+  Constraint embeddings_constraint = {};
   bool mask_zero = false;  // id 0 is padding: the output carries a mask of the ids that are not 0
   std::string name = "";
   std::string dtype = "";

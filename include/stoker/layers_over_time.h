@@ -28,6 +28,8 @@ struct Conv1DOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -49,6 +51,8 @@ struct DepthwiseConv1DOptions {
   Regularizer depthwise_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -72,6 +76,9 @@ struct SeparableConv1DOptions {
   Regularizer pointwise_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint pointwise_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -94,6 +101,8 @@ struct Conv1DTransposeOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };

@@ -49,6 +49,9 @@ class MetricBase {
   virtual ~MetricBase() = default;
   virtual std::string kind() const = 0;        // the class's name: "LargestError"
   virtual Attrs config() const { return {}; }  // what it was constructed with, for files
+  // Makes the variables whose shapes depend on that of the predictions, [B, ..]. Runs once, before
+  // the first update_state(); in a compiled model before training, so that checkpoints keep them.
+  virtual void build(const Shape& predictions) { (void)predictions; }
 
   // Emits the update of the variables. Targets come aligned as for an own Loss. sample_weight is
   // undefined where there is none. Where the predictions carry a mask (layer.h), what is masked
@@ -56,11 +59,13 @@ class MetricBase {
   virtual void update_state(const Value& y_true, const Value& y_pred,
                             const Value& sample_weight) = 0;
   virtual double result() const = 0;  // from the variables' contents: variable.read()
-  virtual void reset_state();         // every variable as it began
+  // One per class or threshold, where the metric has several; result() is their mean then.
+  virtual std::vector<double> results() const { return {result()}; }
+  virtual void reset_state();  // every variable as it began
   const std::vector<Variable>& variables() const { return variables_; }
 
  protected:
-  // For constructors: checkpoints keep what exists before the first step. Error later.
+  // For constructors and build(): checkpoints keep what exists before the first step. Error later.
   Variable add_variable(const std::string& name, const Shape& shape = {},
                         const MetricVariableOptions& options = {});
   // The variable's value as of here: what an earlier assign() gave it, else its contents.
@@ -76,7 +81,7 @@ class MetricBase {
   friend class Metric;
   std::vector<Variable> variables_;
   std::vector<Tensor> initial_;
-  bool complete_ = false;  // the constructor has ended
+  bool complete_ = false;  // the constructor, or build(), has ended
 };
 
 class Metric {
@@ -106,7 +111,14 @@ class Metric {
   // one weight per element of the predictions, without their last axis or with it. What a mask of
   // y_pred leaves out does not count; values that an own function gives per sample or batch do.
   void update(const Value& y_true, const Value& y_pred, const Value& sample_weight = {}) const;
+  // The same without targets, for Mean and Sum in own loops: of the losses of a step, for example.
+  void add(const Value& values, const Value& sample_weight = {}) const;
   double result() const;  // reads the device
+  // One per class or threshold, where the metric has several (F1Score, Precision with several
+  // thresholds, …); else result() alone.
+  std::vector<double> results() const;
+  // Makes the variables that depend on the predictions' shape, [B, ..]; update() does it if need be.
+  void build(const Shape& predictions) const;
   void reset() const;
   const std::vector<Variable>& state() const;
   // A metric of the same kind with sums of its own (training and validation, several outputs).
@@ -132,7 +144,56 @@ Metric TopKCategoricalAccuracy(int k = 5, const MetricOptions& options = {});
 Metric SparseTopKCategoricalAccuracy(int k = 5, const MetricOptions& options = {});
 Metric Precision(double threshold = 0.5, const MetricOptions& options = {});
 Metric Recall(double threshold = 0.5, const MetricOptions& options = {});
+// confusion_metrics.h has these with all options, and AUC, F1Score, MeanIoU, ….
+
+// Of the predictions; in an own loop of anything: metric.add(values).
+Metric Mean(const MetricOptions& options = {});
+Metric Sum(const MetricOptions& options = {});
+
+// --- losses as metrics: their means over all samples -----------------------------------------
+
 Metric MeanSquaredErrorMetric(const MetricOptions& options = {});
 Metric MeanAbsoluteErrorMetric(const MetricOptions& options = {});
+Metric MeanAbsolutePercentageErrorMetric(const MetricOptions& options = {});
+Metric MeanSquaredLogarithmicErrorMetric(const MetricOptions& options = {});
+Metric LogCoshError(const MetricOptions& options = {});
+Metric HuberMetric(const MetricOptions& options = {});
+Metric KLDivergenceMetric(const MetricOptions& options = {});
+Metric PoissonMetric(const MetricOptions& options = {});
+Metric HingeMetric(const MetricOptions& options = {});
+Metric SquaredHingeMetric(const MetricOptions& options = {});
+Metric CategoricalHingeMetric(const MetricOptions& options = {});
+struct CrossentropyMetricOptions {
+  std::string name = "";
+  std::string output = "";
+  bool from_logits = false;
+  double label_smoothing = 0.0;  // not of the sparse one
+  int64_t axis = -1;
+};
+Metric BinaryCrossentropyMetric(const CrossentropyMetricOptions& options = {});
+Metric CategoricalCrossentropyMetric(const CrossentropyMetricOptions& options = {});
+Metric SparseCategoricalCrossentropyMetric(const CrossentropyMetricOptions& options = {});
+
+// --- regression ------------------------------------------------------------------------------
+
+Metric RootMeanSquaredError(const MetricOptions& options = {});
+
+struct AxisMetricOptions {
+  std::string name = "";
+  std::string output = "";
+  int64_t axis = -1;
+};
+// The cosine itself: 1 where both point the same way. The loss of this name is its negative.
+Metric CosineSimilarityMetric(const AxisMetricOptions& options = {});
+Metric PearsonCorrelation(const AxisMetricOptions& options = {});
+Metric ConcordanceCorrelation(const AxisMetricOptions& options = {});
+
+struct R2ScoreOptions {
+  std::string class_aggregation = "uniform_average";  // variance_weighted_average; none: results()
+  int64_t num_regressors = 0;  // adjusts the score, where there are more samples than that
+  std::string name = "";
+  std::string output = "";
+};
+Metric R2Score(const R2ScoreOptions& options = {});  // predictions [B, outputs]
 
 }  // namespace stoker

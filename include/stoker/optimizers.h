@@ -54,6 +54,22 @@ class Optimizer {
   // function() or a model's own step; makes the slots that are missing.
   void apply(const Values& gradients, const std::vector<Variable>& variables) const;
 
+  // Parameters that weight decay leaves alone: these, and those whose names a regular expression
+  // among `var_names` finds ("bias", "gamma|beta"). Replaces what was excluded before; files keep
+  // it. Error once the optimiser has slots, ValueError for a malformed expression.
+  void exclude_from_weight_decay(const std::vector<Variable>& var_list,
+                                 const std::vector<std::string>& var_names = {}) const;
+
+  // --- moving averages, where use_ema is set ---
+  bool use_ema() const;
+  // The average of each parameter, by slots(): Error where there are none.
+  Variable average(const Variable& parameter) const;
+  void swap_averages() const;                   // exchanges parameters and averages
+  bool averages_in_use() const;                 // after an odd number of swaps
+  void set_averages_in_use(bool in_use) const;  // for what restores both from a file
+  // The parameters become their averages, as Keras's finalize_variable_values.
+  void use_averages() const;
+
   // --- dynamic loss scaling, where it is on: see LossScaleOptimizer ---
   bool scales_loss() const;
   // For an own loop: gradients(optimizer.scale_loss(loss), …). The loss itself where it is off.
@@ -64,7 +80,8 @@ class Optimizer {
   // Learning rate (a schedule's: that of the last update), iterations, the three of loss scaling
   // where it is on, then the slots in the order in which they were made.
   std::vector<Variable> variables() const;
-  // The slots of one parameter, then its gradient sum where gradients are accumulated.
+  // The slots of one parameter, then its average with use_ema, then its gradient sum where
+  // gradients are accumulated.
   std::vector<Variable> slots(const Variable& parameter) const;
   // Makes the slots of these parameters, so that variables() is complete before the first step.
   void build(const std::vector<Variable>& parameters) const;
@@ -86,6 +103,11 @@ class Optimizer {
 // Of clipnorm (each gradient), clipvalue (each element) and global_clipnorm (all gradients
 // together) at most one may be set. weight_decay is decoupled: p ← p − learning_rate · weight_decay
 // · p.
+//
+// use_ema keeps a moving average of every parameter: average ← ema_momentum · average + (1 −
+// ema_momentum) · p after each update, beginning with the first p. The parameters become their
+// averages after every ema_overwrite_frequency updates, and when fit ends. SwapEMAWeights
+// (callbacks.h) evaluates with them in between.
 
 struct SGDOptions {
   LearningRate learning_rate = 0.01;
@@ -95,6 +117,9 @@ struct SGDOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "SGD";
 };
@@ -113,6 +138,9 @@ struct AdamOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "adam";
 };
@@ -131,6 +159,9 @@ struct AdamWOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "adamw";
 };
@@ -149,6 +180,9 @@ struct RMSpropOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "rmsprop";
 };
@@ -165,6 +199,9 @@ struct AdagradOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "adagrad";
 };
@@ -181,6 +218,9 @@ struct LionOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "lion";
 };
@@ -280,6 +320,9 @@ struct OptimizerOptions {
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
   std::optional<double> global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<int64_t> ema_overwrite_frequency = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = "";  // default: the kind
 };

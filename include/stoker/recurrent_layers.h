@@ -55,6 +55,9 @@ struct SimpleRNNCellOptions {
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;            // of the inputs; one mask for all steps
   double recurrent_dropout = 0.0;  // of the state; one mask for all steps
   std::string name = "";
@@ -77,6 +80,9 @@ struct LSTMCellOptions {
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   std::string name = "";
@@ -98,6 +104,9 @@ struct GRUCellOptions {
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   bool reset_after =
@@ -146,6 +155,9 @@ struct SimpleRNNOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};  // of the output, divided by the batch size
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   bool return_sequences = false;
@@ -173,6 +185,9 @@ struct LSTMOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   bool return_sequences = false;
@@ -199,6 +214,9 @@ struct GRUOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   bool return_sequences = false;

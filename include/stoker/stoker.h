@@ -1,6 +1,7 @@
 // All of Stoker.
 #pragma once
 
+#include <stoker/adaptive_optimizers.h>
 #include <stoker/applications.h>
 #include <stoker/attention.h>
 #include <stoker/attrs.h>
@@ -9,6 +10,8 @@
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
 #include <stoker/categories.h>
+#include <stoker/confusion_metrics.h>
+#include <stoker/constraints.h>
 #include <stoker/context.h>
 #include <stoker/dataset.h>
 #include <stoker/devices.h>

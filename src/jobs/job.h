@@ -42,6 +42,8 @@ struct Job {
   bool augment = false;
 
   std::string model = "cnn";  // a name of stoker/applications.h, or a .stoker file
+  std::string loss = "sparse_categorical_crossentropy";  // of class ids, by Keras's name
+  std::string metrics = "accuracy";                      // names, with commas between them
   std::string optimizer = "adam";
   std::optional<double> learning_rate = {};  // none: the optimiser's
   std::string schedule = "cosine";           // of the rate: to 0 at the last step; or "constant"

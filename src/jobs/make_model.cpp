@@ -1,4 +1,5 @@
 // From a job to a model that can be trained.
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -32,9 +33,19 @@ LearningRate rate_of(const Job& job, double fallback, int64_t steps) {
 Optimizer optimizer_of(const Job& job, int64_t steps) {
   Optimizer standard(job.optimizer);
   Attrs config = standard.config();
-  if (config.has("momentum")) config.set("momentum", job.momentum);
+  if (config.has("momentum") && job.momentum > 0) config.set("momentum", job.momentum);
   if (job.weight_decay) config.set("weight_decay", *job.weight_decay);
   return standard.with_config(config, rate_of(job, config.get<double>("learning_rate"), steps));
+}
+
+std::vector<Metric> metrics_of(const std::string& names) {
+  std::vector<Metric> metrics;
+  for (size_t begin = 0; begin < names.size();) {
+    size_t end = std::min(names.find(',', begin), names.size());
+    metrics.emplace_back(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return metrics;
 }
 
 Model loaded(const Job& job, const TensorSpec& picture, int64_t classes) {
@@ -70,8 +81,8 @@ Model make_model(const Job& job, const TensorSpec& picture, int64_t classes) {
 
 void compile_model(const Job& job, const Model& model, int64_t steps) {
   model.compile({.optimizer = optimizer_of(job, steps),
-                 .loss = "sparse_categorical_crossentropy",
-                 .metrics = {"accuracy"}});
+                 .loss = job.loss,
+                 .metrics = metrics_of(job.metrics)});
 }
 
 }  // namespace stoker::jobs

@@ -61,7 +61,23 @@ bool FieldType<Initializer>::read(const Attrs& attrs, std::string_view name, Ini
   return true;
 }
 
+void FieldType<Regularizer>::write(Attrs& attrs, std::string_view name, const Regularizer& value) {
+  if (!value) return;
+  if (value.kind().empty()) return attrs.set(name, Doubles{value.l1(), value.l2()});
+  attrs.set(name, value.kind());
+  if (value.kind() == Regularizer::kCustom) return;
+  fields::put_nested(attrs, name, {{"factor", value.factor()}, {"mode", value.mode()}});
+}
+
 bool FieldType<Regularizer>::read(const Attrs& attrs, std::string_view name, Regularizer& value) {
+  if (const auto* kind = std::get_if<std::string>(&fields::entry(attrs, name))) {
+    Attrs own = fields::nested(attrs, name);
+    value = Regularizer(*kind);
+    if (value.kind().empty() || own.entries().empty()) return true;
+    value = OrthogonalRegularizer(own.get_or("factor", value.factor()),
+                                  own.get_or("mode", value.mode()));
+    return true;
+  }
   Doubles factors;
   if (!FieldType<Doubles>::read(attrs, name, factors)) return false;
   if (factors.empty()) value = {};
@@ -69,8 +85,23 @@ bool FieldType<Regularizer>::read(const Attrs& attrs, std::string_view name, Reg
   return factors.empty() || factors.size() == 2;
 }
 
+void FieldType<Constraint>::write(Attrs& attrs, std::string_view name, const Constraint& value) {
+  if (!value) return;
+  attrs.set(name, value.kind());
+  fields::put_nested(attrs, name, value.config());
+}
+
+bool FieldType<Constraint>::read(const Attrs& attrs, std::string_view name, Constraint& value) {
+  std::string kind;
+  if (!FieldType<std::string>::read(attrs, name, kind)) return false;
+  Attrs own = fields::nested(attrs, name);
+  value = own.entries().empty() ? Constraint(kind) : Constraint(kind, own);
+  return true;
+}
+
 std::string FieldType<Regularizer>::text(const Regularizer& value) {
   if (!value) return "none";
+  if (!value.kind().empty()) return value.kind();
   return fmt::format("L1L2({}, {})", value.l1(), value.l2());
 }
 

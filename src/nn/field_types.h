@@ -2,6 +2,7 @@
 // values stand beside its kind as "kernel_initializer.stddev".
 #pragma once
 
+#include <stoker/constraints.h>
 #include <stoker/initializers.h>
 #include <stoker/layer_options.h>
 #include <stoker/regularizers.h>
@@ -86,12 +87,21 @@ struct FieldType<Initializer> : fields::PlainField {
 // None: no entry.
 template <>
 struct FieldType<Regularizer> : fields::PlainField {
-  static constexpr const char* kName = "two factors, l1 and l2";
-  static void write(Attrs& attrs, std::string_view name, const Regularizer& value) {
-    if (value) attrs.set(name, Doubles{value.l1(), value.l2()});
-  }
+  static constexpr const char* kName = "two factors, l1 and l2, or the name of a regularizer";
+  static constexpr bool kNested = true;
+  static void write(Attrs& attrs, std::string_view name, const Regularizer& value);
   static bool read(const Attrs& attrs, std::string_view name, Regularizer& value);
   static std::string text(const Regularizer& value);
+};
+
+// None: no entry.
+template <>
+struct FieldType<Constraint> : fields::PlainField {
+  static constexpr const char* kName = "the name of a constraint";
+  static constexpr bool kNested = true;
+  static void write(Attrs& attrs, std::string_view name, const Constraint& value);
+  static bool read(const Attrs& attrs, std::string_view name, Constraint& value);
+  static std::string text(const Constraint& value) { return value ? value.kind() : "none"; }
 };
 
 }  // namespace stoker

@@ -1,6 +1,7 @@
 #include <stoker/layer.h>
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 
 #include "graph/graph.h"
 #include "graph/sketch.h"
+#include "nn/constraint_notes.h"
 #include "nn/layer_call.h"
 #include "nn/layer_tree.h"
 #include "nn/masks.h"
@@ -118,7 +120,7 @@ Variable LayerBase::add_weight(const std::string& name, const Shape& shape,
   Tensor values = options.initializer(reshaped ? options.drawn_as : shape, options.dtype);
   Variable variable(path() + "/" + name, reshaped ? values.reshape(shape) : values,
                     {.trainable = options.trainable && trainable_});
-  weights_.push_back({variable, name, options.regularizer, options.trainable});
+  weights_.push_back({variable, name, options.regularizer, options.constraint, options.trainable});
   return variable;
 }
 
@@ -210,6 +212,11 @@ bool comes_only_from(const Graph& graph, int value, int variable, int depth) {
          });
 }
 
+// Weights whose regularisers are among the penalties of a graph.
+struct PenalisedWeights {
+  std::set<const void*> ids;
+};
+
 bool has_penalty(Graph& graph, const Variable& weight) {
   constexpr int kRegulariserDepth = 4;  // add, mul, reduce, abs or square
   int variable = graph.read(weight).traced()->id;
@@ -225,9 +232,13 @@ void LayerBase::add_penalties(Graph& graph) const {
   if (!trainable_) return;
   Graph* step = &graph;
   while (step->outer() != nullptr) step = step->outer();  // not inside the body of a loop
-  for (const Weight& weight : weights_)
-    if (weight.regularizer && weight.trainable && !has_penalty(*step, weight.variable))
+  for (const Weight& weight : weights_) {
+    if (!weight.trainable) continue;
+    if (weight.constraint) note_constraint(*step, weight.variable, weight.constraint);
+    if (weight.regularizer && !has_penalty(*step, weight.variable) &&
+        step->notes<PenalisedWeights>().ids.insert(weight.variable.id()).second)
       step->add_penalty(weight.regularizer(step->read(weight.variable)));
+  }
 }
 
 // --- LayerBase: errors ---------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "nn/names.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace stoker {
@@ -24,6 +25,11 @@ std::string snake_case(std::string_view kind) {
     text += char(std::tolower(static_cast<unsigned char>(kind[at])));
   }
   return text;
+}
+
+bool KindNames::is_shorthand(std::string_view word) const {
+  auto upper = [](char c) { return char(std::toupper(static_cast<unsigned char>(c))); };
+  return word == shorthand || std::ranges::equal(word, shorthand, {}, {}, upper);
 }
 
 std::string unique_name(const std::string& name, std::set<std::string>& taken) {

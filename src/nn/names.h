@@ -22,10 +22,11 @@ std::string titled(const std::string& kind, const std::string& name);
 // What a loss, metric or initialiser is called.
 struct KindNames {
   std::string_view kind, name,
-      shorthand = "";  // "BinaryCrossentropy", "binary_crossentropy", "bce"
+      shorthand = "";  // "BinaryCrossentropy", "binary_crossentropy", "bce", which is "BCE" too
   bool has(std::string_view word) const {
-    return word == kind || word == name || (!word.empty() && word == shorthand);
+    return word == kind || word == name || (!word.empty() && is_shorthand(word));
   }
+  bool is_shorthand(std::string_view word) const;
 };
 
 // The kind that has this name; null: there is none.

@@ -93,6 +93,8 @@ TensorSpec target_spec(TargetKind kind, const std::string& who, const TensorSpec
       return class_ids(who, prediction.shape, given);
     case TargetKind::class_shares:
       return class_shares(who, prediction.shape, given);
+    case TargetKind::free:
+      return given;
     case TargetKind::elementwise:
       break;
   }

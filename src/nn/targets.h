@@ -12,6 +12,7 @@ enum class TargetKind : uint8_t {
   class_ids,     // predictions [.., C], targets [..] or [.., 1] of any numeric dtype → int [..]
   class_shares,  // one-hot or soft: [.., C] like the predictions → float32
   elementwise,   // the predictions' shape, give or take a last dimension of 1 → float32
+  free,          // as they are: the formula knows what it takes
 };
 
 // The spec that targets of spec `given` are brought to; ShapeError, with both shapes and what to

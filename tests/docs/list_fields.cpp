@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/image/option_fields.h"
+#include "nn/constraints.h"
 #include "nn/initializers/initializer_kind.h"
 #include "nn/layer_factory.h"
 #include "nn/losses/loss_kind.h"
@@ -45,12 +46,14 @@ Json tables() {
   add_kinds(all, loss_kinds());
   add_kinds(all, metric_kinds());
   add_kinds(all, initializer_kinds());
+  add_kinds(all, constraint_kinds());
   for (const auto& optimizer : optimizer_kinds()) add(all, optimizer->kind, optimizer->fields);
   for (const ScheduleKind& schedule : schedule_kinds()) add(all, schedule.kind, schedule.fields());
   add_callback<EarlyStoppingOptions>(all, "EarlyStoppingOptions");
   add_callback<ReduceLROnPlateauOptions>(all, "ReduceLROnPlateauOptions");
   add_callback<CSVLoggerOptions>(all, "CSVLoggerOptions");
   add_callback<BackupOptions>(all, "BackupOptions");
+  add_callback<RemoteMonitorOptions>(all, "RemoteMonitorOptions");
   add_image<image::DecodeJpeg>(all, "DecodeJpeg");
   add_image<image::DecodePng>(all, "DecodePng");
   add_image<image::DecodeImage>(all, "DecodeImage");

@@ -50,6 +50,19 @@ TEST(TrainJob, LearnsAndReportsItsFigures) {
   EXPECT_EQ(read_job(job.out + "/job.json"), job);
 }
 
+TEST(TrainJob, TakesLossMetricsAndOptimizerByName) {
+  TempDir folder;
+  Job job = tiny_job(folder);
+  job.loss = "categorical_generalized_cross_entropy";
+  job.metrics = "sparse_top_k_categorical_accuracy,accuracy";
+  job.optimizer = "nadam";
+  nlohmann::json result = train(job, nullptr);
+  EXPECT_EQ(result["val_sparse_top_k_categorical_accuracy"], 1.0);
+  EXPECT_EQ(result["history"]["accuracy"].size(), 4);
+  job.loss = "cross";
+  EXPECT_THROW(train(job, nullptr), ValueError);
+}
+
 TEST(TrainJob, AnAutomaticBatchIsMeasuredAndSaid) {
   TempDir folder;
   Job job = tiny_job(folder);

@@ -4,9 +4,7 @@
     python3 tests/parity/record_keras.py
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
-separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences and ops.safetensors beside itself;
-separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences, spatial and
-augment.safetensors beside itself;
+every other record of Keras (README.md lists them) beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -31,6 +29,7 @@ import keras_recurrent
 import keras_sequences
 import keras_spatial
 import keras_values
+import keras_vocabulary
 
 
 def main() -> None:
@@ -54,6 +53,7 @@ def main() -> None:
     keras_ops.record_ops(metadata)
     keras_spatial.record_spatial(metadata)
     keras_augment.record_augment(metadata)
+    keras_vocabulary.record_vocabulary(metadata)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,10 @@ namespace {
 
 const InitializerKind& known_initializer(const std::string& name) {
   if (const InitializerKind* found = find_kind(initializer_kinds(), name)) return *found;
+  if (name == Initializer::kCustom)
+    throw ValueError(
+        "this initializer was a C++ function, which is not in the file; pass its layer to "
+        "load_model, by the layer's name in .custom_objects.layers");
   std::vector<std::string_view> names;
   add_names(names, initializer_kinds());
   throw ValueError(fmt::format("unknown initializer \"{}\"; there are {}", name, list_of(names)));
@@ -43,7 +47,11 @@ Initializer::Initializer(const std::string& kind, Attrs config)
 }
 
 Tensor Initializer::operator()(const Shape& shape, DType dtype) const {
-  Tensor tensor = known_initializer(kind_).values(config_, shape);
+  Tensor tensor = function_ ? function_(shape) : known_initializer(kind_).values(config_, shape);
+  if (!tensor.defined() || tensor.shape() != shape)
+    throw ShapeError(fmt::format("initializer {}: expected {}, got {}", kind_, to_string(shape),
+                                 tensor.defined() ? to_string(tensor.shape()) : "nothing"));
+  if (function_) return tensor.dtype() == dtype ? tensor : tensor.cast(dtype);
   return dtype == DType::float32 ? tensor : tensor.cast(dtype);
 }
 

@@ -96,7 +96,8 @@ struct PReLUConfig : PReLUOptions {
   static Fields<PReLUConfig> fields() {
     return {{"shared_axes", &PReLUConfig::shared_axes},
             {"alpha_initializer", &PReLUConfig::alpha_initializer},
-            {"alpha_regularizer", &PReLUConfig::alpha_regularizer}};
+            {"alpha_regularizer", &PReLUConfig::alpha_regularizer},
+            {"alpha_constraint", &PReLUConfig::alpha_constraint}};
   }
 };
 
@@ -108,9 +109,10 @@ class PReLULayer : public Configured<SteadyLayer, PReLUConfig> {
   void build_for(const Shape& input) override {
     Shape shape = input;
     for (int64_t axis : options().shared_axes) shape.set(resolve_axis(axis, input), 1);
-    alpha_ = add_weight(
-        "alpha", shape.drop_front(),
-        {.initializer = options().alpha_initializer, .regularizer = options().alpha_regularizer});
+    alpha_ = add_weight("alpha", shape.drop_front(),
+                        {.initializer = options().alpha_initializer,
+                         .regularizer = options().alpha_regularizer,
+                         .constraint = options().alpha_constraint});
   }
 
   Value forward(const Value& x, CallContext&) override {

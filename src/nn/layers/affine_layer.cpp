@@ -15,7 +15,9 @@ Value AffineLayer::forward_with(const Value& kernel, const Value& x, CallContext
 void AffineLayer::add_bias(int64_t units) {
   if (use_bias_)
     bias_ = add_weight("bias", {units},
-                       {.initializer = bias_initializer_, .regularizer = bias_regularizer_});
+                       {.initializer = bias_initializer_,
+                        .regularizer = bias_regularizer_,
+                        .constraint = bias_constraint_});
 }
 
 }  // namespace stoker

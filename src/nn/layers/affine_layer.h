@@ -7,6 +7,15 @@
 
 namespace stoker {
 
+// None where the options have none.
+template <class Options>
+Constraint bias_constraint_in(const Options& options) {
+  if constexpr (requires { options.bias_constraint; })
+    return options.bias_constraint;
+  else
+    return {};
+}
+
 class AffineLayer : public SingleInputLayer {
  public:
   const Variable& kernel() const { return kernel_; }
@@ -21,7 +30,8 @@ class AffineLayer : public SingleInputLayer {
         use_bias_(options.use_bias),
         bias_initializer_(options.bias_initializer),
         bias_regularizer_(options.bias_regularizer),
-        activity_regularizer_(options.activity_regularizer) {}
+        activity_regularizer_(options.activity_regularizer),
+        bias_constraint_(bias_constraint_in(options)) {}
 
   virtual Value linear(const Value& x, const Value& kernel) = 0;
   // The result in the shape that the layer returns, where linear() computes in another. Bias and
@@ -41,17 +51,22 @@ class AffineLayer : public SingleInputLayer {
   Initializer bias_initializer_;
   Regularizer bias_regularizer_;
   Regularizer activity_regularizer_;
+  Constraint bias_constraint_;
   Variable bias_;
 };
 
 // The rows of these options.
 template <class Config>
 Fields<Config> affine_fields() {
-  return {{"activation", &Config::activation},
-          {"use_bias", &Config::use_bias},
-          {"bias_initializer", &Config::bias_initializer},
-          {"bias_regularizer", &Config::bias_regularizer},
-          {"activity_regularizer", &Config::activity_regularizer}};
+  Fields<Config> fields = {{"activation", &Config::activation},
+                           {"use_bias", &Config::use_bias},
+                           {"bias_initializer", &Config::bias_initializer},
+                           {"bias_regularizer", &Config::bias_regularizer},
+                           {"activity_regularizer", &Config::activity_regularizer}};
+  if constexpr (requires(Config config) { config.bias_constraint; })
+    return fields.then({{"bias_constraint", &Config::bias_constraint}});
+  else
+    return fields;
 }
 
 }  // namespace stoker

@@ -29,7 +29,8 @@ struct Conv2DConfig : Conv2DOptions {
                      {"groups", &C::groups, at_least(1)}}
         .then(window_fields<C>())
         .then({{"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer}})
+               {"kernel_regularizer", &C::kernel_regularizer},
+               {"kernel_constraint", &C::kernel_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -42,7 +43,8 @@ struct DepthwiseConv2DConfig : DepthwiseConv2DOptions {
     return Fields<C>{{"depth_multiplier", &C::depth_multiplier, at_least(1)}}
         .then(window_fields<C>())
         .then({{"depthwise_initializer", &C::depthwise_initializer},
-               {"depthwise_regularizer", &C::depthwise_regularizer}})
+               {"depthwise_regularizer", &C::depthwise_regularizer},
+               {"depthwise_constraint", &C::depthwise_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -59,7 +61,9 @@ struct SeparableConv2DConfig : SeparableConv2DOptions {
         .then({{"depthwise_initializer", &C::depthwise_initializer},
                {"pointwise_initializer", &C::pointwise_initializer},
                {"depthwise_regularizer", &C::depthwise_regularizer},
-               {"pointwise_regularizer", &C::pointwise_regularizer}})
+               {"depthwise_constraint", &C::depthwise_constraint},
+               {"pointwise_regularizer", &C::pointwise_regularizer},
+               {"pointwise_constraint", &C::pointwise_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -105,9 +109,11 @@ class Conv2DLayer : public ConvolutionLayer<Conv2DConfig> {
     int64_t groups = options().groups;
     if (input[3] > 0 && input[3] % groups != 0)
       fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
-    kernel_ = add_weight(
-        "kernel", kernel_shape(input[3] < 0 ? -1 : input[3] / groups, options().filters),
-        {.initializer = options().kernel_initializer, .regularizer = options().kernel_regularizer});
+    kernel_ =
+        add_weight("kernel", kernel_shape(input[3] < 0 ? -1 : input[3] / groups, options().filters),
+                   {.initializer = options().kernel_initializer,
+                    .regularizer = options().kernel_regularizer,
+                    .constraint = options().kernel_constraint});
     add_bias(options().filters);
   }
 
@@ -127,7 +133,8 @@ class DepthwiseConv2DLayer : public ConvolutionLayer<DepthwiseConv2DConfig> {
     int64_t multiplier = options().depth_multiplier;
     kernel_ = add_weight("kernel", kernel_shape(input[3], multiplier),
                          {.initializer = options().depthwise_initializer,
-                          .regularizer = options().depthwise_regularizer});
+                          .regularizer = options().depthwise_regularizer,
+                          .constraint = options().depthwise_constraint});
     add_bias(input[3] * multiplier);
   }
 
@@ -148,10 +155,12 @@ class SeparableConv2DLayer : public ConvolutionLayer<SeparableConv2DConfig> {
     int64_t multiplier = options().depth_multiplier, filters = options().filters;
     depthwise_ = add_weight("depthwise_kernel", kernel_shape(input[3], multiplier),
                             {.initializer = options().depthwise_initializer,
-                             .regularizer = options().depthwise_regularizer});
+                             .regularizer = options().depthwise_regularizer,
+                             .constraint = options().depthwise_constraint});
     kernel_ = add_weight("pointwise_kernel", {1, 1, input[3] * multiplier, filters},
                          {.initializer = options().pointwise_initializer,
-                          .regularizer = options().pointwise_regularizer});
+                          .regularizer = options().pointwise_regularizer,
+                          .constraint = options().pointwise_constraint});
     add_bias(filters);
   }
 

@@ -31,7 +31,8 @@ struct Conv1DConfig : Conv1DOptions {
                      {"groups", &C::groups, at_least(1)}}
         .then(sequence_window_fields<C>(one_of({"valid", "same", "causal"})))
         .then({{"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer}})
+               {"kernel_regularizer", &C::kernel_regularizer},
+               {"kernel_constraint", &C::kernel_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -44,7 +45,8 @@ struct DepthwiseConv1DConfig : DepthwiseConv1DOptions {
     return Fields<C>{{"depth_multiplier", &C::depth_multiplier, at_least(1)}}
         .then(sequence_window_fields<C>(one_of({"valid", "same"})))
         .then({{"depthwise_initializer", &C::depthwise_initializer},
-               {"depthwise_regularizer", &C::depthwise_regularizer}})
+               {"depthwise_regularizer", &C::depthwise_regularizer},
+               {"depthwise_constraint", &C::depthwise_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -60,7 +62,9 @@ struct SeparableConv1DConfig : SeparableConv1DOptions {
         .then({{"depthwise_initializer", &C::depthwise_initializer},
                {"pointwise_initializer", &C::pointwise_initializer},
                {"depthwise_regularizer", &C::depthwise_regularizer},
-               {"pointwise_regularizer", &C::pointwise_regularizer}})
+               {"depthwise_constraint", &C::depthwise_constraint},
+               {"pointwise_regularizer", &C::pointwise_regularizer},
+               {"pointwise_constraint", &C::pointwise_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -74,7 +78,8 @@ struct Conv1DTransposeConfig : Conv1DTransposeOptions {
         .then(sequence_window_fields<C>(one_of({"valid", "same"})))
         .then({{"output_padding", &C::output_padding, at_least(0)},
                {"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer}})
+               {"kernel_regularizer", &C::kernel_regularizer},
+               {"kernel_constraint", &C::kernel_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -121,7 +126,9 @@ class Conv1DLayer : public SequenceConvolution<Conv1DConfig> {
       fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
     kernel_ = add_weight(
         "kernel", {options().kernel_size, input[2] < 0 ? -1 : input[2] / groups, options().filters},
-        {.initializer = options().kernel_initializer, .regularizer = options().kernel_regularizer});
+        {.initializer = options().kernel_initializer,
+         .regularizer = options().kernel_regularizer,
+         .constraint = options().kernel_constraint});
     add_bias(options().filters);
   }
 
@@ -142,7 +149,8 @@ class DepthwiseConv1DLayer : public SequenceConvolution<DepthwiseConv1DConfig> {
     int64_t multiplier = options().depth_multiplier;
     kernel_ = add_weight("kernel", {options().kernel_size, input[2], multiplier},
                          {.initializer = options().depthwise_initializer,
-                          .regularizer = options().depthwise_regularizer});
+                          .regularizer = options().depthwise_regularizer,
+                          .constraint = options().depthwise_constraint});
     add_bias(input[2] * multiplier);
   }
 
@@ -164,10 +172,12 @@ class SeparableConv1DLayer : public SequenceConvolution<SeparableConv1DConfig> {
     int64_t multiplier = options().depth_multiplier, filters = options().filters;
     depthwise_ = add_weight("depthwise_kernel", {options().kernel_size, input[2], multiplier},
                             {.initializer = options().depthwise_initializer,
-                             .regularizer = options().depthwise_regularizer});
+                             .regularizer = options().depthwise_regularizer,
+                             .constraint = options().depthwise_constraint});
     kernel_ = add_weight("pointwise_kernel", {1, input[2] * multiplier, filters},
                          {.initializer = options().pointwise_initializer,
-                          .regularizer = options().pointwise_regularizer});
+                          .regularizer = options().pointwise_regularizer,
+                          .constraint = options().pointwise_constraint});
     add_bias(filters);
   }
 
@@ -195,9 +205,10 @@ class Conv1DTransposeLayer : public SequenceConvolution<Conv1DTransposeConfig> {
  protected:
   void build_for(const Shape& input) override {
     expect_sequence(input);
-    kernel_ = add_weight(
-        "kernel", {options().kernel_size, options().filters, input[2]},
-        {.initializer = options().kernel_initializer, .regularizer = options().kernel_regularizer});
+    kernel_ = add_weight("kernel", {options().kernel_size, options().filters, input[2]},
+                         {.initializer = options().kernel_initializer,
+                          .regularizer = options().kernel_regularizer,
+                          .constraint = options().kernel_constraint});
     add_bias(options().filters);
   }
 

@@ -48,7 +48,8 @@ struct DenseConfig : DenseOptions {
     using C = DenseConfig;
     return Fields<C>{{"units", &C::units, {.check = at_least(1), .required = true}},
                      {"kernel_initializer", &C::kernel_initializer},
-                     {"kernel_regularizer", &C::kernel_regularizer}}
+                     {"kernel_regularizer", &C::kernel_regularizer},
+                     {"kernel_constraint", &C::kernel_constraint}}
         .then(affine_fields<C>());
   }
 };
@@ -63,9 +64,10 @@ class DenseLayer : public Configured<AffineLayer, DenseConfig> {
     if (input.rank() < 2)
       fail_input("input of 2 or more dimensions, [B, features]", input,
                  "add Reshape({1}) before it if every element is one number");
-    kernel_ = add_weight(
-        "kernel", {input[-1], options().units},
-        {.initializer = options().kernel_initializer, .regularizer = options().kernel_regularizer});
+    kernel_ = add_weight("kernel", {input[-1], options().units},
+                         {.initializer = options().kernel_initializer,
+                          .regularizer = options().kernel_regularizer,
+                          .constraint = options().kernel_constraint});
     add_bias(options().units);
   }
 

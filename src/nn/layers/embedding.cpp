@@ -18,6 +18,7 @@ struct EmbeddingConfig : EmbeddingOptions {
             {"output_dim", &C::output_dim, {.check = at_least(1), .required = true}},
             {"embeddings_initializer", &C::embeddings_initializer},
             {"embeddings_regularizer", &C::embeddings_regularizer},
+            {"embeddings_constraint", &C::embeddings_constraint},
             {"mask_zero", &C::mask_zero}};
   }
 };
@@ -34,7 +35,8 @@ class EmbeddingLayer : public Configured<SingleInputLayer, EmbeddingConfig> {
   void build_for(const Shape&) override {
     embeddings_ = add_weight("embeddings", {options().input_dim, options().output_dim},
                              {.initializer = options().embeddings_initializer,
-                              .regularizer = options().embeddings_regularizer});
+                              .regularizer = options().embeddings_regularizer,
+                              .constraint = options().embeddings_constraint});
   }
 
   Value forward(const Value& x, CallContext& context) override {

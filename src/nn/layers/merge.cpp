@@ -36,7 +36,7 @@ struct MergeConfig : LayerOptions {
   static Fields<MergeConfig> fields() { return {}; }
 };
 
-struct Sum {
+struct SumOfAll {
   static constexpr const char* kKind = "Add";
   static Value of(const Value& a, const Value& b) { return a + b; }
 };
@@ -48,7 +48,7 @@ struct Product {
   static constexpr const char* kKind = "Multiply";
   static Value of(const Value& a, const Value& b) { return a * b; }
 };
-struct Mean : Sum {
+struct MeanOfAll : SumOfAll {
   static constexpr const char* kKind = "Average";
 };
 struct Largest {
@@ -72,7 +72,7 @@ class MergeLayer : public Configured<MultiInputLayer, MergeConfig<Merge>> {
     for (const Value& input : inputs) rank = std::max(rank, input.shape().rank());
     Value merged = of_rank(inputs[0], rank);
     for (size_t i = 1; i < inputs.size(); ++i) merged = Merge::of(merged, of_rank(inputs[i], rank));
-    if (std::is_same_v<Merge, Mean>) merged = merged * (1.0 / double(inputs.size()));
+    if (std::is_same_v<Merge, MeanOfAll>) merged = merged * (1.0 / double(inputs.size()));
     return {merged};
   }
 
@@ -174,7 +174,7 @@ class ConcatenateLayer : public Configured<MultiInputLayer, ConcatenateConfig> {
 
 }  // namespace
 
-Add::Add(const LayerOptions& options) : Layer(configured<MergeLayer<Sum>>({options})) {}
+Add::Add(const LayerOptions& options) : Layer(configured<MergeLayer<SumOfAll>>({options})) {}
 
 Subtract::Subtract(const LayerOptions& options)
     : Layer(configured<MergeLayer<Difference>>({options})) {}
@@ -182,7 +182,8 @@ Subtract::Subtract(const LayerOptions& options)
 Multiply::Multiply(const LayerOptions& options)
     : Layer(configured<MergeLayer<Product>>({options})) {}
 
-Average::Average(const LayerOptions& options) : Layer(configured<MergeLayer<Mean>>({options})) {}
+Average::Average(const LayerOptions& options)
+    : Layer(configured<MergeLayer<MeanOfAll>>({options})) {}
 
 Maximum::Maximum(const LayerOptions& options) : Layer(configured<MergeLayer<Largest>>({options})) {}
 
@@ -193,10 +194,10 @@ Concatenate::Concatenate(int axis, const LayerOptions& options)
     : Layer(configured<ConcatenateLayer>({options, axis})) {}
 
 void add_merge_layers(LayerKinds& kinds) {
-  add_layer<MergeLayer<Sum>>(kinds);
+  add_layer<MergeLayer<SumOfAll>>(kinds);
   add_layer<MergeLayer<Difference>>(kinds);
   add_layer<MergeLayer<Product>>(kinds);
-  add_layer<MergeLayer<Mean>>(kinds);
+  add_layer<MergeLayer<MeanOfAll>>(kinds);
   add_layer<MergeLayer<Largest>>(kinds);
   add_layer<MergeLayer<Smallest>>(kinds);
   add_layer<ConcatenateLayer>(kinds);

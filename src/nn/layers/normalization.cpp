@@ -21,7 +21,9 @@ Fields<Config> gamma_and_beta_fields() {
           {"beta_initializer", &Config::beta_initializer},
           {"gamma_initializer", &Config::gamma_initializer},
           {"beta_regularizer", &Config::beta_regularizer},
-          {"gamma_regularizer", &Config::gamma_regularizer}};
+          {"beta_constraint", &Config::beta_constraint},
+          {"gamma_regularizer", &Config::gamma_regularizer},
+          {"gamma_constraint", &Config::gamma_constraint}};
 }
 
 struct BatchNormalizationConfig : BatchNormalizationOptions {
@@ -52,13 +54,15 @@ class NormalizationLayer : public Configured<SteadyLayer, Config> {
 
   void add_gamma_and_beta(const Shape& shape) {
     if (options().scale)
-      gamma_ = this->add_weight(
-          "gamma", shape,
-          {.initializer = options().gamma_initializer, .regularizer = options().gamma_regularizer});
+      gamma_ = this->add_weight("gamma", shape,
+                                {.initializer = options().gamma_initializer,
+                                 .regularizer = options().gamma_regularizer,
+                                 .constraint = options().gamma_constraint});
     if (options().center)
-      beta_ = this->add_weight(
-          "beta", shape,
-          {.initializer = options().beta_initializer, .regularizer = options().beta_regularizer});
+      beta_ = this->add_weight("beta", shape,
+                               {.initializer = options().beta_initializer,
+                                .regularizer = options().beta_regularizer,
+                                .constraint = options().beta_constraint});
     shape_ = shape;
   }
   Value gamma() const { return options().scale ? Value(gamma_) : Value(Tensor::full(shape_, 1)); }

@@ -16,12 +16,16 @@ void GatedCell::build(const std::vector<Shape>& inputs) {
   if (inputs.empty() || inputs[0].rank() != 2)
     fail_input("2-D input [B, features] for a step", inputs.empty() ? Shape() : inputs[0]);
   int64_t columns = options_.gates * units_;
-  kernel_ = add_weight("kernel", {inputs[0][-1], columns},
-                       {options_.kernel_initializer, options_.kernel_regularizer});
+  kernel_ = add_weight(
+      "kernel", {inputs[0][-1], columns},
+      {options_.kernel_initializer, options_.kernel_regularizer, options_.kernel_constraint});
   recurrent_kernel_ = add_weight("recurrent_kernel", {units_, columns},
-                                 {options_.recurrent_initializer, options_.recurrent_regularizer});
+                                 {options_.recurrent_initializer, options_.recurrent_regularizer,
+                                  options_.recurrent_constraint});
   if (!options_.use_bias) return;
-  bias_ = add_weight("bias", options_.bias, {options_.bias_initializer, options_.bias_regularizer});
+  bias_ =
+      add_weight("bias", options_.bias,
+                 {options_.bias_initializer, options_.bias_regularizer, options_.bias_constraint});
   start_bias();
 }
 

@@ -51,6 +51,7 @@ class GatedCell : public SequenceCell {
     Shape bias;  // its shape
     Initializer kernel_initializer, recurrent_initializer, bias_initializer;
     Regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    Constraint kernel_constraint, recurrent_constraint, bias_constraint;
     double dropout, recurrent_dropout;
   };
   template <class Config>
@@ -65,9 +66,17 @@ class GatedCell : public SequenceCell {
                  config.kernel_regularizer,
                  config.recurrent_regularizer,
                  config.bias_regularizer,
+                 {},
+                 {},
+                 {},
                  config.dropout,
                  config.recurrent_dropout} {
     LayerBase::set_name(config.name);
+    if constexpr (requires { config.kernel_constraint; }) {
+      options_.kernel_constraint = config.kernel_constraint;
+      options_.recurrent_constraint = config.recurrent_constraint;
+      options_.bias_constraint = config.bias_constraint;
+    }
   }
 
   // h · recurrent_kernel, [B, gates · units], of the gates [first, last).
@@ -112,15 +121,21 @@ struct GRUCellConfig : GRUCellOptions {
 template <class Config>
 Fields<Config> gated_fields() {
   Check rate = between(0, 1);
-  return {{"use_bias", &Config::use_bias},
-          {"kernel_initializer", &Config::kernel_initializer},
-          {"recurrent_initializer", &Config::recurrent_initializer},
-          {"bias_initializer", &Config::bias_initializer},
-          {"kernel_regularizer", &Config::kernel_regularizer},
-          {"recurrent_regularizer", &Config::recurrent_regularizer},
-          {"bias_regularizer", &Config::bias_regularizer},
-          {"dropout", &Config::dropout, rate},
-          {"recurrent_dropout", &Config::recurrent_dropout, rate}};
+  Fields<Config> fields = {{"use_bias", &Config::use_bias},
+                           {"kernel_initializer", &Config::kernel_initializer},
+                           {"recurrent_initializer", &Config::recurrent_initializer},
+                           {"bias_initializer", &Config::bias_initializer},
+                           {"kernel_regularizer", &Config::kernel_regularizer},
+                           {"recurrent_regularizer", &Config::recurrent_regularizer},
+                           {"bias_regularizer", &Config::bias_regularizer},
+                           {"dropout", &Config::dropout, rate},
+                           {"recurrent_dropout", &Config::recurrent_dropout, rate}};
+  if constexpr (requires(Config config) { config.kernel_constraint; })
+    return fields.then({{"kernel_constraint", &Config::kernel_constraint},
+                        {"recurrent_constraint", &Config::recurrent_constraint},
+                        {"bias_constraint", &Config::bias_constraint}});
+  else
+    return fields;
 }
 
 std::shared_ptr<GatedCell> make_cell(const SimpleRNNCellConfig& config);

@@ -1,30 +1,43 @@
 // SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy.
+#include <limits>
+
 #include <stoker/ops.h>
 
 #include "graph/graph.h"
 #include "nn/logits.h"
 #include "nn/losses/loss_kind.h"
+#include "nn/losses/probabilities.h"
+#include "nn/masks.h"
 
 namespace stoker {
 
-namespace {
-
-constexpr double kEpsilon = 1e-7;  // Keras's: probabilities are kept this far from 0 and 1
-
-// log p of probabilities that need not sum to one exactly. y_pred: [.., C]
-Value log_probabilities(const Value& y_pred) {
+Value class_probabilities(const Value& y_pred) {
   Value p = cast_to(y_pred, DType::float32);
   Value sums = ops::sum(p, {.axes = {-1}, .keepdims = true});
-  return ops::log(ops::clip(p / sums, kEpsilon, 1 - kEpsilon));
+  return ops::clip(p / sums, kEpsilon, 1 - kEpsilon);
 }
+
+Value binary_log_loss(const Value& share, const Value& probability) {
+  Value p = ops::clip(cast_to(probability, DType::float32), kEpsilon, 1 - kEpsilon);
+  Value log_likelihood = share * ops::log(p) + (1.0 - share) * ops::log(1.0 - p);
+  return -log_likelihood;
+}
+
+Value smoothed(const Value& shares, double smoothing, double classes) {
+  return smoothing == 0 ? shares : shares * (1 - smoothing) + smoothing / classes;
+}
+
+void limit_class_ids(const Value& y_true, int64_t classes) {
+  if (y_true.traced()) y_true.traced()->graph->limit(y_true, {classes, "class id"});
+}
+
+namespace {
+
+// log p of probabilities that need not sum to one exactly. y_pred: [.., C]
+Value log_probabilities(const Value& y_pred) { return ops::log(class_probabilities(y_pred)); }
 
 Value expected_log(const Value& shares, const Value& log_p) {
   return -ops::sum(shares * log_p, {.axes = {-1}});
-}
-
-// A class id beyond the classes is the host's to refuse, before the step.
-void limit_class_ids(const Value& y_true, int64_t classes) {
-  if (y_true.traced()) y_true.traced()->graph->limit(y_true, {classes, "class id"});
 }
 
 struct SparseCategoricalLoss : SparseCrossentropyOptions {
@@ -32,22 +45,43 @@ struct SparseCategoricalLoss : SparseCrossentropyOptions {
                                        "sparse_categorical_crossentropy"};
   static constexpr TargetKind kTarget = TargetKind::class_ids;
   static Fields<SparseCategoricalLoss> fields() {
-    return {{"from_logits", &SparseCategoricalLoss::from_logits}};
+    using C = SparseCategoricalLoss;
+    return {{"from_logits", &C::from_logits},
+            {"ignore_class", &C::ignore_class},
+            {"axis", &C::axis, {.sparse = true}}};
   }
   Value operator()(const Value& y_true, const Value& y_pred) const {
     Value ids = as_targets(kTarget, std::string(kNames.name), y_true, y_pred);
     int64_t classes = y_pred.shape()[-1];
-    limit_class_ids(y_true, classes);
+    if (!ignore_class) {
+      limit_class_ids(y_true, classes);
+      return of_ids(ids, y_pred);
+    }
+    // What is ignored is computed for class 0, which there always is, and then left out. The host
+    // cannot refuse other ids that are none, so that their loss is NaN, which ends the training.
+    Value counts = ops::not_equal(ids, double(*ignore_class));
+    Value is_class = both(ops::greater_equal(ids, 0.0), ops::less(ids, double(classes)));
+    Value known = ids * cast_to(both(counts, is_class), ids.dtype());
+    Value losses = ops::where(is_class, of_ids(known, y_pred),
+                              Value(Tensor(std::numeric_limits<float>::quiet_NaN())));
+    losses = ops::where(counts, losses, 0.0);
+    set_mask(losses, counts, std::string(kNames.name));
+    return losses;
+  }
+
+ private:
+  Value of_ids(const Value& ids, const Value& y_pred) const {
     Value logits = from_logits ? y_pred : logits_behind_softmax(y_pred);
     if (logits.defined()) return ops::sparse_softmax_cross_entropy(logits, ids);
-    return expected_log(ops::one_hot(ids, classes), log_probabilities(y_pred));
+    return expected_log(ops::one_hot(ids, y_pred.shape()[-1]), log_probabilities(y_pred));
   }
 };
 
 template <class Kind>
 Fields<Kind> crossentropy_fields() {
   return {{"from_logits", &Kind::from_logits},
-          {"label_smoothing", &Kind::label_smoothing, between(0, 1)}};
+          {"label_smoothing", &Kind::label_smoothing, between(0, 1)},
+          {"axis", &Kind::axis, {.sparse = true}}};
 }
 
 struct CategoricalLoss : CrossentropyOptions {
@@ -56,8 +90,7 @@ struct CategoricalLoss : CrossentropyOptions {
   static Fields<CategoricalLoss> fields() { return crossentropy_fields<CategoricalLoss>(); }
   Value operator()(const Value& y_true, const Value& y_pred) const {
     Value shares = as_targets(kTarget, std::string(kNames.name), y_true, y_pred);
-    if (double smooth = label_smoothing; smooth != 0)
-      shares = shares * (1 - smooth) + smooth / double(y_pred.shape()[-1]);
+    shares = smoothed(shares, label_smoothing, double(y_pred.shape()[-1]));
     Value logits = from_logits ? y_pred : logits_behind_softmax(y_pred);
     if (logits.defined()) return ops::softmax_cross_entropy(logits, shares);
     return expected_log(shares, log_probabilities(y_pred));
@@ -70,12 +103,10 @@ struct BinaryLoss : CrossentropyOptions {
   static Fields<BinaryLoss> fields() { return crossentropy_fields<BinaryLoss>(); }
   Value operator()(const Value& y_true, const Value& y_pred) const {
     Value share = as_targets(kTarget, std::string(kNames.name), y_true, y_pred);
-    if (double smooth = label_smoothing; smooth != 0) share = share * (1 - smooth) + smooth / 2;
+    share = smoothed(share, label_smoothing, 2);
     Value logits = from_logits ? y_pred : logits_behind_sigmoid(y_pred);
     if (logits.defined()) return ops::sigmoid_cross_entropy(logits, share);
-    Value p = ops::clip(cast_to(y_pred, DType::float32), kEpsilon, 1 - kEpsilon);
-    Value log_likelihood = share * ops::log(p) + (1.0 - share) * ops::log(1.0 - p);
-    return -log_likelihood;
+    return binary_log_loss(share, y_pred);
   }
 };
 

@@ -16,6 +16,12 @@ const std::vector<LossKind>& loss_kinds() {
     std::vector<LossKind> all;
     add_crossentropies(all);
     add_regression_losses(all);
+    add_focal_losses(all);
+    add_probability_losses(all);
+    add_margin_losses(all);
+    add_overlap_losses(all);
+    add_circle_loss(all);
+    add_ctc_loss(all);
     return all;
   }();
   return kinds;
@@ -41,6 +47,33 @@ Loss::Loss(const std::string& kind, Attrs config)
   known_loss(kind).check(config_);
 }
 
+Loss::Loss(std::string name, Function function, const LossOptions& options)
+    : kind_(std::move(name)), function_(std::move(function)) {
+  if (!kReductions.word(options.reduction))
+    fail_value(loss_title(kind_), "reduction", kReductions.expected(), options.reduction);
+  if (options.reduction != kMeanReduction) config_.set("reduction", options.reduction);
+}
+
+std::string Loss::reduction() const {
+  return config_.get_or("reduction", std::string(kMeanReduction));
+}
+
+LossPair with_axis_last(std::string_view who, int64_t axis, const Value& y_true,
+                        const Value& y_pred) {
+  int64_t rank = y_pred.shape().rank(), wanted = axis < 0 ? axis + rank : axis;
+  if (wanted == rank - 1) return {y_true, y_pred};
+  if (wanted < 1 || wanted >= rank)
+    throw ValueError(
+        fmt::format("{}: axis {} of predictions {}: expected one of theirs, but not the batch's",
+                    who, axis, to_string(y_pred.shape())));
+  Ints order;
+  for (int64_t at = 0; at < rank; ++at)
+    if (at != wanted) order.push_back(at);
+  order.push_back(wanted);
+  bool has_axis = y_true.shape().rank() == rank;
+  return {has_axis ? ops::transpose(y_true, order) : y_true, ops::transpose(y_pred, order)};
+}
+
 Value Loss::values(const Value& y_true, const Value& predictions) const {
   if (!defined()) throw Error("an empty Loss was called; give it a name, such as \"mse\"");
   bool is_short = is_floating(predictions.dtype()) && predictions.dtype() != DType::float32;
@@ -52,7 +85,7 @@ Value Loss::values(const Value& y_true, const Value& predictions) const {
 }
 
 Value Loss::averaged_last(const Value& values) const {
-  bool averages = !custom() && known_loss(kind_).target == TargetKind::elementwise;
+  bool averages = !custom() && known_loss(kind_).averages;
   return averages && values.shape().rank() > 1 ? ops::mean(values, {.axes = {-1}}) : values;
 }
 
@@ -89,16 +122,50 @@ Value Loss::masked(const Value& losses, const Value& mask, const Value& sample_w
   return ops::mean(losses * weights);
 }
 
-Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
-  if (Value mask = mask_of(y_pred); mask.defined()) {
-    Value losses = averaged_last(values(y_true, y_pred));
-    if (losses.shape().rank() > 0) return masked(losses, mask, sample_weight);
-    if (sample_weight.defined()) check_weighable(loss_title(kind_), losses);
-    return losses;  // an own loss of the whole batch
+namespace {
+
+// What the predictions' mask and that of the losses leave.
+Value joined_masks(const Value& predictions, const Value& losses) {
+  if (!predictions.defined() || !losses.defined())
+    return predictions.defined() ? predictions : losses;
+  return both(ops::broadcast_to(predictions, losses.shape()), losses);
+}
+
+// sum / whole, 0 where nothing counts.
+Value share_of_sum(const Value& sum, const Value& whole) {
+  Value nothing = ops::equal(whole, 0.0);
+  return ops::where(nothing, 0.0, sum / ops::where(nothing, 1.0, whole));
+}
+
+}  // namespace
+
+Value Loss::reduced(const Value& losses, const Value& mask, const Value& sample_weight) const {
+  std::string who = loss_title(kind_), how = reduction();
+  Value weights;
+  if (sample_weight.defined()) weights = weights_beside(who, sample_weight, losses.shape());
+  if (mask.defined()) {
+    Value counts = weights_beside(who, mask, losses.shape());
+    weights = weights.defined() ? weights * counts : counts;
   }
-  if (!sample_weight.defined()) return ops::mean(per_sample(y_true, y_pred));
+  Value weighted = weights.defined() ? losses * weights : losses;
+  if (how == "none") return weighted;
+  if (how == "sum") return ops::sum(weighted);
+  return weights.defined() ? share_of_sum(ops::sum(weighted), ops::sum(weights))
+                           : ops::mean(weighted);
+}
+
+Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
   Value losses = values(y_true, y_pred);
-  check_weighable(loss_title(kind_), losses);
+  Value mask = joined_masks(mask_of(y_pred), mask_of(losses));
+  if (sample_weight.defined()) check_weighable(loss_title(kind_), losses);
+  std::string how = reduction();
+  bool averages = how == kMeanReduction || how == "mean";
+  if (mask.defined() || !averages) {
+    if (losses.shape().rank() == 0) return losses;  // a loss of the whole batch
+    losses = averaged_last(losses);
+    return averages ? masked(losses, mask, sample_weight) : reduced(losses, mask, sample_weight);
+  }
+  if (!sample_weight.defined()) return ops::mean(own_per_sample(losses, y_pred.shape()[0]));
   // The mean of means is that of the elements, and what programs with weights per sample have
   // always computed, to the last bit.
   losses = weighs_samples(sample_weight.shape()) ? mean_per_sample(losses) : averaged_last(losses);
@@ -106,7 +173,7 @@ Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sa
 }
 
 TensorSpec Loss::target_spec(const TensorSpec& prediction, const TensorSpec& given) const {
-  if (!defined() || custom()) return given;
+  if (!defined() || custom() || config_.get_or<int64_t>("axis", -1) != -1) return given;
   const LossKind& loss = known_loss(kind_);
   return stoker::target_spec(loss.target, std::string(loss.names.name), prediction, given);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/losses.h>
 
 #include "graph/graph.h"
 #include "nn/element_weights.h"
@@ -21,6 +22,7 @@ struct Metric::Impl {
   bool aligns = false;  // update() aligns targets and predictions
   Factory factory;
   std::unique_ptr<MetricBase> base;
+  bool built = false;
 
   // Makes the variables, named "accuracy/part_count", ….
   void construct() {
@@ -31,9 +33,22 @@ struct Metric::Impl {
       config = base->config();
     }
     if (options.name.empty()) options.name = snake_case(kind);
+    finish(0);
+  }
+
+  void build(const Shape& predictions) {
+    if (built) return;
+    built = true;
+    size_t before = base->variables_.size();
+    base->complete_ = false;
+    base->build(predictions);
+    finish(before);
+  }
+
+  void finish(size_t first) {
     base->complete_ = true;
-    for (Variable variable : base->variables_)
-      variable.rename(options.name + "/" + variable.name());
+    for (size_t i = first; i < base->variables_.size(); ++i)
+      base->variables_[i].rename(options.name + "/" + base->variables_[i].name());
   }
 };
 
@@ -47,7 +62,7 @@ Metric::Metric(const std::string& kind, Attrs config, MetricOptions options)
   if (options.name.empty()) options.name = snake_case(impl_->kind);
   impl_->options = std::move(options);
   impl_->factory = [kind = impl_->kind, config = impl_->config, name = impl_->options.name] {
-    return std::make_unique<ShareMetric>(kind, config, name, Function());
+    return make_metric_base(kind, config, name);
   };
   impl_->construct();
 }
@@ -103,9 +118,22 @@ void Metric::update(const Value& y_true, const Value& y_pred, const Value& sampl
   std::string who = fmt::format("metric \"{}\"", name());
   if (impl_->aligns) pair = aligned(who, y_true, y_pred);
   Value weights = with_mask(who, sample_weight, mask_of(y_pred));
+  impl_->build(y_pred.shape());
   impl_->base->update_state(pair.y_true, pair.y_pred, weights);
 }
 
+void Metric::add(const Value& values, const Value& sample_weight) const {
+  if (kind() != "Mean" && kind() != "Sum")
+    throw Error(
+        fmt::format("metric \"{}\": add() takes values alone, as Mean and Sum do; {} "
+                    "compares predictions with targets: update(y_true, y_pred)",
+                    name(), kind()));
+  update(values, values, sample_weight);
+}
+
+void Metric::build(const Shape& predictions) const { impl_->build(predictions); }
+
+std::vector<double> Metric::results() const { return impl_->base->results(); }
 double Metric::result() const { return impl_->base->result(); }
 void Metric::reset() const { impl_->base->reset_state(); }
 
@@ -117,7 +145,8 @@ Metric Metric::with(const MetricOptions& options) const {
                                            .custom = impl_->custom,
                                            .aligns = impl_->aligns,
                                            .factory = impl_->factory,
-                                           .base = nullptr});
+                                           .base = nullptr,
+                                           .built = false});
   if (!options.name.empty()) copy.impl_->options.name = options.name;
   if (!options.output.empty()) copy.impl_->options.output = options.output;
   copy.impl_->construct();
@@ -133,6 +162,52 @@ Metric MeanSquaredErrorMetric(const MetricOptions& options) {
 }
 Metric MeanAbsoluteErrorMetric(const MetricOptions& options) {
   return {"MeanAbsoluteError", {}, options};
+}
+Metric MeanAbsolutePercentageErrorMetric(const MetricOptions& options) {
+  return {"MeanAbsolutePercentageError", {}, options};
+}
+Metric MeanSquaredLogarithmicErrorMetric(const MetricOptions& options) {
+  return {"MeanSquaredLogarithmicError", {}, options};
+}
+Metric LogCoshError(const MetricOptions& options) {
+  return {"LogCosh", {}, {options.name.empty() ? "logcosh" : options.name, options.output}};
+}
+Metric HuberMetric(const MetricOptions& options) { return {"Huber", {}, options}; }
+Metric KLDivergenceMetric(const MetricOptions& options) { return {"KLDivergence", {}, options}; }
+Metric PoissonMetric(const MetricOptions& options) { return {"Poisson", {}, options}; }
+Metric HingeMetric(const MetricOptions& options) { return {"Hinge", {}, options}; }
+Metric SquaredHingeMetric(const MetricOptions& options) { return {"SquaredHinge", {}, options}; }
+Metric CategoricalHingeMetric(const MetricOptions& options) {
+  return {"CategoricalHinge", {}, options};
+}
+
+namespace {
+
+Metric crossentropy_metric(const Loss& loss, const CrossentropyMetricOptions& options) {
+  return {loss.kind(), loss.config(), {options.name, options.output}};
+}
+CrossentropyOptions as_loss_options(const CrossentropyMetricOptions& options) {
+  return {.from_logits = options.from_logits,
+          .label_smoothing = options.label_smoothing,
+          .axis = options.axis};
+}
+
+}  // namespace
+
+Metric BinaryCrossentropyMetric(const CrossentropyMetricOptions& options) {
+  return crossentropy_metric(BinaryCrossentropy(as_loss_options(options)), options);
+}
+Metric CategoricalCrossentropyMetric(const CrossentropyMetricOptions& options) {
+  return crossentropy_metric(CategoricalCrossentropy(as_loss_options(options)), options);
+}
+Metric SparseCategoricalCrossentropyMetric(const CrossentropyMetricOptions& options) {
+  if (options.label_smoothing != 0)
+    throw ValueError(
+        "SparseCategoricalCrossentropyMetric: it has no label_smoothing; make the "
+        "targets one-hot and use CategoricalCrossentropyMetric");
+  return crossentropy_metric(
+      SparseCategoricalCrossentropy({.from_logits = options.from_logits, .axis = options.axis}),
+      options);
 }
 
 }  // namespace stoker

@@ -17,7 +17,7 @@ Variable MetricBase::add_variable(const std::string& name, const Shape& shape,
   if (complete_)
     throw Error(fmt::format(
         "metric {}: variable \"{}\" is added after the constructor, where checkpoints and resets "
-        "would miss it; call add_variable in the constructor",
+        "would miss it; call add_variable in the constructor or in build()",
         kind(), name));
   Tensor initial = options.initializer(shape, options.dtype);
   Variable variable(name, initial, {.trainable = false, .category = MemoryCategory::metrics});

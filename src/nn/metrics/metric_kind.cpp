@@ -4,6 +4,7 @@
 #include <stoker/error.h>
 
 #include "nn/losses/loss_kind.h"
+#include "nn/metrics/share_metric.h"
 
 namespace stoker {
 
@@ -11,7 +12,12 @@ const std::vector<MetricKind>& metric_kinds() {
   static const std::vector<MetricKind> kinds = [] {
     std::vector<MetricKind> all;
     add_accuracies(all);
-    add_decision_metrics(all);
+    add_threshold_metrics(all);
+    add_area_metrics(all);
+    add_f_scores(all);
+    add_overlap_metrics(all);
+    add_mean_metrics(all);
+    add_correlations(all);
     return all;
   }();
   return kinds;
@@ -35,6 +41,13 @@ std::string metric_kind_of(const std::string& name) {
   if (const MetricKind* metric = find_metric(name)) return std::string(metric->names.kind);
   if (const LossKind* loss = find_kind(loss_kinds(), name)) return std::string(loss->names.kind);
   fail_unknown_metric(name);
+}
+
+std::unique_ptr<MetricBase> make_metric_base(const std::string& kind, const Attrs& config,
+                                             const std::string& who) {
+  const MetricKind* metric = find_metric(kind);
+  if (metric != nullptr && metric->make) return metric->make(config, who);
+  return std::make_unique<ShareMetric>(kind, config, who, Metric::Function());
 }
 
 void check_metric(const std::string& kind, const Attrs& config) {

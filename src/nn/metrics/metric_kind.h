@@ -1,5 +1,5 @@
-// The kinds of metrics. Each counts a share: Σ part / Σ whole over the elements of all steps. A kind is
-// a struct of its options with its names, its rows and its formula:
+// The kinds of metrics. Most count a share: Σ part / Σ whole over the elements of all steps. Such a
+// kind is a struct of its options with its names, its rows and its formula:
 //
 //   struct RecallMetric {
 //     double threshold = 0.5;
@@ -8,10 +8,12 @@
 //     Share operator()(const std::string& who, const Value& y_true, const Value& y_pred) const { … }
 //   };
 //
+// A kind with other state is a class from MetricBase, made from its options: state_metric_kind().
 // Every loss is a metric as well, under its own names.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,8 @@ struct MetricKind {
                       const Value& y_pred)>
       share;
   std::function<std::vector<FieldText>()> fields;
+  // Kinds with state of their own, which have no share; `who` opens errors.
+  std::function<std::unique_ptr<MetricBase>(const Attrs& config, const std::string& who)> make = {};
 };
 
 // All but the losses, in the order in which errors list them.
@@ -42,6 +46,9 @@ const std::vector<MetricKind>& metric_kinds();
 
 // The kind that a metric's name stands for ("acc", "mse", …); ValueError lists the names.
 std::string metric_kind_of(const std::string& name);
+// What a metric of this kind keeps and computes.
+std::unique_ptr<MetricBase> make_metric_base(const std::string& kind, const Attrs& config,
+                                             const std::string& who);
 // ValueError for an unknown option or value.
 void check_metric(const std::string& kind, const Attrs& config);
 
@@ -55,7 +62,11 @@ Share metric_share(const MetricCall& call, const Value& y_true, const Value& y_p
 
 template <class Kind>
 Kind metric_options(const Attrs& config) {
-  return Kind::fields().made(std::string(Kind::kNames.kind), config);
+  std::string kind(Kind::kNames.kind);
+  if constexpr (requires { Kind::of_older(config); })
+    return Kind::fields().made(kind, Kind::of_older(config));
+  else
+    return Kind::fields().made(kind, config);
 }
 
 template <class Kind>
@@ -68,6 +79,19 @@ MetricKind metric_kind() {
           .fields = [] { return Kind::fields().text(); }};
 }
 
+// Metric: a MetricBase made from (Options, who), where Options have kNames and fields().
+template <class Metric, class Options>
+MetricKind state_metric_kind() {
+  return {.names = Options::kNames,
+          .check = [](const Attrs& config) { Metric(metric_options<Options>(config), ""); },
+          .share = {},
+          .fields = [] { return Options::fields().text(); },
+          .make =
+              [](const Attrs& config, const std::string& who) {
+                return std::make_unique<Metric>(metric_options<Options>(config), who);
+              }};
+}
+
 template <class Kind>
 Metric made_metric(const Kind& kind, const MetricOptions& options) {
   return {std::string(Kind::kNames.kind), Kind::fields().write(kind), options};
@@ -75,6 +99,11 @@ Metric made_metric(const Kind& kind, const MetricOptions& options) {
 
 // One family per file.
 void add_accuracies(std::vector<MetricKind>& kinds);
-void add_decision_metrics(std::vector<MetricKind>& kinds);
+void add_threshold_metrics(std::vector<MetricKind>& kinds);
+void add_area_metrics(std::vector<MetricKind>& kinds);
+void add_f_scores(std::vector<MetricKind>& kinds);
+void add_overlap_metrics(std::vector<MetricKind>& kinds);
+void add_mean_metrics(std::vector<MetricKind>& kinds);
+void add_correlations(std::vector<MetricKind>& kinds);
 
 }  // namespace stoker

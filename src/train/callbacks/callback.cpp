@@ -90,7 +90,9 @@ bool grows_when_better(const char* callback, const std::string& name, const std:
   if (mode != "auto")
     throw ValueError(
         fmt::format("{}: unknown mode \"{}\"; expected auto, min or max", callback, mode));
-  for (const char* word : {"acc", "auc", "precision", "recall"})
+  for (const char* word :
+       {"acc", "auc", "precision", "recall", "f1", "beta_score", "iou", "io_u", "r2", "sensitivity",
+        "specificity", "correlation", "cosine_similarity", "true_positives", "true_negatives"})
     if (name.find(word) != std::string::npos) return true;
   return false;
 }

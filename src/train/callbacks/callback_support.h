@@ -50,6 +50,8 @@ template <>
 const Fields<CSVLoggerOptions>& callback_fields();
 template <>
 const Fields<BackupOptions>& callback_fields();
+template <>
+const Fields<RemoteMonitorOptions>& callback_fields();
 
 // A number above 0 from "epoch" (0) or a count; ValueError for anything else.
 int64_t batches_of(const Frequency& frequency, const char* callback, const char* option);

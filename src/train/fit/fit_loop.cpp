@@ -126,6 +126,7 @@ class FitLoop {
     if (observer_) observer_->fit_began();
     for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
+    if (compiled_.args.optimizer.use_ema()) compiled_.args.optimizer.use_averages();
     callbacks_(&Callback::on_train_end, logs);
     if (checkpoints_) checkpoints_->finish();
   }

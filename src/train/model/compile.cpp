@@ -38,6 +38,15 @@ std::vector<double> loss_weights_of(const std::vector<double>& weights,
   return weights;
 }
 
+void check_loss(const Loss& loss) {
+  if (!loss.defined()) throw ValueError("compile: one of the losses is undefined");
+  if (loss.reduction() == "none")
+    throw ValueError(
+        fmt::format("compile: {} with the reduction \"none\" gives one loss per element, and fit "
+                    "trains by one number; take sum_over_batch_size or sum, or write an own loop",
+                    loss.kind()));
+}
+
 void check_weights(const std::vector<double>& weights) {
   for (double weight : weights)
     if (!std::isfinite(weight))
@@ -49,7 +58,8 @@ void check_classes(const ModelBase& model, const std::vector<Loss>& losses) {
   const Topology& topology = model.topology("compile");
   for (size_t i = 0; i < losses.size(); ++i) {
     bool classes = losses[i].kind() == "CategoricalCrossentropy" ||
-                   losses[i].kind() == "SparseCategoricalCrossentropy";
+                   losses[i].kind() == "SparseCategoricalCrossentropy" ||
+                   losses[i].kind() == "CategoricalFocalCrossentropy";
     const Shape& shape = topology.outputs[i].shape();
     if (classes && shape.rank() > 1 && shape[-1] == 1)
       throw ValueError(fmt::format(
@@ -81,8 +91,7 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   if (trainer.busy) throw Error("compile: this model is being trained");
   if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
   if (args.loss.list().empty()) throw ValueError("compile: no loss was given");
-  for (const Loss& loss : args.loss.list())
-    if (!loss.defined()) throw ValueError("compile: one of the losses is undefined");
+  for (const Loss& loss : args.loss.list()) check_loss(loss);
   check_weights(args.loss_weights);
   Context& context = args.context ? *args.context : default_context();
   check_settings(context);
@@ -124,8 +133,10 @@ void finish_compile(ModelBase& model) {
     enable_loss_scale(compiled.args.optimizer, {});
   compiled.args.optimizer.build(compiled.trainable);
   MetricLists metrics{compiled.args.metrics, compiled.args.weighted_metrics};
-  auto evaluation = std::make_shared<MetricSet>(metrics, outputs);
-  compiled.training = std::make_shared<MetricSet>(metrics, outputs);
+  std::vector<Shape> shapes;
+  for (const Value& output : model.topology("compile").outputs) shapes.push_back(output.shape());
+  auto evaluation = std::make_shared<MetricSet>(metrics, outputs, shapes);
+  compiled.training = std::make_shared<MetricSet>(metrics, outputs, shapes);
   compiled.evaluation = std::move(evaluation);
 }
 

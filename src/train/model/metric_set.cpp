@@ -35,7 +35,8 @@ void check_output(const Metric& metric, const std::vector<std::string>& outputs)
 
 }  // namespace
 
-MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs)
+MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs,
+                     const std::vector<Shape>& shapes)
     : names_{"loss"} {
   if (outputs.size() > 1)
     for (const std::string& output : outputs) names_.push_back(output + "_loss");
@@ -43,6 +44,7 @@ MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>&
   for (const std::string& output : outputs) nan_seen_.push_back(make_sum(output + "_nan"));
   add_metrics(metrics.plain, outputs, false);
   add_metrics(metrics.weighted, outputs, true);
+  for (const OutputMetric& each : metrics_) each.metric.build(shapes[each.output]);
   values_.resize(names_.size());
   value_versions_.resize(names_.size());
 }

@@ -23,7 +23,8 @@ class MetricSet : public LogSource {
   // that ask for it; then those that sample weights weigh. Names are Keras's: of two alike the
   // second is "accuracy_1", or "weighted_accuracy". ValueError when a metric names an output that
   // does not exist.
-  MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs);
+  MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs,
+            const std::vector<Shape>& shapes);
 
   // Appends to a step's graph: the loss of the whole, the losses of single outputs, and the
   // metrics.

@@ -67,6 +67,11 @@ Optimizer::Impl::Impl(std::shared_ptr<const OptimizerKind> kind_of, const Attrs&
   clipvalue = config.get_or<double>("clipvalue", 0.0);
   global_clipnorm = config.get_or<double>("global_clipnorm", 0.0);
   weight_decay = config.get_or<double>("weight_decay", 0.0);
+  use_ema = config.get_or("use_ema", false);
+  ema_momentum = config.get_or("ema_momentum", 0.99);
+  ema_overwrite_frequency = config.get_or<int64_t>("ema_overwrite_frequency", 0);
+  if (config.has(kExclusions))
+    excluded_names = checked_regex(name(), config.get<std::string>(kExclusions));
   accumulation_steps = config.get_or<int64_t>("gradient_accumulation_steps", 1);
   Tensor rate(float(schedule.defined() ? schedule.at(0) : complete.rate.value()));
   learning_rate = Variable(name() + "/learning_rate", rate, kOptimizerState);
@@ -148,13 +153,13 @@ namespace {
 
 // The name of a slot is the last part of its variable's.
 void check_slots(const std::string& name, const std::vector<OptimizerSlot>& slots) {
-  std::set<std::string> names = {"gradient_sum"};
+  std::set<std::string> names = {"gradient_sum", "average"};
   for (const OptimizerSlot& slot : slots)
     if (slot.name.empty() || slot.name.find('/') != std::string::npos ||
         !names.insert(slot.name).second)
       throw ValueError(
           fmt::format("optimizer \"{}\": a slot is called \"{}\"; expected names that differ, "
-                      "without \"/\", and not \"gradient_sum\"",
+                      "without \"/\", and neither \"gradient_sum\" nor \"average\"",
                       name, slot.name));
 }
 
@@ -163,18 +168,17 @@ void check_slots(const std::string& name, const std::vector<OptimizerSlot>& slot
 Optimizer::Impl::Slots& Optimizer::Impl::slots_of(const Variable& parameter) {
   auto known = slot_index.find(parameter.id());
   if (known != slot_index.end()) return slots[known->second];
-  Slots made{.parameter = parameter, .own = {}, .gradient_sum = {}};
+  Slots made{.parameter = parameter, .own = {}, .average = {}, .gradient_sum = {}};
   std::vector<OptimizerSlot> wanted = kind->slots.of(parameter, config);
   check_slots(name(), wanted);
-  if (accumulation_steps > 1) wanted.push_back({"gradient_sum"});
-  for (const OptimizerSlot& slot : wanted)
-    made.own.emplace_back(fmt::format("{}/{}/{}", name(), parameter.name(), slot.name),
-                          Tensor::full(slot.shape.value_or(parameter.shape()), slot.initial),
-                          kOptimizerState);
-  if (accumulation_steps > 1) {
-    made.gradient_sum = made.own.back();
-    made.own.pop_back();
-  }
+  auto make = [&](const OptimizerSlot& slot) {
+    return Variable(fmt::format("{}/{}/{}", name(), parameter.name(), slot.name),
+                    Tensor::full(slot.shape.value_or(parameter.shape()), slot.initial),
+                    kOptimizerState);
+  };
+  for (const OptimizerSlot& slot : wanted) made.own.push_back(make(slot));
+  if (use_ema) made.average = make({"average"});
+  if (accumulation_steps > 1) made.gradient_sum = make({"gradient_sum"});
   slot_index[parameter.id()] = slots.size();
   slots.push_back(std::move(made));
   return slots.back();
@@ -187,6 +191,7 @@ void Optimizer::build(const std::vector<Variable>& parameters) const {
 std::vector<Variable> Optimizer::slots(const Variable& parameter) const {
   const Impl::Slots& made = impl_->slots_of(parameter);
   std::vector<Variable> all = made.own;
+  if (made.average.defined()) all.push_back(made.average);
   if (made.gradient_sum.defined()) all.push_back(made.gradient_sum);
   return all;
 }
@@ -196,6 +201,7 @@ std::vector<Variable> Optimizer::variables() const {
   for (const Variable& variable : impl_->loss_scale.variables()) all.push_back(variable);
   for (const Impl::Slots& slots : impl_->slots) {
     all.insert(all.end(), slots.own.begin(), slots.own.end());
+    if (slots.average.defined()) all.push_back(slots.average);
     if (slots.gradient_sum.defined()) all.push_back(slots.gradient_sum);
   }
   return all;

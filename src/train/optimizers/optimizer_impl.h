@@ -3,6 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <regex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,10 +30,22 @@ struct LossScale {
   }
 };
 
+// The option that exclude_from_weight_decay() adds: a regular expression for names of parameters.
+inline constexpr const char* kExclusions = "exclude_from_weight_decay";
+
+// ValueError for what is no regular expression; `who` is the optimiser's name.
+std::regex checked_regex(const std::string& who, const std::string& expression);
+
 struct Optimizer::Impl {
   std::shared_ptr<const OptimizerKind> kind;
   Attrs config;  // complete: every option but those that are off
   double clipnorm = 0, clipvalue = 0, global_clipnorm = 0, weight_decay = 0;  // 0: off
+  std::set<const void*> excluded;  // from weight decay, by Variable::id()
+  std::optional<std::regex> excluded_names;
+  bool use_ema = false;
+  double ema_momentum = 0;
+  int64_t ema_overwrite_frequency = 0;  // 0: never
+  bool averages_in_use = false;  // the averages hold the parameters' contents, and these theirs
   int64_t accumulation_steps = 1;
   int64_t accumulated = 0;  // batches since the last update
 
@@ -41,6 +56,7 @@ struct Optimizer::Impl {
   struct Slots {
     Variable parameter;
     std::vector<Variable> own;  // as the kind lists them
+    Variable average;           // defined with use_ema
     Variable gradient_sum;      // defined when gradients are accumulated
   };
   std::vector<Slots> slots;                  // in the order of creation
@@ -51,6 +67,7 @@ struct Optimizer::Impl {
        const LearningRate* rate = nullptr);
   const std::string& name() const { return config.get<std::string>("name"); }
   Slots& slots_of(const Variable& parameter);
+  double decay_of(const Variable& parameter) const;  // 0: none
   // From the configuration, if it asks for it.
   void make_loss_scale();
   struct Scales {
@@ -72,11 +89,27 @@ struct Optimizer::Impl {
     bool cycles = false;  // momentum comes from the schedule
   };
   Rates append_rates() const;
-  Attrs fused_attrs(const Rates& rates, bool scaled) const;
+  // Parameters that one fused form updates: alike in weight decay, and all with a constraint or all
+  // without.
+  struct Group {
+    double weight_decay;
+    bool constrained;
+    std::vector<size_t> members;
+  };
+  std::vector<Group> groups_of(Graph& graph, const std::vector<Variable>& parameters) const;
+  // The parameters and slots after the update, one list per member.
+  std::vector<Values> update_group(Graph& graph, const Group& group, const Rates& rates,
+                                   const Value& scales, const Values& gradients,
+                                   const std::vector<Variable>& parameters);
+  // The average after an update that gave the parameter this value.
+  Value next_average(const Slots& state, const Value& updated) const;
+  // Whether this update ends with the averages as parameters: bool [].
+  Value overwrites_now() const;
+  Attrs fused_attrs(const Rates& rates, bool scaled, double decay) const;
   Values fused_head(const Rates& rates, const Value& scales) const;
   // operands: parameter, gradient, slots. Returns the parameter and the slots after the update.
-  Values apply_rule(Graph& graph, const Rates& rates, const Value& scale, const Slots& state,
-                    std::span<const Value> operands) const;
+  Values apply_rule(Graph& graph, const Rates& rates, const Value& scale, double decay,
+                    const Slots& state, std::span<const Value> operands) const;
 };
 
 struct Applied {

@@ -46,6 +46,22 @@ Attrs take_loss_scale(const std::string& kind, Attrs& config) {
   return loss_scale_fields().write(loss_scale_fields().made(kind, found));
 }
 
+// What exclude_from_weight_decay() left in a configuration, taken out of it; "": nothing.
+std::string take_exclusions(Attrs& config) {
+  auto found = config.get_or(kExclusions, std::string());
+  Attrs rest;
+  for (const auto& [option, value] : config.entries())
+    if (option != kExclusions) rest.set(option, value);
+  config = rest;
+  return found;
+}
+
+void check_averages(const std::string& kind, const Attrs& config) {
+  if (config.has("ema_overwrite_frequency") && !config.get_or("use_ema", false))
+    throw ValueError(
+        fmt::format("{}: ema_overwrite_frequency is without effect unless use_ema = true", kind));
+}
+
 void check_clipping(const std::string& kind, const Attrs& config) {
   std::string given;
   int count = 0;
@@ -62,7 +78,9 @@ void check_clipping(const std::string& kind, const Attrs& config) {
 const std::vector<KindPointer>& optimizer_kinds() {
   static const std::vector<KindPointer> all = [] {
     std::vector<KindPointer> kinds;
-    for (auto make : {sgd_kind, adam_kind, adamw_kind, rmsprop_kind, adagrad_kind, lion_kind})
+    for (auto make : {sgd_kind, adam_kind, adamw_kind, rmsprop_kind, adagrad_kind, lion_kind,
+                      nadam_kind, adamax_kind, adadelta_kind, adafactor_kind, lamb_kind, ftrl_kind,
+                      muon_kind, schedule_free_kind})
       kinds.push_back(std::make_shared<const OptimizerKind>(make()));
     return kinds;
   }();
@@ -88,8 +106,11 @@ Attrs without_rate(const Attrs& config) {
 OptimizerConfig complete_optimizer_config(const OptimizerKind& kind, const Attrs& config,
                                           const LearningRate* rate) {
   Attrs rest = config, loss_scale = take_loss_scale(kind.kind, rest);
+  std::string exclusions = take_exclusions(rest);
   OptimizerConfig complete = kind.complete(rest, rate);
   check_clipping(kind.kind, complete.options);
+  check_averages(kind.kind, complete.options);
+  if (!exclusions.empty()) complete.options.set(kExclusions, exclusions);
   for (const auto& [option, value] : loss_scale.entries()) complete.options.set(option, value);
   return complete;
 }

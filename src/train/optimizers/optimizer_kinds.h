@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <stoker/adaptive_optimizers.h>
 #include <stoker/optimizers.h>
 
 #include "base/fields.h"
@@ -25,6 +26,8 @@ struct OptimizerKind : OptimizerRule {
   std::string fused = "";
   bool fused_takes_iterations = false;
   bool custom = false;  // made by the user
+  // The weight decay of a parameter where it is not the same for all; options are complete.
+  std::function<double(const Variable& parameter, const Attrs& options)> decay = {};
   // Checks a configuration and fills in the defaults; ValueError. A rate that is given counts
   // instead of the configuration's.
   std::function<OptimizerConfig(const Attrs& config, const LearningRate* rate)> complete = {};
@@ -37,6 +40,14 @@ OptimizerKind adamw_kind();
 OptimizerKind rmsprop_kind();
 OptimizerKind adagrad_kind();
 OptimizerKind lion_kind();
+OptimizerKind nadam_kind();
+OptimizerKind adamax_kind();
+OptimizerKind adadelta_kind();
+OptimizerKind adafactor_kind();
+OptimizerKind lamb_kind();
+OptimizerKind ftrl_kind();
+OptimizerKind muon_kind();
+OptimizerKind schedule_free_kind();
 
 // All of them, in the order in which messages list them.
 const std::vector<std::shared_ptr<const OptimizerKind>>& optimizer_kinds();
@@ -60,6 +71,9 @@ Fields<Options> optimizer_fields(const Fields<Options>& own) {
        {"clipnorm", &Options::clipnorm, above(0)},
        {"clipvalue", &Options::clipvalue, above(0)},
        {"global_clipnorm", &Options::global_clipnorm, above(0)},
+       {"use_ema", &Options::use_ema, {.sparse = true}},
+       {"ema_momentum", &Options::ema_momentum, {.check = between(0, 1), .sparse = true}},
+       {"ema_overwrite_frequency", &Options::ema_overwrite_frequency, at_least(1)},
        {"gradient_accumulation_steps", &Options::gradient_accumulation_steps, at_least(1)},
        {"name", &Options::name}});
 }

@@ -1,11 +1,14 @@
 // The nodes of an update: the scales of the gradients, the rule for each parameter, the assignments;
 // and the node that does all of it at once, which engines run where they have a kernel for it.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
 #include "graph/emit.h"
 #include "graph/graph.h"
 #include "graph/placement.h"
+#include "nn/constraint_notes.h"
 #include "train/optimizers/optimizer_impl.h"
 
 namespace stoker {
@@ -61,11 +64,11 @@ Optimizer::Impl::Rates Optimizer::Impl::append_rates() const {
 }
 
 // The attributes of the fused op: the kind's own options, and what all kinds take.
-Attrs Optimizer::Impl::fused_attrs(const Rates& rates, bool scaled) const {
+Attrs Optimizer::Impl::fused_attrs(const Rates& rates, bool scaled, double decay) const {
   Attrs attrs;
   for (const auto& [option, value] : kind->options.entries())
     attrs.set(option, *config.find(option));
-  attrs.set("weight_decay", weight_decay);
+  attrs.set("weight_decay", decay);
   attrs.set("clipvalue", clipvalue);
   attrs.set("scaled", scaled);
   if (rates.cycles) attrs.set("momentum_given", true);
@@ -85,7 +88,8 @@ Values Optimizer::Impl::fused_head(const Rates& rates, const Value& scales) cons
 }
 
 Values Optimizer::Impl::apply_rule(Graph& graph, const Rates& rates, const Value& scale,
-                                   const Slots& state, std::span<const Value> operands) const {
+                                   double decay, const Slots& state,
+                                   std::span<const Value> operands) const {
   RuleInput at{.variable = state.parameter,
                .options = config,
                .parameter = operands[0],
@@ -94,8 +98,7 @@ Values Optimizer::Impl::apply_rule(Graph& graph, const Rates& rates, const Value
                .learning_rate = rates.learning_rate,
                .momentum = rates.momentum,
                .iterations = iterations};
-  if (weight_decay > 0)
-    at.parameter = at.parameter - rates.learning_rate * weight_decay * at.parameter;
+  if (decay > 0) at.parameter = at.parameter - rates.learning_rate * decay * at.parameter;
   if (scale.defined()) at.gradient = at.gradient * scale;
   if (clipvalue > 0) at.gradient = ops::clip(at.gradient, -clipvalue, clipvalue);
   RuleOutput next = kind->update(at);
@@ -109,6 +112,54 @@ Values Optimizer::Impl::apply_rule(Graph& graph, const Rates& rates, const Value
   return updated;
 }
 
+std::vector<Optimizer::Impl::Group> Optimizer::Impl::groups_of(
+    Graph& graph, const std::vector<Variable>& parameters) const {
+  std::vector<Group> groups;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    double decay = decay_of(parameters[i]);
+    bool constrained = bool(constraint_of(graph, parameters[i]));
+    auto known = std::ranges::find_if(groups, [&](const Group& group) {
+      return group.weight_decay == decay && group.constrained == constrained;
+    });
+    if (known == groups.end()) known = groups.insert(groups.end(), {decay, constrained, {}});
+    known->members.push_back(i);
+  }
+  return groups;
+}
+
+std::vector<Values> Optimizer::Impl::update_group(Graph& graph, const Group& group,
+                                                  const Rates& rates, const Value& scales,
+                                                  const Values& gradients,
+                                                  const std::vector<Variable>& parameters) {
+  Value own_scales = scales;
+  if (scales.defined() && group.members.size() < parameters.size() && !kind->fused.empty()) {
+    std::vector<int32_t> rows(group.members.begin(), group.members.end());
+    own_scales = ops::gather(scales, Tensor::from(rows, {int64_t(rows.size())}));
+  }
+  Values operands = place(graph, fused_head(rates, own_scales)), updated;
+  std::vector<size_t> begin;  // of each member's operands
+  for (size_t i : group.members) {
+    begin.push_back(operands.size());
+    operands.insert(operands.end(), {place(graph, parameters[i]), place(graph, gradients[i])});
+    for (const Variable& slot : slots_of(parameters[i]).own) operands.push_back(place(graph, slot));
+  }
+  begin.push_back(operands.size());
+  std::vector<Values> all;
+  for (size_t member = 0; member < group.members.size(); ++member) {
+    size_t i = group.members[member];
+    Value scale;
+    if (scales.defined()) scale = ops::reshape(ops::slice(scales, {int64_t(i)}, {1}), {});
+    all.push_back(
+        apply_rule(graph, rates, scale, group.weight_decay, slots_of(parameters[i]),
+                   std::span(operands).subspan(begin[member], begin[member + 1] - begin[member])));
+    updated.insert(updated.end(), all.back().begin(), all.back().end());
+  }
+  if (!kind->fused.empty())
+    graph.offer_fused(OpRegistry::get().find(kind->fused), operands,
+                      fused_attrs(rates, scales.defined(), group.weight_decay), updated);
+  return all;
+}
+
 void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
                                     const std::vector<Variable>& parameters) {
   auto [scales, gate] = append_scales(graph, gradients);
@@ -117,28 +168,26 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
   };
   Rates rates = append_rates();
   if (schedule.defined()) assign(learning_rate, rates.learning_rate);
-  Values operands = place(graph, fused_head(rates, scales)), updated;
-  std::vector<size_t> begin;  // of each parameter's operands
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    begin.push_back(operands.size());
-    operands.insert(operands.end(), {place(graph, parameters[i]), place(graph, gradients[i])});
-    for (const Variable& slot : slots_of(parameters[i]).own) operands.push_back(place(graph, slot));
+  std::vector<Values> updated(parameters.size());
+  for (const Group& group : groups_of(graph, parameters)) {
+    std::vector<Values> of_group = update_group(graph, group, rates, scales, gradients, parameters);
+    for (size_t member = 0; member < of_group.size(); ++member)
+      updated[group.members[member]] = std::move(of_group[member]);
   }
-  begin.push_back(operands.size());
+  Value overwrites = ema_overwrite_frequency > 0 ? overwrites_now() : Value();
   for (size_t i = 0; i < parameters.size(); ++i) {
-    Value scale;
-    if (scales.defined()) scale = ops::reshape(ops::slice(scales, {int64_t(i)}, {1}), {});
-    Values next = apply_rule(graph, rates, scale, slots_of(parameters[i]),
-                             std::span(operands).subspan(begin[i], begin[i + 1] - begin[i]));
-    updated.insert(updated.end(), next.begin(), next.end());
-  }
-  if (!kind->fused.empty())
-    graph.offer_fused(OpRegistry::get().find(kind->fused), operands,
-                      fused_attrs(rates, scales.defined()), updated);
-  size_t next = 0;
-  for (const Variable& parameter : parameters) {
-    assign(parameter, updated[next++]);
-    for (const Variable& slot : slots_of(parameter).own) assign(slot, updated[next++]);
+    const Slots& state = slots_of(parameters[i]);
+    Value parameter = updated[i][0];
+    if (use_ema) {
+      Value average = next_average(state, parameter);
+      assign(state.average, average);
+      if (overwrites.defined()) parameter = ops::where(overwrites, average, parameter);
+    }
+    if (Constraint constraint = constraint_of(graph, parameters[i]))
+      parameter = constraint(parameter);
+    assign(parameters[i], parameter);
+    for (size_t slot = 0; slot < state.own.size(); ++slot)
+      assign(state.own[slot], updated[i][slot + 1]);
   }
   assign(iterations, Value(iterations) + 1.0);
 }

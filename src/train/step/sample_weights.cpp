@@ -48,7 +48,8 @@ ClassWeights::ClassWeights(const std::map<int64_t, double>& weights, const Loss&
                            const Shape& prediction, const std::string& action)
     : action_(action),
       prediction_(prediction),
-      soft_(loss.kind() == "CategoricalCrossentropy"),
+      soft_(loss.kind() == "CategoricalCrossentropy" ||
+            loss.kind() == "CategoricalFocalCrossentropy" || loss.kind() == "KLDivergence"),
       table_(size_t(class_count(prediction)), 1.0F) {
   auto classes = int64_t(table_.size());
   for (const auto& [key, weight] : weights) {

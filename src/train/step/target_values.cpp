@@ -1,6 +1,7 @@
 #include "train/step/target_values.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,10 @@ int64_t first_that_is_no_share(std::span<const T> values) {
 
 void check_shares(const Loss& loss, const Tensor& y, const std::string& output,
                   const char* action) {
-  bool shares = loss.kind() == "BinaryCrossentropy" || loss.kind() == "CategoricalCrossentropy";
+  constexpr std::array<std::string_view, 4> kTakeShares = {
+      "BinaryCrossentropy", "CategoricalCrossentropy", "BinaryFocalCrossentropy",
+      "CategoricalFocalCrossentropy"};
+  bool shares = std::ranges::find(kTakeShares, loss.kind()) != kTakeShares.end();
   if (!shares || y.dtype() == DType::bytes) return;  // which the step refuses
   int64_t at = visit_numeric(y.dtype(), [&]<class T>(std::type_identity<T>) {
     return first_that_is_no_share(y.values<T>());
