@@ -76,7 +76,11 @@ struct PaddedBatchOptions {
   // are an error. None: to the longest element of the batch.
   std::vector<int64_t> lengths = {};
   int64_t multiple_of = 1;  // rounds it up to a multiple instead: fewer shapes, fewer programs
+  // Shapes that elements are padded to, one per component; a longer element is an error, -1: as
+  // above. None: unknown dimensions are padded.
+  std::vector<Shape> padded_shapes = {};
   double padding_value = 0;
+  std::vector<double> padding_values = {};  // instead of it, one per component
   bool mask = false;  // adds a component bool [B, length]: true where component 0 has values
   bool drop_remainder = false;
 };
@@ -91,6 +95,17 @@ struct BucketOptions {
   bool mask = false;                        // as PaddedBatchOptions::mask
   bool drop_remainder = false;              // drops what is left in the buckets at the end
   std::string name = {};
+};
+// A number that an element is grouped or sampled by.
+using ElementKey = std::function<int64_t(const Batch& element)>;
+struct GroupOptions {
+  int64_t window_size = 0;                            // elements in a group
+  std::function<int64_t(int64_t key)> window_size_func = {};  // instead of it, by key
+  std::string name = {};
+};
+struct ResampleOptions {
+  std::vector<double> initial_dist = {};  // shares of the classes; none: estimated on the way
+  std::optional<uint64_t> seed = {};      // none: follows the dataset's
 };
 struct CacheOptions {
   // For functions in front of the cache, which it cannot look into: change it with what they
@@ -149,6 +164,7 @@ class Dataset {
   explicit Dataset(NodeRef node);
 
   const ElementSpec& spec() const;
+  const ElementSpec& element_spec() const { return spec(); }
   Cardinality cardinality() const;
   bool random_access() const;  // element i can be made on its own
 
@@ -171,11 +187,38 @@ class Dataset {
   }
   Dataset filter(PredicateRef predicate, const FilterOptions& options = {}) const;
 
+  // The elements before the first one for which the predicate is false.
+  template <typed::Callable F>
+  Dataset take_while(F predicate, const FilterOptions& options = {}) const {
+    std::string name = options.name.empty() ? "predicate" : options.name;
+    return take_while(std::make_shared<typed::Predicate<F>>(std::move(predicate), name), options);
+  }
+  Dataset take_while(PredicateRef predicate, const FilterOptions& options = {}) const;
+  // The first of every element that occurs more than once. What was seen is kept in memory.
+  Dataset unique() const;
+  // A function from a state and an element to the next state and an element of `spec`. It is called
+  // for one element after the other; every epoch begins with the initial state.
+  using Scan = std::function<std::pair<Batch, Batch>(const Batch& state, const Batch& element)>;
+  Dataset scan(Batch initial_state, ElementSpec spec, Scan function,
+               const std::string& name = {}) const;
+  // The last state of state = function(state, element) over the elements of epoch 0.
+  template <class State, class F>
+  State reduce(State state, F&& function) const;
+  // Leaves elements out so that classes have the shares of target_dist, and puts their class in front,
+  // int64[]. class_func numbers classes from 0.
+  Dataset rejection_resample(ElementKey class_func, std::vector<double> target_dist,
+                             const ResampleOptions& options = {}) const;
+
   // A function from an element to a Dataset; all of them have the spec of `spec`.
   using Expand = std::function<Dataset(const Batch& element)>;
   Dataset flat_map(ElementSpec spec, Expand function, const std::string& name = {}) const;
   Dataset interleave(ElementSpec spec, Expand function,
                      const InterleaveOptions& options = {}) const;
+  // Elements with the same key, as many as make a window, become the elements of a dataset of `spec`.
+  // Windows that are not full come at the end, by key.
+  using ReduceGroup = std::function<Dataset(int64_t key, const Dataset& window)>;
+  Dataset group_by_window(ElementSpec spec, ElementKey key_func, ReduceGroup reduce_func,
+                          const GroupOptions& options) const;
 
   Dataset batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset padded_batch(int64_t size, const PaddedBatchOptions& options = {}) const;
@@ -185,7 +228,13 @@ class Dataset {
   Dataset bucket_by_sequence_length(std::vector<int64_t> boundaries,
                                     std::vector<int64_t> batch_sizes,
                                     const BucketOptions& options = {}) const;
+  // Components of different lengths as two: their values one after the other, [total, …], and the
+  // length of each row, int64 [B]. Others as batch.
+  Dataset ragged_batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset unbatch() const;
+  // Batches of other sizes from the same rows; several sizes take turns.
+  Dataset rebatch(int64_t size, const BatchOptions& options = {}) const;
+  Dataset rebatch(std::vector<int64_t> sizes, const BatchOptions& options = {}) const;
   // Rows of `size` neighbours as one element, window after window. With random access an element
   // is made once for every window that it is in; cache() in front of it makes it once.
   Dataset window(int64_t size, const WindowOptions& options = {}) const;
@@ -208,14 +257,30 @@ class Dataset {
   Dataset cache(const std::string& path, const CacheOptions& options = {}) const;
   Dataset prefetch(int64_t depth = AUTOTUNE) const;
   Dataset on_error(OnError policy, const ErrorOptions& options = {}) const;
+  // Leaves out every element that cannot be made; Iterator::quarantine() lists them.
+  Dataset ignore_errors() const {
+    return on_error(OnError::skip, {.max_errors = std::numeric_limits<int64_t>::max()});
+  }
+  // States how many elements there are, for chains that do not know it; another number is an error of
+  // the walk.
+  Dataset assert_cardinality(int64_t count) const;
   Dataset with_budget(const Budget& budget) const;
   Dataset with_options(const DatasetOptions& options) const;
+  DatasetOptions options() const;  // what with_options() has set
+  // function(*this): transformations of your own in a chain.
+  template <class F>
+  auto apply(F&& function) const {
+    return std::forward<F>(function)(*this);
+  }
 
   // Repeats the first batches: how fast the consumer is when input is free.
   Dataset ceiling(int64_t batches = 8) const;
 
   // Writes every element of one epoch into packed shards at `path`, atomically; returns how many.
   int64_t save(const std::string& path) const;
+
+  // The only element; ValueError when there are none or more.
+  Batch get_single_element() const;
 
   Iterator iterate(const IterateOptions& options = {}) const;
   class Walk;
@@ -266,6 +331,13 @@ class Iterator {
   explicit Iterator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+template <class State, class F>
+State Dataset::reduce(State state, F&& function) const {
+  Iterator walk = iterate();
+  while (const Batch* element = walk.next()) state = function(std::move(state), *element);
+  return state;
+}
 
 // For range-for.
 class Dataset::Walk {

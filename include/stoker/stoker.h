@@ -8,6 +8,7 @@
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
 #include <stoker/context.h>
+#include <stoker/csv.h>
 #include <stoker/dataset.h>
 #include <stoker/devices.h>
 #include <stoker/doctor.h>
@@ -26,7 +27,9 @@
 #include <stoker/layers.h>
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
+#include <stoker/mixing.h>
 #include <stoker/model.h>
+#include <stoker/numpy.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>
