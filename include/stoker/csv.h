@@ -45,8 +45,8 @@ struct CsvOptions {
   std::optional<std::string> missing = {};
   std::vector<std::string> na_values = {};  // mean a missing value, as an empty field does
   char field_delim = ',';
-  bool use_quote_delim = true;             // false: quotes are text
-  char comment = '\0';                     // lines that begin with it are passed over; '\0': none
+  bool use_quote_delim = true;  // false: quotes are text
+  char comment = '\0';          // lines that begin with it are passed over; '\0': none
   int64_t num_rows_for_inference = 100;
   int64_t max_record_bytes = int64_t(1) << 26;  // a longer record is an error
   // True: plain files are read once when the dataset is written, and give random access (exact

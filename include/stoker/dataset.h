@@ -99,7 +99,7 @@ struct BucketOptions {
 // A number that an element is grouped or sampled by.
 using ElementKey = std::function<int64_t(const Batch& element)>;
 struct GroupOptions {
-  int64_t window_size = 0;                            // elements in a group
+  int64_t window_size = 0;                                    // elements in a group
   std::function<int64_t(int64_t key)> window_size_func = {};  // instead of it, by key
   std::string name = {};
 };

@@ -17,7 +17,7 @@
 namespace stoker::data {
 
 struct SampleOptions {
-  std::vector<double> weights = {};  // one per dataset, of any sum; none: equal
+  std::vector<double> weights = {};   // one per dataset, of any sum; none: equal
   std::optional<uint64_t> seed = {};  // none: follows the dataset's
   // True: ends when a dataset that has ended is drawn. False: draws among the others.
   bool stop_on_empty_dataset = false;

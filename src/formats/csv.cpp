@@ -79,9 +79,8 @@ Piece scan_piece(const char* begin, const char* end, const CsvFormat& format, bo
         "{}: line {}: a quoted field is not closed; give use_quote_delim = false if quotes are "
         "ordinary text",
         path, line));
-  throw FileError(
-      fmt::format("{}: line {}: the record is longer than {} bytes; is it a CSV file?", path, line,
-                  most));
+  throw FileError(fmt::format("{}: line {}: the record is longer than {} bytes; is it a CSV file?",
+                              path, line, most));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace stoker {
 
 struct CsvFormat {
   char delimiter = ',';
-  char quote = '"';    // '\0': none; a quote is text
+  char quote = '"';     // '\0': none; a quote is text
   char comment = '\0';  // '\0': none
 };
 
@@ -42,8 +42,8 @@ class CsvReader {
 
   // The next record without its line end, none at the end. Valid until the next call.
   std::optional<std::string_view> next();
-  uint64_t line() const { return line_; }      // where the record begins, or failed; from 1
-  uint64_t offset() const { return offset_; }  // the same in bytes, before compression
+  uint64_t line() const { return line_; }          // where the record begins, or failed; from 1
+  uint64_t offset() const { return offset_; }      // the same in bytes, before compression
   uint64_t end() const { return base_ + begin_; }  // of what was given out
 
  private:
@@ -94,7 +94,7 @@ class CsvFields {
 
   const char* at_;
   const char* end_;
-  const CsvFormat& format_;
+  CsvFormat format_;
   bool done_ = false;
   std::string unescaped_;
 };

@@ -223,8 +223,8 @@ Tensor read_npy(FileReader& file) {
   };
   Tensor tensor = read_npy({file.path(), file.size(), read});
   if (offset != file.size())
-    throw FileError(fmt::format("{}: holds {} bytes behind its array", file.path(),
-                                file.size() - offset));
+    throw FileError(
+        fmt::format("{}: holds {} bytes behind its array", file.path(), file.size() - offset));
   return tensor;
 }
 

@@ -18,8 +18,8 @@ class HeaderText {
   HeaderText(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
   [[noreturn]] void fail(const std::string& why) const {
-    throw FileError(fmt::format("{}: the header of the array cannot be read: {} at byte {}", name_,
-                                why, at_));
+    throw FileError(
+        fmt::format("{}: the header of the array cannot be read: {} at byte {}", name_, why, at_));
   }
   bool next_is(char c) {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'))
@@ -78,8 +78,8 @@ class HeaderText {
 
 void set_descr(std::string_view descr, const std::string& name, NpyHeader& header) {
   auto refuse = [&](const char* advice) {
-    throw FileError(fmt::format("{}: values of dtype '{}' are not read; {}", name,
-                                printable(descr), advice));
+    throw FileError(
+        fmt::format("{}: values of dtype '{}' are not read; {}", name, printable(descr), advice));
   };
   std::string_view rest = descr;
   if (!rest.empty() && std::string_view("<>|=").find(rest[0]) != std::string_view::npos) {
@@ -90,8 +90,9 @@ void set_descr(std::string_view descr, const std::string& name, NpyHeader& heade
   header.kind = rest[0];
   rest.remove_prefix(1);
   if (header.kind == 'O')
-    refuse("Python objects are pickled, and unpickling can run any code: save the array with a "
-           "numeric dtype, as in np.save(path, array.astype('float32'), allow_pickle=False)");
+    refuse(
+        "Python objects are pickled, and unpickling can run any code: save the array with a "
+        "numeric dtype, as in np.save(path, array.astype('float32'), allow_pickle=False)");
   auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), header.bytes);
   if (error != std::errc() || end != rest.data() + rest.size() || header.bytes > (1U << 28))
     refuse("expected a number or text, such as '<f4', '|u1' or '<U10'");

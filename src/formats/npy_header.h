@@ -10,8 +10,8 @@
 namespace stoker {
 
 struct NpyHeader {
-  char kind = 'f';        // b, i, u, f, S or U
-  uint64_t bytes = 4;     // of a value in the file
+  char kind = 'f';     // b, i, u, f, S or U
+  uint64_t bytes = 4;  // of a value in the file
   bool big_endian = false;
   bool fortran_order = false;
   std::vector<int64_t> shape;

@@ -14,8 +14,8 @@ const char* parse_any_float(const char* at, const char* end, float& value) {
   long double wide = 0;
   bool outside = std::from_chars(at, end, wide).ec != std::errc();
   std::string_view text(at, size_t(behind - at));
-  bool tiny = outside ? text.find("e-") != text.npos || text.find("E-") != text.npos
-                      : std::abs(wide) < 1;
+  bool tiny =
+      outside ? text.find("e-") != text.npos || text.find("E-") != text.npos : std::abs(wide) < 1;
   if (!tiny) return nullptr;
   value = *at == '-' ? -0.0F : 0.0F;
   return behind;

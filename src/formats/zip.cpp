@@ -40,7 +40,9 @@ class Numbers {
   uint16_t two(size_t at) const { return uint16_t(number(at, 2)); }
   uint32_t four(size_t at) const { return uint32_t(number(at, 4)); }
   uint64_t eight(size_t at) const { return number(at, 8); }
-  std::span<const std::byte> piece(size_t at, size_t size) const { return bytes_.subspan(at, size); }
+  std::span<const std::byte> piece(size_t at, size_t size) const {
+    return bytes_.subspan(at, size);
+  }
   size_t size() const { return bytes_.size(); }
 
  private:
@@ -109,7 +111,8 @@ std::vector<ZipEntry> list_zip(FileReader& file) {
   for (size_t at = 0; entries.size() < directory.entries;) {
     if (bytes.size() - at < kCentralBytes || numbers.four(at) != kCentral)
       broken(file, fmt::format("entry {} of its directory is damaged", entries.size()));
-    size_t name = numbers.two(at + 28), extra = numbers.two(at + 30), comment = numbers.two(at + 32);
+    size_t name = numbers.two(at + 28), extra = numbers.two(at + 30),
+           comment = numbers.two(at + 32);
     size_t rest = bytes.size() - at - kCentralBytes;
     if (name + extra + comment > rest)
       broken(file, fmt::format("entry {} of its directory is cut off", entries.size()));
@@ -157,9 +160,10 @@ ZipEntryReader::ZipEntryReader(FileReader& file, ZipEntry entry)
   bool possible = entry_.method == 0 ? entry_.bytes == entry_.packed_bytes
                                      : entry_.bytes / kLargestDeflateRatio <= entry_.packed_bytes;
   if (entry_.method != 0 && entry_.method != Z_DEFLATED)
-    throw FileError(fmt::format(
-        "{}: \"{}\" is compressed by method {}; np.savez and np.savez_compressed write what is read",
-        file.path(), printable(entry_.name), entry_.method));
+    throw FileError(
+        fmt::format("{}: \"{}\" is compressed by method {}; np.savez and np.savez_compressed write "
+                    "what is read",
+                    file.path(), printable(entry_.name), entry_.method));
   if (!possible)
     broken(file, fmt::format("\"{}\" cannot have {} bytes", printable(entry_.name), entry_.bytes));
   if (entry_.method == Z_DEFLATED) inflating_ = std::make_unique<Inflating>();
@@ -211,8 +215,8 @@ size_t ZipEntryReader::read(std::span<std::byte> out) {
   done_ += got;
   bool ended = got < out.size() || done_ == entry_.bytes;
   if (ended && (done_ != entry_.bytes || crc_ != entry_.crc32))
-    broken(file_, fmt::format("\"{}\" is damaged: its checksum does not fit",
-                              printable(entry_.name)));
+    broken(file_,
+           fmt::format("\"{}\" is damaged: its checksum does not fit", printable(entry_.name)));
   return got;
 }
 

@@ -43,16 +43,16 @@ Tensor labels_of(const Tensor& array, const std::string& name, const std::string
                                 to_string(array.spec())));
   Tensor labels = array.cast(DType::int64);
   if (labels.elements() > 0 && labels.min() < 0)
-    throw FileError(fmt::format("{}: {} holds {}; classes are numbered from 0", place, name,
-                                labels.min()));
+    throw FileError(
+        fmt::format("{}: {} holds {}; classes are numbered from 0", place, name, labels.min()));
   return column ? labels.reshape({shape[0]}) : labels;
 }
 
 LabelledArrays labelled(const TensorMap& arrays, const std::string& place) {
   auto examples = [&](const Pair& pair) {
     const auto& [x, y] = pair;
-    return data::from_slices({pictures_or_rows(arrays.at(x), x, place),
-                              labels_of(arrays.at(y), y, place)});
+    return data::from_slices(
+        {pictures_or_rows(arrays.at(x), x, place), labels_of(arrays.at(y), y, place)});
   };
   std::optional<Pair> train = pair_in(arrays, {{"x_train", "y_train"}, {"x", "y"}});
   if (!train) {

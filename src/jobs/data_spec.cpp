@@ -41,8 +41,8 @@ Spec parsed(const std::string& text) {
       return {kind, text.substr(prefix.size())};
   size_t colon = text.find(':');
   if (colon != std::string::npos && !fs::exists(text))
-    throw ValueError(fmt::format(
-        "data \"{}\": unknown kind \"{}\"; a spec is {}", text, text.substr(0, colon), kSpecs));
+    throw ValueError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", text,
+                                 text.substr(0, colon), kSpecs));
   return {"folder", text};
 }
 

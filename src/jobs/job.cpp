@@ -129,8 +129,10 @@ constexpr const char* kMachine = "Machine";
 constexpr const char* kOutput = "Output";
 
 constexpr JobField kFields[] = {
-    field<&Job::data>("data", "SPEC", "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR",
-                      kData),
+    field<&Job::data>(
+        "data", "SPEC",
+        "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR",
+        kData),
     field<&Job::validation_data>("validation_data", "SPEC", "another data spec to validate with",
                                  kData),
     field<&Job::validation_split>(

@@ -90,9 +90,9 @@ Table open_csv(const Job& job, const std::string& glob, const Names& class_names
   if (columns.size() < 2) throw ValueError("columns: there is none beside the label");
   DType dtype = columns.back().dtype;
   if (dtype != DType::bytes && dtype != DType::int64)
-    throw ValueError(fmt::format(
-        "label_column: \"{}\" holds {}; expected texts or whole numbers, the classes",
-        printable(options.label_name), name(dtype)));
+    throw ValueError(
+        fmt::format("label_column: \"{}\" holds {}; expected texts or whole numbers, the classes",
+                    printable(options.label_name), name(dtype)));
   options.pack = true;
   data::Dataset rows = data::csv(glob, options);
   data::CsvOptions alone = options;

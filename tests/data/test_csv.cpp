@@ -50,9 +50,9 @@ TEST(Csv, HasOneComponentPerColumnWithTheDtypeOfItsValues) {
   EXPECT_EQ(to_string(people.spec()), "(bytes[], int64[], float32[], bool[], bytes[])");
   EXPECT_EQ(people.cardinality().count, 3);
   EXPECT_TRUE(people.random_access());
-  EXPECT_EQ(rows_of(people), (std::vector<std::string>{"Ann|31|1.7000000476837158|1|Paris, 7e",
-                                                       "Bo \"B\"|-2|10|0|two\nlines",
-                                                       "Cy|40|0.5|1|"}));
+  EXPECT_EQ(rows_of(people),
+            (std::vector<std::string>{"Ann|31|1.7000000476837158|1|Paris, 7e",
+                                      "Bo \"B\"|-2|10|0|two\nlines", "Cy|40|0.5|1|"}));
 }
 
 TEST(Csv, SelectsColumnsInTheOrderGivenWithTheLabelLast) {
@@ -78,8 +78,9 @@ TEST(Csv, PacksNumbersIntoOneVector) {
   EXPECT_EQ(batch[0].shape(), Shape({5, 3}));
   EXPECT_EQ(batch[0].data<float>()[3 * 3 + 2], 9.0F);
   EXPECT_EQ(batch[1], Tensor::from<int64_t>({0, 1, 2, 0, 1}, {5}));
-  EXPECT_NE(message_of([&] { csv(dir.write("p.csv", kPeople), {.pack = true}); })
-                .find("column \"name\" is text"),
+  EXPECT_NE(message_of([&] {
+              csv(dir.write("p.csv", kPeople), {.pack = true});
+            }).find("column \"name\" is text"),
             std::string::npos);
 }
 
@@ -105,8 +106,8 @@ TEST(Csv, FillsMissingValuesOnlyWhereItIsToldHow) {
                                .missing = "7",
                                .na_values = {"NA", "?"}})),
             (std::vector<std::string>{"1|2.5|a", "7|-1|", "3|-1|"}));
-  Dataset nan = csv(path, {.columns = {{"x", DType::float32}}, .missing = "nan",
-                           .na_values = {"NA", "?"}});
+  Dataset nan =
+      csv(path, {.columns = {{"x", DType::float32}}, .missing = "nan", .na_values = {"NA", "?"}});
   EXPECT_TRUE(std::isnan(all_of(nan)[1][0].item()));
   EXPECT_NE(message_of([&] { csv(path, {.missing = "none"}); }).find("is no int64"),
             std::string::npos);
@@ -120,9 +121,7 @@ TEST(Csv, SaysFileLineAndColumnOfAWrongValue) {
   for (bool index : {true, false}) {
     options.index = index;
     for (int threads : {1, 3}) {
-      Iterator walk = csv(path, options)
-                          .on_error(OnError::skip)
-                          .iterate({.context = nullptr});
+      Iterator walk = csv(path, options).on_error(OnError::skip).iterate({.context = nullptr});
       (void)threads;
       int64_t rows = 0;
       while (walk.next() != nullptr) ++rows;
@@ -158,8 +157,9 @@ TEST(Csv, GoesOnAtEveryPlace) {
   TempDir dir;
   std::string path = dir.write("a.csv", numbers(40));
   dir.write("b.csv.gz", test::gzip(numbers(40)));
-  for (const Dataset& rows : {csv(path).shuffle().batch(3).with_options({.seed = 4}),
-                              csv(dir / "b.csv.gz").shuffle(9).batch(3).with_options({.seed = 4})}) {
+  for (const Dataset& rows :
+       {csv(path).shuffle().batch(3).with_options({.seed = 4}),
+        csv(dir / "b.csv.gz").shuffle(9).batch(3).with_options({.seed = 4})}) {
     std::vector<Batch> all = all_of(rows);
     Iterator walk = walk_with(rows, 2);
     for (size_t at = 0; at < all.size(); ++at) {
@@ -176,11 +176,11 @@ TEST(Csv, ReadsSeveralFilesWithOneHeader) {
   TempDir dir;
   dir.write("part-1.csv", "a,b\n1,2\n");
   dir.write("part-2.csv", "a,b\n3,4\n5,6\n");
-  EXPECT_EQ(rows_of(csv(dir / "part-*.csv")),
-            (std::vector<std::string>{"1|2", "3|4", "5|6"}));
+  EXPECT_EQ(rows_of(csv(dir / "part-*.csv")), (std::vector<std::string>{"1|2", "3|4", "5|6"}));
   dir.write("part-3.csv", "a,c\n3,4\n");
-  EXPECT_NE(message_of([&] { csv(dir / "part-*.csv"); })
-                .find("part-3.csv: line 1: the columns are \"a\", \"c\""),
+  EXPECT_NE(message_of([&] {
+              csv(dir / "part-*.csv");
+            }).find("part-3.csv: line 1: the columns are \"a\", \"c\""),
             std::string::npos);
 }
 
@@ -191,8 +191,9 @@ TEST(Csv, RefusesWhatCannotBe) {
   EXPECT_THROW(csv(dir / "none-*.csv"), FileError);
   EXPECT_THROW(csv(empty), FileError);
   EXPECT_THROW(csv(dir.write("d.csv", "a,a\n1,2\n")), FileError);
-  EXPECT_NE(message_of([&] { csv(path, {.label_name = "x"}); })
-                .find("label_name names \"x\", but the columns are \"a\", \"b\", \"c\", \"label\""),
+  EXPECT_NE(message_of([&] {
+              csv(path, {.label_name = "x"});
+            }).find("label_name names \"x\", but the columns are \"a\", \"b\", \"c\", \"label\""),
             std::string::npos);
   EXPECT_THROW(csv(path, {.select_columns = {"a", "a"}}), ValueError);
   EXPECT_THROW(csv(path, {.column_names = {"a"}}), ValueError);

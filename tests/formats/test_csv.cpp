@@ -45,7 +45,9 @@ std::string csv_error(F&& function) {
 
 TEST(CsvReader, GivesRecordsWithoutTheirLineEnds) {
   EXPECT_EQ(records_of("a,b\n1,2\r\n3,4"), (Texts{"a,b", "1,2", "3,4"}));
-  EXPECT_EQ(records_of("\xEF\xBB\xBF" "a\r\n\n\r\nb\n"), (Texts{"a", "b"}));
+  EXPECT_EQ(records_of("\xEF\xBB\xBF"
+                       "a\r\n\n\r\nb\n"),
+            (Texts{"a", "b"}));
   EXPECT_EQ(records_of(""), Texts{});
   EXPECT_EQ(records_of("\n\n"), Texts{});
   EXPECT_EQ(records_of("a\r"), Texts{"a"});
@@ -69,8 +71,9 @@ TEST(CsvReader, SaysWhereARecordIsBroken) {
   EXPECT_EQ(csv_error([] { records_of("a\nb\nc,\"open\n\n"); }),
             "a.csv: line 3: a quoted field is not closed; give use_quote_delim = false if quotes "
             "are ordinary text");
-  EXPECT_NE(csv_error([] { records_of("a\n" + std::string(50, 'b'), {.most_record_bytes = 20}); })
-                .find("a.csv: line 2: the record is longer than 20 bytes"),
+  EXPECT_NE(csv_error([] {
+              records_of("a\n" + std::string(50, 'b'), {.most_record_bytes = 20});
+            }).find("a.csv: line 2: the record is longer than 20 bytes"),
             std::string::npos);
   EXPECT_EQ(records_of("\"a,b\n", {.format = {.quote = '\0'}}), Texts{"\"a,b"});
 }
@@ -94,7 +97,8 @@ TEST(CsvIndex, LeadsToTheSameRecordsAndLines) {
     uint64_t first = index.first_record(number);
     for (size_t i = 0; i < cut.size(); ++i) ASSERT_EQ(cut[i], all[size_t(first) + i]);
     size_t at = text.find("\n" + std::string(all[size_t(first)])) + 1;
-    EXPECT_EQ(index.first_line(number), uint64_t(std::count(text.begin(), text.begin() + long(at), '\n')));
+    EXPECT_EQ(index.first_line(number),
+              uint64_t(std::count(text.begin(), text.begin() + long(at), '\n')));
   }
 }
 
@@ -104,7 +108,8 @@ TEST(CsvFields, UndoQuotes) {
   EXPECT_EQ(fields_of("\"a,\"\"b\"\"\nc\",5\" pipe,\"\""), (Texts{"a,\"b\"\nc", "5\" pipe", ""}));
   EXPECT_EQ(fields_of("a;b", {.delimiter = ';'}), (Texts{"a", "b"}));
   EXPECT_EQ(fields_of("\"a\",\"b", {.quote = '\0'}), (Texts{"\"a\"", "\"b"}));
-  EXPECT_NE(csv_error([] { fields_of("\"a\"b,c"); }).find("followed by \"b,c\""), std::string::npos);
+  EXPECT_NE(csv_error([] { fields_of("\"a\"b,c"); }).find("followed by \"b,c\""),
+            std::string::npos);
   EXPECT_NE(csv_error([] { fields_of("\"a"); }).find("not closed"), std::string::npos);
 }
 
@@ -124,11 +129,30 @@ void expect_as_strtof(const std::string& text) {
 }
 
 TEST(ParseFloat, RoundsAsStrtofDoes) {
-  for (const char* text :
-       {"0", "-0", "-0.0", "1", "16777217", "16777217.0000001", "33554433", "0.1", ".5", "5.",
-        "1e10", "1E-3", "3.4028235e38", "1e-45", "1.17549435e-38", "9007199254740993",
-        "123456789012345678901234567890", "0.00000000000000000000000000000001234", "1e-60",
-        "16777216.9999999", "8388609.5", "8388608.5", "-7.038531e-26", "4e-400"})
+  for (const char* text : {"0",
+                           "-0",
+                           "-0.0",
+                           "1",
+                           "16777217",
+                           "16777217.0000001",
+                           "33554433",
+                           "0.1",
+                           ".5",
+                           "5.",
+                           "1e10",
+                           "1E-3",
+                           "3.4028235e38",
+                           "1e-45",
+                           "1.17549435e-38",
+                           "9007199254740993",
+                           "123456789012345678901234567890",
+                           "0.00000000000000000000000000000001234",
+                           "1e-60",
+                           "16777216.9999999",
+                           "8388609.5",
+                           "8388608.5",
+                           "-7.038531e-26",
+                           "4e-400"})
     expect_as_strtof(text);
   Rng rng(3);
   for (int i = 0; i < 20'000; ++i) {

@@ -45,8 +45,8 @@ class CsvDecoder final : public ElementFunction {
 
   std::string name() const override { return "decode_csv"; }
   std::string identity() const override {
-    std::string text = fmt::format("decode_csv '{}' '{}' pack {}", format_.delimiter,
-                                   int(format_.quote), packed_);
+    std::string text =
+        fmt::format("decode_csv '{}' '{}' pack {}", format_.delimiter, int(format_.quote), packed_);
     for (const std::string& value : na_values_) text += fmt::format(" na {}", value);
     for (const Field& field : fields_)
       text += field.used ? fmt::format("; {} {} {} {}", field.component, field.column.name,
@@ -58,17 +58,17 @@ class CsvDecoder final : public ElementFunction {
 
   ElementSpec infer(const ElementSpec& in) const override {
     if (in.size() != 1 || !(in[0] == TensorSpec{DType::bytes, {}}))
-      throw ShapeError(fmt::format("decode_csv takes records, (bytes[]), but elements are {}",
-                                   to_string(in)));
+      throw ShapeError(
+          fmt::format("decode_csv takes records, (bytes[]), but elements are {}", to_string(in)));
     return spec_;
   }
 
   void apply(std::span<const ConstTensorView> in, ElementWriter& out, Rng&) const override {
     const auto& record = *static_cast<const std::string*>(in[0].data);
     CsvFields walk(record, format_);
-    float* packed = packed_ == 0 ? nullptr
-                                 : static_cast<float*>(
-                                       out.put(0, DType::float32, {int64_t(packed_)}));
+    float* packed = packed_ == 0
+                        ? nullptr
+                        : static_cast<float*>(out.put(0, DType::float32, {int64_t(packed_)}));
     for (size_t i = 0; i < fields_.size(); ++i) {
       const Field& field = fields_[i];
       if (walk.done()) wrong_count(i);
@@ -91,7 +91,8 @@ class CsvDecoder final : public ElementFunction {
   static void pack(Field& field, size_t) {
     if (field.column.dtype == DType::bytes)
       throw ValueError(fmt::format(
-          "csv: column \"{}\" is text, which `pack` cannot take; leave it out of select_columns, or "
+          "csv: column \"{}\" is text, which `pack` cannot take; leave it out of select_columns, "
+          "or "
           "read the columns one by one and map the text to numbers (text::StringLookup)",
           printable(field.column.name)));
     field.column.dtype = DType::float32;
@@ -106,9 +107,9 @@ class CsvDecoder final : public ElementFunction {
     if (!field.used || !field.fallback) return;
     alignas(std::max_align_t) std::byte memory[sizeof(std::string)];
     if (dtype != DType::bytes && !parse_csv_value(*field.fallback, dtype, memory))
-      throw ValueError(fmt::format(
-          "csv: \"{}\" should stand for missing values of column \"{}\", but is no {}",
-          *field.fallback, printable(field.column.name), stoker::name(dtype)));
+      throw ValueError(
+          fmt::format("csv: \"{}\" should stand for missing values of column \"{}\", but is no {}",
+                      *field.fallback, printable(field.column.name), stoker::name(dtype)));
   }
 
   void number(size_t i, CsvFields& walk, float& value) const {
@@ -121,8 +122,7 @@ class CsvDecoder final : public ElementFunction {
 
   void value(size_t i, CsvFields& walk, void* place) const {
     if (fields_[i].column.dtype == DType::int64) {
-      const char* behind =
-          parse_integer(walk.at(), walk.end(), *static_cast<int64_t*>(place));
+      const char* behind = parse_integer(walk.at(), walk.end(), *static_cast<int64_t*>(place));
       if (behind != nullptr && walk.ends_at(behind)) {
         walk.take(behind);
         return;

@@ -24,10 +24,11 @@ void check_columns(const NamedColumns& columns, const SaveCsvOptions& options) {
     int rank = column.defined() ? column.shape().rank() : 0;
     if (rank != 1 && rank != 2)
       throw ShapeError(fmt::format("save_csv: column \"{}\" is {}, expected [rows] or [rows, n]",
-                                   name, column.defined() ? to_string(column.spec()) : "undefined"));
+                                   name,
+                                   column.defined() ? to_string(column.spec()) : "undefined"));
     if (column.shape()[0] != columns[0].second.shape()[0])
-      throw ShapeError(fmt::format("save_csv: column \"{}\" has {} rows, column \"{}\" has {}", name,
-                                   column.shape()[0], columns[0].first,
+      throw ShapeError(fmt::format("save_csv: column \"{}\" has {} rows, column \"{}\" has {}",
+                                   name, column.shape()[0], columns[0].first,
                                    columns[0].second.shape()[0]));
   }
 }

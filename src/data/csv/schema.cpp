@@ -75,8 +75,8 @@ size_t field_named(const std::string& name, const char* option, const CsvSchema&
     if (schema.fields[i].name == name) return i;
     names.push_back(schema.fields[i].name);
   }
-  throw ValueError(fmt::format("csv: {} names \"{}\", but the columns are {}", option, name,
-                               listed(names)));
+  throw ValueError(
+      fmt::format("csv: {} names \"{}\", but the columns are {}", option, name, listed(names)));
 }
 
 void check_column(const CsvColumn& column) {

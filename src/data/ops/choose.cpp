@@ -154,8 +154,8 @@ struct Sides {
 Sides plan_sides(const Node& node, size_t count, PlanContext& context) {
   Sides sides;
   for (size_t i = 0; i < count; ++i) {
-    Planned side = node.inputs().size() == 1 ? node.input()->plan(context)
-                                             : context.plan_input(node, i);
+    Planned side =
+        node.inputs().size() == 1 ? node.input()->plan(context) : context.plan_input(node, i);
     if (side.may_drop) side = context.materialised(std::move(side), *node.inputs()[i]);
     sides.makers.push_back(side.maker);
     sides.planned.limits.join(side.limits);
@@ -184,8 +184,8 @@ class SampleNode final : public Node {
     std::string text = fmt::format("weights = {{{}}}", fmt::join(options_.weights, ", "));
     if (options_.seed) text += fmt::format(", seed = {}", *options_.seed);
     if (options_.stop_on_empty_dataset) text += ", stop_on_empty_dataset = true";
-    return text + (options_.rerandomize_each_iteration ? ""
-                                                       : ", rerandomize_each_iteration = false");
+    return text +
+           (options_.rerandomize_each_iteration ? "" : ", rerandomize_each_iteration = false");
   }
   bool draws_at_random() const override { return !options_.seed; }
   Planned plan(PlanContext& context) const override {
@@ -249,24 +249,22 @@ Dataset sample_from_datasets(const std::vector<Dataset>& datasets, const SampleO
   std::vector<double>& weights = checked.weights;
   if (weights.empty()) weights.assign(datasets.size(), 1.0);
   bool fits = weights.size() == datasets.size() && std::ranges::all_of(weights, [](double weight) {
-    return std::isfinite(weight) && weight >= 0;
-  });
+                return std::isfinite(weight) && weight >= 0;
+              });
   if (!fits || (!weights.empty() && std::ranges::max(weights) == 0))
     throw ValueError(fmt::format(
         "sample_from_datasets: weights are {{{}}}, expected {} numbers of 0 or more, one per "
         "dataset, not all 0",
         fmt::join(weights, ", "), datasets.size()));
-  return Dataset(
-      std::make_shared<SampleNode>(nodes_of(datasets, "sample_from_datasets"), checked));
+  return Dataset(std::make_shared<SampleNode>(nodes_of(datasets, "sample_from_datasets"), checked));
 }
 
 Dataset choose_from_datasets(const std::vector<Dataset>& datasets, const Dataset& choices,
                              const ChooseOptions& options) {
   std::vector<NodeRef> nodes = nodes_of(datasets, "choose_from_datasets");
   if (choices.spec() != ElementSpec{{DType::int64, {}}})
-    throw ShapeError(
-        fmt::format("choose_from_datasets: choices are {}, expected (int64[])",
-                    to_string(choices.spec())));
+    throw ShapeError(fmt::format("choose_from_datasets: choices are {}, expected (int64[])",
+                                 to_string(choices.spec())));
   nodes.push_back(choices.node());
   return Dataset(std::make_shared<ChooseNode>(std::move(nodes), options));
 }

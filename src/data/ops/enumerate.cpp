@@ -52,8 +52,8 @@ class EnumerateMaker final : public Maker {
 class EnumerateNode final : public Node {
  public:
   EnumerateNode(const NodeRef& input, int64_t start)
-      : Node("enumerate", {input}, with_front({DType::int64, {}}, input->spec()), input->cardinality(),
-             input->random_access()),
+      : Node("enumerate", {input}, with_front({DType::int64, {}}, input->spec()),
+             input->cardinality(), input->random_access()),
         start_(start) {}
   std::string details() const override { return start_ == 0 ? "" : std::to_string(start_); }
 

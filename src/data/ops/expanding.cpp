@@ -174,10 +174,9 @@ Planned expanded(Planned planned, const Node& node, ExpandTicket function, Turns
                  PlanContext& context) {
   auto bad = std::make_shared<Quarantine>(title(node), ErrorOptions{});
   context.quarantines.push_back(bad);
-  planned.stream = std::make_unique<InterleaveTickets>(std::move(planned.stream),
-                                                       std::move(function), node.spec(),
-                                                       title(node), turns, context.key(node),
-                                                       context, bad);
+  planned.stream = std::make_unique<InterleaveTickets>(
+      std::move(planned.stream), std::move(function), node.spec(), title(node), turns,
+      context.key(node), context, bad);
   planned.maker = held_maker();
   return planned;
 }

@@ -55,8 +55,7 @@ class PaddedMaker final : public Maker {
   }
 
  private:
-  Shape padded_shape(size_t component, const Ticket& ticket,
-                     const RowElements& rows) const {
+  Shape padded_shape(size_t component, const Ticket& ticket, const RowElements& rows) const {
     Shape shape = spec_[component].shape;
     for (int axis = 0; axis < shape.rank(); ++axis) {
       int64_t stated = padding_.shapes.empty() ? -1 : padding_.shapes[component][axis];
@@ -74,8 +73,7 @@ class PaddedMaker final : public Maker {
     return shape;
   }
 
-  void write(size_t i, const RowElements& rows, const Shape& row_shape,
-             ElementWriter& out) const {
+  void write(size_t i, const RowElements& rows, const Shape& row_shape, ElementWriter& out) const {
     Shape shape = row_shape.prepend(int64_t(rows.size()));
     TensorView place{.dtype = spec_[i].dtype, .shape = shape, .data = nullptr};
     place.data = out.put(i, place.dtype, shape);
@@ -98,8 +96,7 @@ class PaddedMaker final : public Maker {
     });
   }
 
-  void write_mask(const RowElements& rows, int64_t length,
-                  ElementWriter& out) const {
+  void write_mask(const RowElements& rows, int64_t length, ElementWriter& out) const {
     auto* mask =
         static_cast<bool*>(out.put(spec_.size(), DType::bool_, {int64_t(rows.size()), length}));
     for (const ScratchElement* row : rows)
@@ -151,18 +148,19 @@ void check_shapes(const PaddedBatchOptions& options, const ElementSpec& rows) {
         to_string(rows)));
   size_t values = options.padding_values.size();
   if (values != 0 && values != rows.size())
-    throw ValueError(fmt::format("padded_batch: got {} padding_values, expected {}, one per component",
-                                 values, rows.size()));
+    throw ValueError(
+        fmt::format("padded_batch: got {} padding_values, expected {}, one per component", values,
+                    rows.size()));
 }
 
 class PaddedBatchNode final : public Node {
  public:
   PaddedBatchNode(const NodeRef& input, int64_t size, PaddedBatchOptions options)
-      : Node("padded_batch", {input},
-             padded_spec("padded_batch", shaped(input->spec(), options.padded_shapes),
-                         options.mask),
-             batch_count(input->cardinality(), size, options.drop_remainder),
-             input->random_access()),
+      : Node(
+            "padded_batch", {input},
+            padded_spec("padded_batch", shaped(input->spec(), options.padded_shapes), options.mask),
+            batch_count(input->cardinality(), size, options.drop_remainder),
+            input->random_access()),
         size_(size),
         options_(std::move(options)) {}
 

@@ -36,15 +36,14 @@ class RaggedMaker final : public Maker {
   }
 
  private:
-  void write_values(size_t i, const RowElements& rows, size_t component,
-                    ElementWriter& out) const {
+  void write_values(size_t i, const RowElements& rows, size_t component, ElementWriter& out) const {
     int64_t total = 0;
     for (const ScratchElement* row : rows) total += row->views()[i].shape[0];
     Shape shape = spec_[i].shape;
     shape.set(0, total);
     auto* values = static_cast<std::byte*>(out.put(component, spec_[i].dtype, shape));
-    auto* lengths = static_cast<int64_t*>(
-        out.put(component + 1, DType::int64, {int64_t(rows.size())}));
+    auto* lengths =
+        static_cast<int64_t*>(out.put(component + 1, DType::int64, {int64_t(rows.size())}));
     for (const ScratchElement* row : rows) {
       const ConstTensorView& view = row->views()[i];
       copy_values(view, {.dtype = view.dtype, .shape = view.shape, .data = values});

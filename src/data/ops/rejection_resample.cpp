@@ -41,8 +41,8 @@ class ResamplePass final : public Pass {
     const Batch& element = ticket.held->element;
     int64_t label = class_func_(element);
     if (label < 0 || label >= int64_t(target_.size()))
-      throw ValueError(fmt::format("class_func gave {}, but target_dist has {} classes", label,
-                                   target_.size()));
+      throw ValueError(
+          fmt::format("class_func gave {}, but target_dist has {} classes", label, target_.size()));
     counts_[size_t(label)] += 1;
     Rng rng(mixed(key_, uint64_t(ticket.epoch)), uint64_t(ticket.index));
     if (double(rng.uniform()) >= accepted(size_t(label))) return Verdict::drop;

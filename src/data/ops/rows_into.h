@@ -30,8 +30,8 @@ struct Padding {
   // The extent of an unknown dimension whose longest row is `longest`. ShapeError: too long.
   std::function<int64_t(const Ticket& ticket, int64_t longest)> extent;
   std::vector<Shape> shapes = {};  // stated, one per component; none, and -1: by `extent`
-  std::vector<double> values;  // one per component
-  bool mask = false;           // as PaddedBatchOptions::mask
+  std::vector<double> values;      // one per component
+  bool mask = false;               // as PaddedBatchOptions::mask
 };
 // `rows`: a maker of batches with rows of `spec`. `scratch`: a place of its own.
 MakerRef padded_maker(MakerRef rows, ElementSpec spec, Padding padding, size_t scratch);

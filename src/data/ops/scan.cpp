@@ -39,10 +39,9 @@ class ScanNode final : public Node {
   std::string details() const override { return name_.empty() ? "" : fmt::format("\"{}\"", name_); }
   const std::type_info* unknown_code() const override { return &function_.target_type(); }
   Planned plan(PlanContext& context) const override {
-    return in_order(*this, context,
-                    [state = state_, function = function_, of = spec()](int64_t) {
-                      return std::make_unique<ScanPass>(state, function, of);
-                    });
+    return in_order(*this, context, [state = state_, function = function_, of = spec()](int64_t) {
+      return std::make_unique<ScanPass>(state, function, of);
+    });
   }
 
  private:

@@ -17,14 +17,14 @@ std::optional<int64_t> count_of(const Size& size, int64_t total, const char* nam
   if (!size) return {};
   if (const double* share = std::get_if<double>(&*size)) {
     if (!(*share >= 0 && *share <= 1))
-      throw ValueError(fmt::format("split_dataset: {} is {}, expected a share in [0, 1]", name,
-                                   *share));
+      throw ValueError(
+          fmt::format("split_dataset: {} is {}, expected a share in [0, 1]", name, *share));
     return int64_t(std::llround(*share * double(total)));
   }
   int64_t count = std::get<int64_t>(*size);
   if (count < 0 || count > total)
-    throw ValueError(fmt::format("split_dataset: {} is {}, but there are {} elements", name, count,
-                                 total));
+    throw ValueError(
+        fmt::format("split_dataset: {} is {}, but there are {} elements", name, count, total));
   return count;
 }
 
@@ -33,10 +33,10 @@ std::optional<int64_t> count_of(const Size& size, int64_t total, const char* nam
 std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset, const SplitOptions& options) {
   Cardinality known = dataset.cardinality();
   if (!known.known() || known.infinite())
-    throw ValueError(fmt::format(
-        "split_dataset after {}: how many elements there are is not known; say it with "
-        "assert_cardinality(count)",
-        title(*dataset.node())));
+    throw ValueError(
+        fmt::format("split_dataset after {}: how many elements there are is not known; say it with "
+                    "assert_cardinality(count)",
+                    title(*dataset.node())));
   if (!options.left_size && !options.right_size)
     throw ValueError("split_dataset: give left_size or right_size");
   int64_t total = *known.count;
@@ -45,8 +45,8 @@ std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset, const SplitOpt
   if (!left) left = total - *right;
   if (!right) right = total - *left;
   if (*left + *right > total)
-    throw ValueError(fmt::format("split_dataset: {} and {} elements are more than {}", *left,
-                                 *right, total));
+    throw ValueError(
+        fmt::format("split_dataset: {} and {} elements are more than {}", *left, *right, total));
   Dataset all = options.shuffle
                     ? dataset.shuffle({.seed = options.seed, .reshuffle_each_epoch = false})
                     : dataset;

@@ -61,15 +61,17 @@ Dataset fixed_length_records(const std::vector<std::string>& paths, int64_t reco
   constexpr int64_t kMost = int64_t(1) << 40;
   auto fits = [](int64_t bytes, int64_t least) { return bytes >= least && bytes <= kMost; };
   if (!fits(record_bytes, 1) || !fits(options.header_bytes, 0) || !fits(options.footer_bytes, 0))
-    throw ValueError(fmt::format(
-        "fixed_length_records: record_bytes is {}, header_bytes {} and footer_bytes {}, expected at "
-        "least 1, 0 and 0",
-        record_bytes, options.header_bytes, options.footer_bytes));
+    throw ValueError(
+        fmt::format("fixed_length_records: record_bytes is {}, header_bytes {} and footer_bytes "
+                    "{}, expected at "
+                    "least 1, 0 and 0",
+                    record_bytes, options.header_bytes, options.footer_bytes));
   FixedLayout layout{uint64_t(options.header_bytes), uint64_t(record_bytes),
                      uint64_t(options.footer_bytes)};
   RecordFormat format{
       .kind = "fixed_length_records",
-      .details = fmt::format("{}, {}, {}", record_bytes, options.header_bytes, options.footer_bytes),
+      .details =
+          fmt::format("{}, {}, {}", record_bytes, options.header_bytes, options.footer_bytes),
       .lines = false,
       .read = [layout](FileReader& file) { return std::make_unique<FixedRecords>(file, layout); },
       .index = [layout](FileReader& file) { return index_fixed(file, layout); },

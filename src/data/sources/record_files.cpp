@@ -224,9 +224,9 @@ class RecordFilesNode final : public Node {
   }
   Planned plan(PlanContext& context) const override {
     if (indexed_)
-      return {.maker = std::make_shared<IndexedMaker>(indexed_, format_, context.new_scratch(),
-                                                      files_),
-              .length = cardinality().count};
+      return {
+          .maker = std::make_shared<IndexedMaker>(indexed_, format_, context.new_scratch(), files_),
+          .length = cardinality().count};
     Planned planned{.maker = std::make_shared<RecordMaker>(paths_)};
     planned.stream = std::make_unique<RecordTickets>(paths_, format_, files_);
     planned.replay = title(*this) + " is read from the beginning up to the place";

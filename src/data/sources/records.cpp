@@ -132,13 +132,11 @@ class ParseExample final : public ElementFunction {
 Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options,
                  FileSystem& files) {
   TFRecordOptions reading{.check_data = options.check_crc};
-  return record_files(paths,
-                      {.kind = "tfrecord",
-                       .read =
-                           [reading](FileReader& file) {
-                             return std::make_unique<TFRecords>(file, reading);
-                           }},
-                      files);
+  return record_files(
+      paths,
+      {.kind = "tfrecord",
+       .read = [reading](FileReader& file) { return std::make_unique<TFRecords>(file, reading); }},
+      files);
 }
 
 Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options) {
