@@ -31,7 +31,7 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "attrs batch context dtype error file random shape tensor tensor_view version",
-    "data": "csv dataset element image mixing numpy text tokenizer typed_function",
+    "data": "csv dataset dataset_options element image mixing numpy text tokenizer typed_function",
     "formats": "safetensors",
     "graph": "ops value variable",
     "engine": "devices",

@@ -10,6 +10,7 @@
 #include <stoker/context.h>
 #include <stoker/csv.h>
 #include <stoker/dataset.h>
+#include <stoker/dataset_options.h>
 #include <stoker/devices.h>
 #include <stoker/doctor.h>
 #include <stoker/dtype.h>
