@@ -44,6 +44,9 @@ struct SplitOptions {
 // Two parts of a dataset whose number of elements is known, as keras.utils.split_dataset.
 std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset, const SplitOptions& options);
 
+// files() under tf.data's name: paths that match, sorted; shuffle() draws another order.
+inline Dataset list_files(const std::string& pattern) { return files(pattern); }
+
 // start, start + step, … without end, as int64[].
 Dataset counter(int64_t start = 0, int64_t step = 1);
 

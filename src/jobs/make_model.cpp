@@ -53,14 +53,16 @@ Model loaded(const Job& job, const TensorSpec& picture, int64_t classes) {
 
 constexpr const char* kNormalize = "normalize";
 
-// A frozen BatchNormalization: it uses the statistics that it is given.
+// Columns have any scale, down to that of a share of a share: no epsilon to speak of. A frozen
+// BatchNormalization uses the statistics that it is given.
 Model table_model(const Job& job, const Shape& row, int64_t classes) {
   if (job.model != "mlp")
     throw ValueError(fmt::format(
         "model: \"{}\" takes pictures, but the data is a table of {} columns; give --model mlp",
         job.model, row[0]));
   Value input = Input(row);
-  BatchNormalization normalize({.center = false, .scale = false, .name = kNormalize});
+  BatchNormalization normalize(
+      {.epsilon = 1e-12, .center = false, .scale = false, .name = kNormalize});
   normalize.set_trainable(false);
   Value x = normalize(input);
   for (int layer = 0; layer < 2; ++layer) x = Dense(512, {.activation = "relu"})(x);

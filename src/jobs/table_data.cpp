@@ -45,11 +45,12 @@ void refuse_texts(const std::vector<data::CsvColumn>& columns, const std::string
                                    : fmt::format("give --columns {}", fmt::join(numbers, ","))));
 }
 
-// The labels that occur: texts, or the largest number.
+// The labels that occur, sorted.
 Names texts_in(const data::Dataset& labels) {
   std::set<std::string> found;
   for (const Batch& batch : labels.batch(4096))
-    for (const std::string& text : batch[0].values<std::string>()) found.insert(text);
+    for (const std::string& text : batch[0].values<std::string>())
+      if (!text.empty()) found.insert(text);  // a missing one is an error of its row
   return {found.begin(), found.end()};
 }
 

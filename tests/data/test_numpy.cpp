@@ -136,7 +136,7 @@ TEST(Numpy, ArraysAreDatasets) {
   save_npy(dir / "y.npy", y);
   for (const data::Dataset& rows : {data::npz(dir / "a.npz", {"x", "y"}), data::npz(dir / "a.npz"),
                                     data::npy({dir / "x.npy", dir / "y.npy"})}) {
-    EXPECT_EQ(to_string(rows.spec()), "(float32[2], int64[])");
+    EXPECT_EQ(data::to_string(rows.spec()), "(float32[2], int64[])");
     EXPECT_TRUE(rows.random_access());
     Batch batch = rows.batch(2).get_single_element();
     EXPECT_EQ(batch[0], x);
