@@ -82,6 +82,7 @@ if [ "${1:-}" = tests ]; then
 fi
 package pillow
 package grain
+package pandas
 if ! torch; then
   say "PyPI's torch does not run here: $(grep -E 'Error' "$log" | tail -n 1)"
   pip uninstall -y torch torchvision || true

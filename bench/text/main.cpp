@@ -6,21 +6,15 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
-#include <sstream>
 
 #include <stoker/context.h>
 #include <stoker/text.h>
 #include <stoker/tokenizer.h>
 
-#include "common/options.h"
-#include "common/report.h"
-#include "common/timing.h"
+#include "common/peer_rows.h"
 
 namespace stoker::bench {
 namespace {
@@ -54,98 +48,30 @@ void walk(const data::Dataset& dataset, Samples& samples) {
   if (lines != kLines) throw Error("the walk missed lines");
 }
 
-// What the peers reach, by row; empty where there are none.
-std::map<std::string, double> ask_peers(const std::string& folder) {
-  const char* venv = std::getenv("STOKER_PEERS_VENV");
-  const char* home = std::getenv("HOME");
-  std::string python =
-      (venv != nullptr ? std::string(venv)
-                       : std::string(home == nullptr ? "" : home) + "/.cache/stoker/peers") +
-      "/bin/python";
-  std::map<std::string, double> rates;
-  if (!std::filesystem::exists(python)) return rates;
-  std::string command =
-      "'" + python + "' '" STOKER_BENCH_SOURCE_DIR "/text/peers.py' '" + folder + "' 2>/dev/null";
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return rates;
-  char name[64];
-  double rate = 0;
-  while (std::fscanf(pipe, "%63s %lf", name, &rate) == 2) rates[name] = rate;
-  ::pclose(pipe);
-  return rates;
-}
-
-class Rows {
- public:
-  Rows(const Options& options, std::string folder)
-      : options_(options), folder_(std::move(folder)), rounds_(options.longer ? 7 : 3) {
-    peers_ = ask_peers(folder_);
-  }
-  template <class Step>
-  void measure(const std::string& name, const std::string& peer, std::optional<double> bar,
-               Step&& step) {
-    if (name.find(options_.only) == std::string::npos) return;
-    Samples samples;
-    for (int round = 0; round < rounds_; ++round) step(samples);
-    Row row{.name = name,
-            .value = double(kLines) / samples.median(),
-            .unit = "lines/s",
-            .note = samples.text()};
-    rows_.push_back({std::move(row), peer, bar});
-  }
-  // The better of the peers' two turns counts.
-  void finish(Report& report) {
-    for (const auto& [name, rate] : ask_peers(folder_)) peers_[name] = std::max(peers_[name], rate);
-    for (auto& [row, peer, bar] : rows_) {
-      auto found = peers_.find(peer);
-      if (found != peers_.end()) {
-        row.peers.push_back({peer, found->second, "lines/s"});
-        report.add(row);
-        report.add({.name = row.name + " / " + peer,
-                    .value = row.value / found->second,
-                    .unit = "x",
-                    .bar = bar});
-      } else {
-        report.add(row);
-      }
-    }
-  }
-
- private:
-  struct Measured {
-    Row row;
-    std::string peer;
-    std::optional<double> bar;
-  };
-  const Options& options_;
-  std::string folder_;
-  int rounds_;
-  std::map<std::string, double> peers_;
-  std::vector<Measured> rows_;
-};
-
 int run(const Options& options) {
   std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("bench_text." + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   std::string path = (folder / "lines.txt").string();
   write_corpus(path);
-  Rows rows(options, folder.string());
+  PeerRows rows(options, folder.string(), "text/peers.py", "lines/s");
 
   data::Dataset lines = data::text_lines(path).batch(1024);
-  rows.measure("text_lines", "keras_lines", {}, [&](Samples& samples) { walk(lines, samples); });
+  rows.measure("text_lines", {"keras_lines"}, {}, kLines,
+               [&](Samples& samples) { walk(lines, samples); });
   text::TextVectorization vectorize({.max_tokens = kVocabulary, .output_sequence_length = 32});
-  rows.measure("adapt", "keras_adapt", {}, [&](Samples& samples) {
+  rows.measure("adapt", {"keras_adapt"}, {}, kLines, [&](Samples& samples) {
     double begin = now();
     vectorize.adapt(lines);
     samples.add(now() - begin);
   });
-  rows.measure("vectorize", "keras_vectorize", 5,
+  rows.measure("vectorize", {"keras_vectorize"}, 5, kLines,
                [&](Samples& samples) { walk(lines.map(vectorize), samples); });
   if (std::filesystem::exists(folder / "tokenizer.json")) {
     text::Tokenizer tokenizer = text::Tokenizer::load((folder / "tokenizer.json").string());
     data::Dataset tokens = data::text_lines(path).map(tokenizer).padded_batch(1024);
-    rows.measure("tokenize", "tokenizers", {}, [&](Samples& samples) { walk(tokens, samples); });
+    rows.measure("tokenize", {"tokenizers"}, {}, kLines,
+                 [&](Samples& samples) { walk(tokens, samples); });
   }
   Report report;
   rows.finish(report);

@@ -22,13 +22,11 @@
 #include <vector>
 
 #include <stoker/batch.h>
+#include <stoker/dataset_options.h>
 #include <stoker/image.h>
 #include <stoker/typed_function.h>
 
 namespace stoker {
-
-// "Measure and choose for me", for parallel and prefetch.
-inline constexpr int64_t AUTOTUNE = -1;
 
 class HostMemory;
 struct Context;
@@ -48,90 +46,6 @@ struct Cardinality {
   friend bool operator==(const Cardinality&, const Cardinality&) = default;
 };
 
-struct MapOptions {
-  std::string name = {};                 // for messages and explain()
-  int64_t parallel = AUTOTUNE;           // elements made concurrently; 1: sequentially
-  bool deterministic = true;             // false: elements may come out of order
-  std::optional<ElementSpec> spec = {};  // of the result, where the C++ types do not say it
-};
-struct FilterOptions {
-  std::string name = {};
-};
-struct InterleaveOptions {
-  int64_t cycle = 4;            // datasets open at the same time
-  int64_t block = 1;            // consecutive elements taken from each
-  int64_t parallel = AUTOTUNE;  // datasets prefetched concurrently; 1: none
-  std::string name = {};
-};
-struct BatchOptions {
-  bool drop_remainder = false;
-};
-struct WindowOptions {
-  std::optional<int64_t> shift = {};  // elements from one window to the next; none: its size
-  int64_t stride = 1;                 // elements from one row of a window to the next
-  bool drop_remainder = false;        // false: the last windows may have fewer rows
-};
-struct PaddedBatchOptions {
-  // Lengths that an unknown dimension is rounded up to, ascending, at most 32; longer elements
-  // are an error. None: to the longest element of the batch.
-  std::vector<int64_t> lengths = {};
-  int64_t multiple_of = 1;  // rounds it up to a multiple instead: fewer shapes, fewer programs
-  double padding_value = 0;
-  bool mask = false;  // adds a component bool [B, length]: true where component 0 has values
-  bool drop_remainder = false;
-};
-// The length of an element.
-using ElementLength = std::function<int64_t(const Batch& element)>;
-struct BucketOptions {
-  ElementLength length = {};  // none: the first extent of component 0
-  // Pads unknown dimensions to the longest length of the bucket, its boundary - 1, instead of the
-  // longest element of the batch; an element that is not below the last boundary is then an error.
-  bool pad_to_bucket_boundary = false;
-  std::vector<double> padding_values = {};  // one, or one per component; none: 0
-  bool mask = false;                        // as PaddedBatchOptions::mask
-  bool drop_remainder = false;              // drops what is left in the buckets at the end
-  std::string name = {};
-};
-struct CacheOptions {
-  // For functions in front of the cache, which it cannot look into: change it with what they
-  // compute. Empty: the cache is rebuilt whenever a program that holds such functions was.
-  std::string version = {};
-};
-struct ShuffleOptions {
-  std::optional<uint64_t> seed = {};  // none: follows the dataset's
-  bool reshuffle_each_epoch = true;
-};
-
-// What happens when an element cannot be made: a corrupt file, an exception of a map function.
-enum class OnError {
-  fail,     // the exception arrives in the consumer
-  replace,  // by another element of the same epoch, chosen by key; random access only
-  skip,     // leave it out
-};
-struct ErrorOptions {
-  int64_t max_errors = 1000;  // per epoch; one more is an error
-  double max_rate = 1.0;      // of the epoch's elements so far, checked from the 100th on
-};
-// An element that could not be made.
-struct BadElement {
-  int64_t epoch = 0, index = 0;
-  std::string message;
-};
-
-// Limits of a pipeline, enforced by back-pressure. 0: chosen from what the machine has.
-struct Budget {
-  int cores = 0;
-  int64_t bytes = 0;
-};
-struct DatasetOptions {
-  std::string name = {};
-  std::optional<uint64_t> seed = {};  // none: the default context's
-  // Runs the chain exactly as written: no fusion, no added prefetch, no tuning, no pinned memory.
-  // For comparisons.
-  bool as_written = false;
-  std::string tuned = {};  // a file to load tuned settings from and save them to
-};
-
 struct IterateOptions {
   int64_t epoch = 0;       // the first
   int64_t epochs = 1;      // 0: endless
@@ -149,6 +63,7 @@ class Dataset {
   explicit Dataset(NodeRef node);
 
   const ElementSpec& spec() const;
+  const ElementSpec& element_spec() const { return spec(); }
   Cardinality cardinality() const;
   bool random_access() const;  // element i can be made on its own
 
@@ -171,11 +86,38 @@ class Dataset {
   }
   Dataset filter(PredicateRef predicate, const FilterOptions& options = {}) const;
 
+  // The elements before the first one for which the predicate is false.
+  template <typed::Callable F>
+  Dataset take_while(F predicate, const FilterOptions& options = {}) const {
+    std::string name = options.name.empty() ? "predicate" : options.name;
+    return take_while(std::make_shared<typed::Predicate<F>>(std::move(predicate), name), options);
+  }
+  Dataset take_while(PredicateRef predicate, const FilterOptions& options = {}) const;
+  // The first of every element that occurs more than once. What was seen is kept in memory.
+  Dataset unique() const;
+  // A function from a state and an element to the next state and an element of `spec`. It is called
+  // for one element after the other; every epoch begins with the initial state.
+  using Scan = std::function<std::pair<Batch, Batch>(const Batch& state, const Batch& element)>;
+  Dataset scan(Batch initial_state, ElementSpec spec, Scan function,
+               const std::string& name = {}) const;
+  // The last state of state = function(state, element) over the elements of epoch 0.
+  template <class State, class F>
+  State reduce(State state, F&& function) const;
+  // Leaves elements out so that classes have the shares of target_dist, and puts their class in front,
+  // int64[]. class_func numbers classes from 0.
+  Dataset rejection_resample(ElementKey class_func, std::vector<double> target_dist,
+                             const ResampleOptions& options = {}) const;
+
   // A function from an element to a Dataset; all of them have the spec of `spec`.
   using Expand = std::function<Dataset(const Batch& element)>;
   Dataset flat_map(ElementSpec spec, Expand function, const std::string& name = {}) const;
   Dataset interleave(ElementSpec spec, Expand function,
                      const InterleaveOptions& options = {}) const;
+  // Elements with the same key, as many as make a window, become the elements of a dataset of `spec`.
+  // Windows that are not full come at the end, by key.
+  using ReduceGroup = std::function<Dataset(int64_t key, const Dataset& window)>;
+  Dataset group_by_window(ElementSpec spec, ElementKey key_func, ReduceGroup reduce_func,
+                          const GroupOptions& options) const;
 
   Dataset batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset padded_batch(int64_t size, const PaddedBatchOptions& options = {}) const;
@@ -185,7 +127,13 @@ class Dataset {
   Dataset bucket_by_sequence_length(std::vector<int64_t> boundaries,
                                     std::vector<int64_t> batch_sizes,
                                     const BucketOptions& options = {}) const;
+  // Components of different lengths as two: their values one after the other, [total, …], and the
+  // length of each row, int64 [B]. Others as batch.
+  Dataset ragged_batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset unbatch() const;
+  // Batches of other sizes from the same rows; several sizes take turns.
+  Dataset rebatch(int64_t size, const BatchOptions& options = {}) const;
+  Dataset rebatch(std::vector<int64_t> sizes, const BatchOptions& options = {}) const;
   // Rows of `size` neighbours as one element, window after window. With random access an element
   // is made once for every window that it is in; cache() in front of it makes it once.
   Dataset window(int64_t size, const WindowOptions& options = {}) const;
@@ -208,14 +156,30 @@ class Dataset {
   Dataset cache(const std::string& path, const CacheOptions& options = {}) const;
   Dataset prefetch(int64_t depth = AUTOTUNE) const;
   Dataset on_error(OnError policy, const ErrorOptions& options = {}) const;
+  // Leaves out every element that cannot be made; Iterator::quarantine() lists them.
+  Dataset ignore_errors() const {
+    return on_error(OnError::skip, {.max_errors = std::numeric_limits<int64_t>::max()});
+  }
+  // States how many elements there are, for chains that do not know it; another number is an error of
+  // the walk.
+  Dataset assert_cardinality(int64_t count) const;
   Dataset with_budget(const Budget& budget) const;
   Dataset with_options(const DatasetOptions& options) const;
+  DatasetOptions options() const;  // what with_options() has set
+  // function(*this): transformations of your own in a chain.
+  template <class F>
+  auto apply(F&& function) const {
+    return std::forward<F>(function)(*this);
+  }
 
   // Repeats the first batches: how fast the consumer is when input is free.
   Dataset ceiling(int64_t batches = 8) const;
 
   // Writes every element of one epoch into packed shards at `path`, atomically; returns how many.
   int64_t save(const std::string& path) const;
+
+  // The only element; ValueError when there are none or more.
+  Batch get_single_element() const;
 
   Iterator iterate(const IterateOptions& options = {}) const;
   class Walk;
@@ -266,6 +230,13 @@ class Iterator {
   explicit Iterator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+template <class State, class F>
+State Dataset::reduce(State state, F&& function) const {
+  Iterator walk = iterate();
+  while (const Batch* element = walk.next()) state = function(std::move(state), *element);
+  return state;
+}
 
 // For range-for.
 class Dataset::Walk {

@@ -13,7 +13,9 @@
 #include <stoker/confusion_metrics.h>
 #include <stoker/constraints.h>
 #include <stoker/context.h>
+#include <stoker/csv.h>
 #include <stoker/dataset.h>
+#include <stoker/dataset_options.h>
 #include <stoker/devices.h>
 #include <stoker/doctor.h>
 #include <stoker/dtype.h>
@@ -34,7 +36,9 @@
 #include <stoker/layers.h>
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
+#include <stoker/mixing.h>
 #include <stoker/model.h>
+#include <stoker/numpy.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>

@@ -21,6 +21,7 @@ Dataset::Dataset(NodeRef node) : node_(std::move(node)), observed_(std::make_sha
 const ElementSpec& Dataset::spec() const { return node_->spec(); }
 Cardinality Dataset::cardinality() const { return node_->cardinality(); }
 bool Dataset::random_access() const { return node_->random_access(); }
+DatasetOptions Dataset::options() const { return settings_of(*node_).options; }
 
 Iterator Dataset::iterate(const IterateOptions& options) const {
   if (options.epoch < 0 || options.epochs < 0)

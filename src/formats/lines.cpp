@@ -35,9 +35,9 @@ uint64_t mark_bytes(FileReader& file) {
 // Follows the ends of lines through a file and notes where blocks begin.
 class BlockCutter {
  public:
-  BlockCutter(std::string path, uint64_t begin, uint64_t most, std::vector<LineBlock>& blocks)
-      : path_(std::move(path)), most_(most), line_begin_(begin), blocks_(blocks) {
-    blocks_.push_back({0, begin});
+  BlockCutter(std::string path, uint64_t begin, uint64_t most, RecordIndex& index)
+      : path_(std::move(path)), most_(most), line_begin_(begin), index_(index) {
+    index_.add(0, begin, 0);
   }
   void add(uint64_t offset, std::string_view bytes) {
     size_t at = 0;
@@ -50,19 +50,18 @@ class BlockCutter {
       at = end + 1;
       line_begin_ = offset + at;
       ++line_;
-      if (line_begin_ - blocks_.back().offset >= kBlockBytes)
-        blocks_.push_back({line_, line_begin_});
+      index_.add(line_, line_begin_, line_);
     }
   }
   void finish(uint64_t size) {
     if (size > line_begin_) ++line_;  // the last one has no end
-    if (blocks_.size() == 1 || blocks_.back().offset < size) blocks_.push_back({line_, size});
+    index_.finish(line_, size);
   }
 
  private:
   std::string path_;
   uint64_t most_, line_ = 0, line_begin_;
-  std::vector<LineBlock>& blocks_;
+  RecordIndex& index_;
 };
 
 }  // namespace
@@ -125,29 +124,19 @@ std::optional<std::string_view> LineReader::next() {
   }
 }
 
-LineIndex::LineIndex(FileReader& file, const LineOptions& options) {
+RecordIndex index_lines(FileReader& file, const LineOptions& options) {
   if (is_gzip(file))
     throw ValueError(file.path() + " is compressed: its lines can only be read in order");
   uint64_t offset = mark_bytes(file);
-  BlockCutter cutter(file.path(), offset, options.most_line_bytes, blocks_);
+  RecordIndex index(kBlockBytes);
+  BlockCutter cutter(file.path(), offset, options.most_line_bytes, index);
   std::string buffer(std::max<size_t>(options.buffer_bytes, 1), '\0');
   while (size_t got = file.read_at(offset, std::as_writable_bytes(std::span(buffer)))) {
     cutter.add(offset, std::string_view(buffer).substr(0, got));
     offset += got;
   }
   cutter.finish(offset);
-}
-
-size_t LineIndex::block_of(uint64_t line) const {
-  auto after =
-      std::upper_bound(blocks_.begin(), blocks_.end(), line,
-                       [](uint64_t value, const LineBlock& block) { return value < block.line; });
-  return size_t(after - blocks_.begin()) - 1;
-}
-
-void LineIndex::read(FileReader& file, size_t block, std::string& bytes) const {
-  bytes.resize(size_t(this->bytes(block)));
-  file.read_exactly(blocks_[block].offset, std::as_writable_bytes(std::span(bytes)));
+  return index;
 }
 
 void cut_lines(std::string_view block, std::vector<std::string_view>& lines) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "formats/record_index.h"
 
 namespace stoker {
 
@@ -44,28 +45,9 @@ class LineReader {
   uint64_t number_ = 0;
 };
 
-// Where the lines of a plain file are: one entry per block of whole lines, of 16 KiB or one long
-// line. A thousandth of the file's size.
-struct LineBlock {
-  uint64_t line = 0, offset = 0;  // of its first line; lines count from 0
-  friend bool operator==(const LineBlock&, const LineBlock&) = default;
-};
-class LineIndex {
- public:
-  // Reads the file once. ValueError when it is gzip: it has no places to go to.
-  explicit LineIndex(FileReader& file, const LineOptions& options = {});
-
-  uint64_t lines() const { return blocks_.back().line; }
-  size_t blocks() const { return blocks_.size() - 1; }
-  size_t block_of(uint64_t line) const;
-  uint64_t first_line(size_t block) const { return blocks_[block].line; }
-  uint64_t bytes(size_t block) const { return blocks_[block + 1].offset - blocks_[block].offset; }
-  // The block's bytes, into memory that is used again. From any thread.
-  void read(FileReader& file, size_t block, std::string& bytes) const;
-
- private:
-  std::vector<LineBlock> blocks_;  // the last one is the end of the file
-};
+// Where the lines of a plain file are, in blocks of 16 KiB: a thousandth of the file's size. Reads
+// the file once. ValueError when it is gzip: it has no places to go to.
+RecordIndex index_lines(FileReader& file, const LineOptions& options = {});
 
 // The lines of a block, without their ends.
 void cut_lines(std::string_view block, std::vector<std::string_view>& lines);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "formats/shards.h"
 #include "jobs/classes_file.h"
+#include "jobs/table_data.h"
 
 namespace stoker::jobs {
 
@@ -19,12 +20,15 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kSplitSeed = 0x5eed;  // any fixed number: the same pictures validate every time
 constexpr ImageSize kDefaultSize = {96, 96};
+constexpr const char* kSpecs =
+    "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR";
 
 // Before the images of every kind of data become batches.
 struct Opened {
   std::optional<data::Dataset> train, validation;
   int64_t classes = 0;
   std::vector<std::string> class_names;
+  std::string text;  // more about it, for people
 };
 
 struct Spec {
@@ -32,15 +36,13 @@ struct Spec {
 };
 
 Spec parsed(const std::string& text) {
-  for (const char* kind : {"idx", "shards", "tfrecord"})
+  for (const char* kind : {"idx", "shards", "tfrecord", "csv", "npz", "npy"})
     if (std::string prefix = std::string(kind) + ":"; text.starts_with(prefix))
       return {kind, text.substr(prefix.size())};
   size_t colon = text.find(':');
   if (colon != std::string::npos && !fs::exists(text))
-    throw ValueError(fmt::format(
-        "data \"{}\": unknown kind \"{}\"; a spec is a folder of images, idx:DIR, shards:DIR or "
-        "tfrecord:GLOB",
-        text, text.substr(0, colon)));
+    throw ValueError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", text,
+                                 text.substr(0, colon), kSpecs));
   return {"folder", text};
 }
 
@@ -142,8 +144,27 @@ Opened open_tfrecord(const Job& job, const std::string& glob) {
   return opened;
 }
 
-Opened open(const Job& job, const std::string& text) {
+Opened open_table(Table table) {
+  return {.train = std::move(table.rows),
+          .validation = {},
+          .classes = table.classes,
+          .class_names = std::move(table.class_names),
+          .text = ", " + table.text};
+}
+
+Opened open_arrays(LabelledArrays arrays) {
+  return {.train = std::move(arrays.train),
+          .validation = std::move(arrays.validation),
+          .classes = arrays.classes,
+          .class_names = {},
+          .text = {}};
+}
+
+Opened open(const Job& job, const std::string& text, const std::vector<std::string>& class_names) {
   Spec spec = parsed(text);
+  if (spec.kind == "npz") return open_arrays(open_npz(spec.place));
+  if (spec.kind == "npy") return open_arrays(open_npy(spec.place));
+  if (spec.kind == "csv") return open_table(open_csv(job, spec.place, class_names));
   if (spec.kind == "idx") return open_idx(spec.place);
   if (spec.kind == "shards") return open_shards(job, spec.place);
   if (spec.kind == "tfrecord") return open_tfrecord(job, spec.place);
@@ -152,11 +173,13 @@ Opened open(const Job& job, const std::string& text) {
 
 void expect_examples(const data::Dataset& elements, const std::string& text) {
   const data::ElementSpec& spec = elements.spec();
-  bool picture = spec.size() == 2 && (spec[0].dtype == DType::bytes || spec[0].shape.rank() == 3);
-  if (!picture || spec[1].shape.rank() != 0)
+  bool row = !spec.empty() && spec[0].shape.rank() == 1 && spec[0].dtype == DType::float32 &&
+             spec[0].shape.is_known();
+  bool picture = !spec.empty() && (spec[0].dtype == DType::bytes || spec[0].shape.rank() == 3);
+  if (spec.size() != 2 || !(picture || row) || spec[1].shape.rank() != 0)
     throw ValueError(fmt::format(
         "data \"{}\": expected elements (picture, label) with the picture as bytes[] or [height, "
-        "width, channels], got {}",
+        "width, channels], or rows of float32 [columns], got {}",
         text, data::to_string(spec)));
 }
 
@@ -184,6 +207,11 @@ TensorSpec picture_spec(const Job& job, const Examples& examples) {
     return {DType::uint8, {size.height, size.width, 3}};
   }
   Shape shape = stored.shape;
+  if (examples.table()) {
+    if (job.augment) throw ValueError("augment: the data is a table; only pictures are augmented");
+    if (job.image_size) throw ValueError("image_size: the data is a table, without pictures");
+    return stored;
+  }
   if (job.image_size) shape = {job.image_size->height, job.image_size->width, shape[2]};
   if (!shape.is_known())
     throw ValueError(
@@ -196,6 +224,11 @@ void check_validation(const Job& job, const JobData& data) {
   if (!data.validation) return;
   const TensorSpec& stored = data.validation->elements.spec()[0];
   const Shape& wanted = data.picture.shape;
+  if (data.train.table() || data.validation->table()) {
+    if (stored == data.picture) return;
+    throw ValueError(fmt::format("rows to validate with are {}, those to train on {}",
+                                 to_string(stored), to_string(data.picture)));
+  }
   int64_t channels = data.validation->encoded() ? 3 : stored.shape[2];
   bool same_size = data.validation->encoded() || job.image_size ||
                    (stored.shape[0] == wanted[0] && stored.shape[1] == wanted[1]);
@@ -212,6 +245,7 @@ void check_validation(const Job& job, const JobData& data) {
 
 // What makes a stored picture one for the model.
 std::optional<image::Op> fitted(const JobData& data, const Examples& examples) {
+  if (examples.table()) return std::nullopt;
   int64_t height = data.picture.shape[0], width = data.picture.shape[1];
   image::Op resize = image::resize(height, width, {.antialias = true});
   if (examples.encoded()) return image::decode_image() | resize;
@@ -244,13 +278,12 @@ data::DatasetOptions options_of(const Job& job, const char* name) {
 
 }  // namespace
 
-JobData open_data(const Job& job) {
-  if (job.data.empty())
-    throw ValueError("no data; give a folder of images, idx:DIR, shards:DIR or tfrecord:GLOB");
-  Opened opened = open(job, job.data);
+JobData open_data(const Job& job, const std::vector<std::string>& class_names) {
+  if (job.data.empty()) throw ValueError(fmt::format("no data; give {}", kSpecs));
+  Opened opened = open(job, job.data, class_names);
   expect_examples(*opened.train, job.data);
   if (!job.validation_data.empty()) {
-    Opened other = open(job, job.validation_data);
+    Opened other = open(job, job.validation_data, opened.class_names);
     opened.validation = other.validation ? other.validation : other.train;
     expect_examples(*opened.validation, job.validation_data);
   } else if (!opened.validation) {
@@ -268,8 +301,8 @@ JobData open_data(const Job& job) {
   data.picture = picture_spec(job, data.train);
   check_validation(job, data);
   data.text =
-      fmt::format("{} to train on, {} to validate with, {} of {} classes", counted(opened.train),
-                  counted(opened.validation), to_string(data.picture), data.classes);
+      fmt::format("{} to train on, {} to validate with, {} of {} classes{}", counted(opened.train),
+                  counted(opened.validation), to_string(data.picture), data.classes, opened.text);
   return data;
 }
 

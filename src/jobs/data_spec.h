@@ -1,9 +1,12 @@
-// Data specs: where the pictures of a job come from, in one word of a command line.
+// Data specs: where the pictures or rows of a job come from, in one word of a command line.
 //   DIR            a folder of images, one folder a class; DIR/train and DIR/val (or validation,
 //                  valid, test) where they are
 //   idx:DIR        MNIST's four files, plain or .gz; the t10k ones validate
 //   shards:DIR     what `stoker prepare` or Dataset::save wrote: DIR, or DIR/train and DIR/val
 //   tfrecord:GLOB  tf.Examples with an encoded image and a label
+//   csv:GLOB       a table: columns of numbers and a label
+//   npz:FILE       arrays x_train and y_train (or x and y); x_test and y_test (x_val, y_val) validate
+//   npy:DIR        the same from DIR/x_train.npy, …
 // Data that brings no validation set is split by a draw that depends on nothing but its size.
 #pragma once
 
@@ -17,10 +20,12 @@
 
 namespace stoker::jobs {
 
-// Elements (picture, label) as they are stored: encoded bytes[], or uint8 or float32 [H, W, C].
+// Elements (picture, label) as they are stored: encoded bytes[], or uint8 or float32 [H, W, C]. In a
+// table, rows of float32 [columns] stand in for pictures.
 struct Examples {
   data::Dataset elements;
   bool encoded() const { return elements.spec()[0].dtype == DType::bytes; }
+  bool table() const { return elements.spec()[0].shape.rank() == 1; }
 };
 
 struct JobData {
@@ -33,8 +38,8 @@ struct JobData {
 };
 
 // Lists and opens, reads arrays into memory; no picture is decoded. FileError or ValueError for
-// what is not there or cannot be.
-JobData open_data(const Job& job);
+// what is not there or cannot be. `class_names`: of the model that the data is for; none: the data's.
+JobData open_data(const Job& job, const std::vector<std::string>& class_names = {});
 
 // Batches for fit: shuffled, augmented if the job says so, the same for the same seed.
 data::Dataset training_batches(const Job& job, const JobData& data, int64_t batch);

@@ -22,7 +22,7 @@ nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostrea
   configure_context(job, out);
   JobData data = open_data(job);
   int64_t batch = job.batch.size > 0 ? job.batch.size : kUsualBatch;
-  Model model = make_model(job, data.picture, data.classes);
+  Model model = make_model(job, data);
   compile_model(job, model);
   if (out != nullptr)
     *out << data.text << "\nwatching " << steps << " steps of batch " << batch << " …\n\n"

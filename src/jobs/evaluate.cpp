@@ -21,11 +21,11 @@ struct SampleCount : Callback {
 }  // namespace
 
 nlohmann::json evaluate(const TrainedModel& trained, Job job, std::ostream* out) {
-  TensorSpec picture = picture_of(trained);
-  job.image_size = ImageSize{picture.shape[0], picture.shape[1]};
+  TensorSpec picture = input_of(trained);
+  if (picture.shape.rank() == 3) job.image_size = ImageSize{picture.shape[0], picture.shape[1]};
   if (!job.classes) job.classes = trained.model.outputs()[0].shape()[-1];
   if (job.batch.size == 0) job.batch.size = 64;
-  JobData data = open_data(job);
+  JobData data = open_data(job, trained.class_names);
   if (data.picture.shape != picture.shape)
     throw ShapeError(fmt::format("{}: the model takes {}, but the data gives {}", trained.path,
                                  to_string(picture.shape), to_string(data.picture.shape)));

@@ -45,7 +45,7 @@ bool is_trained(const std::string& model) {
   return model.ends_with(".stoker") || std::filesystem::is_directory(model);
 }
 
-NetworkInput input_of(const Job& job) {
+NetworkInput network_input(const Job& job) {
   if (!job.data.empty()) {
     JobData data = open_data(job);
     return {data.picture, data.classes};
@@ -96,10 +96,10 @@ InspectedModel compiled_model(const Job& job) {
   if (is_trained(job.model)) {
     TrainedModel trained = open_trained(job.model);
     if (!trained.model.compiled()) compile_model(job, trained.model);
-    TensorSpec picture = picture_of(trained);
+    TensorSpec picture = input_of(trained);
     return {trained.model, {picture, trained.model.outputs()[0].shape()[-1]}};
   }
-  NetworkInput input = input_of(job);
+  NetworkInput input = network_input(job);
   Model model = make_model(job, input.picture, input.classes);
   compile_model(job, model);
   return {model, input};

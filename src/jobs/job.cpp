@@ -129,8 +129,10 @@ constexpr const char* kMachine = "Machine";
 constexpr const char* kOutput = "Output";
 
 constexpr JobField kFields[] = {
-    field<&Job::data>("data", "SPEC", "a folder of images, idx:DIR, shards:DIR or tfrecord:GLOB",
-                      kData),
+    field<&Job::data>(
+        "data", "SPEC",
+        "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR",
+        kData),
     field<&Job::validation_data>("validation_data", "SPEC", "another data spec to validate with",
                                  kData),
     field<&Job::validation_split>(
@@ -141,6 +143,10 @@ constexpr JobField kFields[] = {
     field<&Job::classes>("classes", "N", "how many, where the data does not say it", kData),
     field<&Job::image_feature>("image_feature", "NAME", "of a tf.Example, encoded images", kData),
     field<&Job::label_feature>("label_feature", "NAME", "of a tf.Example, integers", kData),
+    field<&Job::label_column>("label_column", "NAME",
+                              "of a table; none: label, target or class, or the last one", kData),
+    field<&Job::columns>("columns", "A,B,…", "of a table, to learn from; none: all", kData),
+    field<&Job::missing>("missing", "VALUE", "for empty fields of a table; none: an error", kData),
     field<&Job::augment>("augment", "", "random crops, and flips of colour images", kData),
 
     field<&Job::model>("model", "NAME|FILE",

@@ -39,6 +39,9 @@ struct Job {
   std::optional<ImageSize> image_size = {};  // none: as it is, 96×96 for files of pictures
   std::optional<int64_t> classes = {};       // none: what the data says
   std::string image_feature = "image/encoded", label_feature = "image/class/label";  // tfrecord
+  std::string label_column = "";  // of a table; none: label, target or class, or the last one
+  std::string columns = "";       // of a table, with commas between them; none: all
+  std::string missing = "";       // stands for missing numbers of a table; none: they are an error
   bool augment = false;
 
   std::string model = "cnn";  // a name of stoker/applications.h, or a .stoker file

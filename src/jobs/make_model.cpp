@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 #include <stoker/applications.h>
+#include <stoker/layers.h>
 #include <stoker/schedules.h>
 
 #include "engine/registry.h"
+#include "jobs/table_data.h"
 #include "jobs/train_job.h"
 
 namespace stoker::jobs {
@@ -60,6 +62,25 @@ Model loaded(const Job& job, const TensorSpec& picture, int64_t classes) {
   return model;
 }
 
+constexpr const char* kNormalize = "normalize";
+
+// Columns have any scale, down to that of a share of a share: no epsilon to speak of. A frozen
+// BatchNormalization uses the statistics that it is given.
+Model table_model(const Job& job, const Shape& row, int64_t classes) {
+  if (job.model != "mlp")
+    throw ValueError(fmt::format(
+        "model: \"{}\" takes pictures, but the data is a table of {} columns; give --model mlp",
+        job.model, row[0]));
+  Value input = Input(row);
+  BatchNormalization normalize(
+      {.epsilon = 1e-12, .center = false, .scale = false, .name = kNormalize});
+  normalize.set_trainable(false);
+  Value x = normalize(input);
+  for (int layer = 0; layer < 2; ++layer) x = Dense(512, {.activation = "relu"})(x);
+  Value y = Dense(classes, {.activation = "softmax", .name = "predictions"})(x);
+  return Model(input, y, {.name = "mlp"});
+}
+
 }  // namespace
 
 void configure_context(const Job& job, std::ostream* out) {
@@ -75,8 +96,17 @@ void configure_context(const Job& job, std::ostream* out) {
 
 Model make_model(const Job& job, const TensorSpec& picture, int64_t classes) {
   if (job.model.ends_with(".stoker")) return loaded(job, picture, classes);
+  if (picture.shape.rank() == 1) return table_model(job, picture.shape, classes);
   return applications::by_name(
       job.model, {.input_shape = picture.shape, .classes = classes, .dtype = picture.dtype});
+}
+
+Model make_model(const Job& job, const JobData& data) {
+  Model model = make_model(job, data.picture, data.classes);
+  if (!data.train.table() || job.model.ends_with(".stoker")) return model;
+  ColumnStatistics statistics = column_statistics(data.train.elements);
+  model.get_layer(kNormalize).set_weights({statistics.mean, statistics.variance});
+  return model;
 }
 
 void compile_model(const Job& job, const Model& model, int64_t steps) {

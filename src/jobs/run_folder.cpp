@@ -46,6 +46,13 @@ TrainedModel open_trained(const std::string& path) {
           .class_names = read_classes(folder_of(path))};
 }
 
+TensorSpec input_of(const TrainedModel& trained) {
+  const Values& inputs = trained.model.inputs();
+  if (inputs.size() == 1 && inputs[0].shape().rank() == 2)
+    return {inputs[0].dtype(), inputs[0].shape().drop_front()};
+  return picture_of(trained);
+}
+
 TensorSpec picture_of(const TrainedModel& trained) {
   const Values& inputs = trained.model.inputs();
   if (inputs.size() != 1 || inputs[0].shape().rank() != 4)

@@ -23,7 +23,10 @@ TrainedModel open_trained(const std::string& path);
 // The job that is beside it, without loading the model; the default one where there is none.
 Job job_beside(const std::string& path);
 
-// The one picture that the model takes, [H, W, C]; ShapeError for another kind of model.
+// The one picture [H, W, C], or row of a table [columns], that the model takes; ShapeError for another
+// kind of model.
+TensorSpec input_of(const TrainedModel& trained);
+// The same for pictures alone.
 TensorSpec picture_of(const TrainedModel& trained);
 
 }  // namespace stoker::jobs

@@ -73,7 +73,7 @@ class TrainingRun {
     say("data    {}\n", data.text);
     memory_before_ = anonymous_memory();
 
-    Model model = make_model(job_, data.picture, data.classes);
+    Model model = make_model(job_, data);
     {
       Quiet quiet;
       compile_model(job_, model);  // without a schedule, which has to know the steps

@@ -135,9 +135,9 @@ TEST(TextLines, TheIndexIsSmall) {
   TempDir dir;
   std::string path = dir.write("a.txt", joined(many_lines(20'000)));
   auto file = local_files().open(path);
-  LineIndex index(*file);
-  EXPECT_EQ(index.lines(), 20'000U);
-  EXPECT_LT(index.blocks() * sizeof(LineBlock), file->size() / 900);
+  RecordIndex index = index_lines(*file);
+  EXPECT_EQ(index.records(), 20'000U);
+  EXPECT_LT(index.blocks() * sizeof(RecordBlock), file->size() / 900);
 }
 
 TEST(TextFolder, HasALabelPerFolderAndSubfoldersBelongToIt) {

@@ -1,6 +1,6 @@
 // What the killable trainings train on: the same 120 pictures of 8x8 as slices, as arrays, as JPEG
-// files behind a cache of files, and as TFRecord. Files are written once, by the process that
-// kills.
+// files behind a cache of files, as TFRecord, and as two CSV files, one of which is drawn from twice
+// as often. Files are written once, by the process that kills.
 #pragma once
 
 #include <stoker/stoker.h>
@@ -19,9 +19,9 @@
 
 namespace stoker::test {
 
-enum class Source : uint8_t { slices, arrays, pictures, tfrecord };
-inline constexpr std::array<const char*, 4> kSourceNames = {"slices", "arrays", "pictures",
-                                                            "tfrecord"};
+enum class Source : uint8_t { slices, arrays, pictures, tfrecord, csv };
+inline constexpr std::array<const char*, 5> kSourceNames = {"slices", "arrays", "pictures",
+                                                            "tfrecord", "csv"};
 
 struct Arrays {
   Tensor x;  // float32 [N, 8, 8, 1]
@@ -51,7 +51,7 @@ inline void write_picture(const std::string& folder, int64_t row, std::span<cons
   write_file_atomically(folder + "/" + std::to_string(row) + ".jpg", jpeg);
 }
 
-// A folder with JPEG files by class and one TFRecord file.
+// A folder with JPEG files by class, one TFRecord file and two CSV files.
 inline void write_files(const std::string& folder) {
   Arrays all = arrays(120, 1);
   auto file = local_files().create(folder + "/images.tfrecord", FileSystem::Write::replace);
@@ -66,6 +66,10 @@ inline void write_files(const std::string& folder) {
     write_picture(folder + "/pictures/" + std::to_string(label), row, pixels);
   }
   records.flush();
+  Tensor rows = all.x.reshape({120, 64});
+  data::save_csv(folder + "/first.csv", {{"p", rows.slice(0, 50)}, {"label", all.y.slice(0, 50)}});
+  data::save_csv(folder + "/second.csv",
+                 {{"p", rows.slice(50, 120)}, {"label", all.y.slice(50, 120)}});
 }
 
 }  // namespace stoker::test

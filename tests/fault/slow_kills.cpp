@@ -32,7 +32,8 @@ TEST_P(ManyKills, ChangeNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Of, ManyKills,
                          testing::Values(test::Source::slices, test::Source::arrays,
-                                         test::Source::pictures, test::Source::tfrecord),
+                                         test::Source::pictures, test::Source::tfrecord,
+                                         test::Source::csv),
                          [](const auto& source) {
                            return std::string(test::kSourceNames[size_t(source.param)]);
                          });

@@ -30,7 +30,7 @@ TEST_P(Training, IsNotChangedByTheNumberOfPipelineThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Training,
                          testing::Values(Source::slices, Source::arrays, Source::pictures,
-                                         Source::tfrecord),
+                                         Source::tfrecord, Source::csv),
                          [](const auto& source) {
                            return std::string(test::kSourceNames[size_t(source.param)]);
                          });

@@ -93,6 +93,18 @@ inline data::Dataset elements(const Job& job, const std::shared_ptr<const Fuse>&
         .map(data::parse_example(
             {{"image", {DType::float32, {8, 8, 1}}}, {"label", {DType::int64, {}}}}))
         .map([](const Tensor& image, int64_t label) { return std::tuple(image, int32_t(label)); });
+  if (job.source == Source::csv) {
+    data::CsvOptions options{
+        .columns = {{"label", DType::int32}}, .label_name = "label", .pack = true};
+    return data::sample_from_datasets({data::csv(job.files + "/first.csv", options).shuffle(),
+                                       data::csv(job.files + "/second.csv", options).shuffle()},
+                                      {.weights = {2, 1}})
+        .map(
+            [](const Tensor& row, int32_t label) {
+              return std::tuple(row.reshape({8, 8, 1}), label);
+            },
+            {.spec = data::ElementSpec{{DType::float32, {8, 8, 1}}, {DType::int32, {}}}});
+  }
   if (job.source == Source::slices) return data::from_slices({all.x, all.y});
   auto counted = [caching](const Tensor& image, int64_t label) {
     caching->pass();
@@ -111,7 +123,7 @@ inline data::Dataset training_data(const Job& job, const std::shared_ptr<const F
     return std::tuple(out, label);
   };
   data::Dataset all = elements(job, caching);
-  return (job.source == Source::tfrecord ? all.shuffle(40) : all.shuffle()).map(noisy).batch(8);
+  return (all.random_access() ? all.shuffle() : all.shuffle(40)).map(noisy).batch(8);
 }
 
 inline Sequential network() {

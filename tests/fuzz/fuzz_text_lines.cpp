@@ -40,14 +40,14 @@ void read_by_index(std::span<const std::byte> bytes, const LineOptions& options)
   MemoryFile file("input", bytes);
   Outcome on = read_on(bytes, options);
   try {
-    LineIndex index(file, options);
-    test::expect(!on.failed && index.lines() == on.lines.size());
+    RecordIndex index = index_lines(file, options);
+    test::expect(!on.failed && index.records() == on.lines.size());
     std::string block;
     std::vector<std::string_view> lines;
-    for (uint64_t line = 0; line < index.lines(); ++line) {
+    for (uint64_t line = 0; line < index.records(); ++line) {
       size_t at = index.block_of(line);
-      if (line == index.first_line(at)) index.read(file, at, block), cut_lines(block, lines);
-      test::expect(lines[size_t(line - index.first_line(at))] == on.lines[size_t(line)]);
+      if (line == index.first_record(at)) index.read(file, at, block), cut_lines(block, lines);
+      test::expect(lines[size_t(line - index.first_record(at))] == on.lines[size_t(line)]);
     }
   } catch (const FileError&) {
     test::expect(on.failed);

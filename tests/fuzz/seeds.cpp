@@ -11,10 +11,12 @@
 
 #include "formats/checkpoint_manifest.h"
 #include "formats/json.h"
+#include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "formats/shards.h"
 #include "formats/tf_example.h"
 #include "formats/tfrecord.h"
+#include "formats/zip.h"
 #include "support/deflate.h"
 #include "support/temp_dir.h"
 
@@ -140,7 +142,51 @@ void add_nesting(Seeds& seeds) {
   seeds.add("toml", "job", "data = \"idx:mnist\" # comment\nepochs = 3\n[t]\nx = \"\"\"\n.\"\"\"");
 }
 
+void add_csv(Seeds& seeds) {
+  std::string text = "name,x\n\"a, \"\"b\"\"\nc\",-1.5e3\n\n# note\nlast \" quote,16777217\r\n";
+  for (char choice : {0, 4, 8, 12, 3, 16}) {
+    std::string name = std::to_string(int(choice));
+    seeds.add("csv", "plain" + name, std::string("\x40") + choice + text);
+    seeds.add("csv", "bytewise" + name, std::string(1, '\0') + choice + text);
+  }
+  seeds.add("csv", "gzip", std::string("\x40\0", 2) + test::gzip(text));
+}
+
+std::string npy_of(const Tensor& tensor) {
+  std::string bytes = npy_header(tensor);
+  if (tensor.dtype() == DType::bytes) return bytes + npy_texts(tensor);
+  return bytes + std::string(static_cast<const char*>(tensor.raw()), tensor.bytes());
+}
+
+std::string npy_text(const std::string& header, const std::string& values) {
+  return std::string("\x93NUMPY\2\0", 8) + char(header.size()) + std::string(3, '\0') + header +
+         values;
+}
+
+void add_numpy(Seeds& seeds) {
+  std::string floats = npy_of(Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2}));
+  std::string texts = npy_of(Tensor::from<std::string>({"one", "two"}, {2}));
+  seeds.add("npy", "float", floats);
+  seeds.add("npy", "texts", texts);
+  seeds.add("npy", "scalar", npy_of(Tensor::full({}, 5, DType::int64)));
+  std::string form = "{'descr': '>f8', 'fortran_order': True, 'shape': (2, 1L), }";
+  seeds.add("npy", "fortran", npy_text(form, std::string(16, '\x40')));
+  std::string wide = "{\"shape\": (1,), 'descr': '<U2', 'fortran_order': False}";
+  seeds.add("npy", "utf32", npy_text(wide, std::string("a\0\0\0\xe4\0\0\0", 8)));
+  for (bool deflate : {false, true}) {
+    ZipWriter zip;
+    zip.add("x.npy", {as_bytes(floats)}, deflate);
+    zip.add("names.npy", {as_bytes(texts)}, deflate);
+    std::string bytes;
+    for (std::span<const std::byte> piece : zip.finish())
+      bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    seeds.add("npz", deflate ? "deflated" : "stored", bytes);
+  }
+}
+
 void add_all(Seeds& seeds) {
+  add_csv(seeds);
+  add_numpy(seeds);
   add_nesting(seeds);
   add_checkpoint_manifest(seeds);
   add_idx(seeds);

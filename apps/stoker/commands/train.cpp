@@ -18,6 +18,7 @@ Command train_command() {
           .examples =
               "  stoker train --data photos --model resnet18 --image-size 128 --out runs/a\n"
               "  stoker train --data idx:mnist --model cnn --epochs 3 --seed 1 --out runs/b\n"
+              "  stoker train --data csv:iris.csv --label-column species --model mlp --out runs/c\n"
               "  stoker train --job digits.toml --batch auto --json result.json",
           .job = &state->job,
           .report = &state->report,

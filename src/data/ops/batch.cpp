@@ -1,6 +1,8 @@
 // batch: rows that stand on their own become one element. On random access, batch b is made of
 // elements b * size …; on streams, of the next tickets. Either way its rows are made by several
 // workers at once, each straight into its place.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "data/node.h"
@@ -40,8 +42,9 @@ class CountedBatchMaker final : public Maker {
 
 class GroupTickets final : public Tickets {
  public:
-  GroupTickets(std::unique_ptr<Tickets> input, int64_t size, bool drop_remainder)
-      : input_(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  // Batches of each size in turn.
+  GroupTickets(std::unique_ptr<Tickets> input, std::vector<int64_t> sizes, bool drop_remainder)
+      : input_(std::move(input)), sizes_(std::move(sizes)), drop_remainder_(drop_remainder) {}
 
   void begin(int64_t epoch) override {
     input_->begin(epoch);
@@ -50,23 +53,25 @@ class GroupTickets final : public Tickets {
   }
   bool next(Ticket& ticket) override {
     auto held = std::make_shared<Held>();
-    held->parts.reserve(size_t(std::min<int64_t>(size_, 1024)));
+    int64_t size = sizes_[size_t(index_) % sizes_.size()];
+    held->parts.reserve(size_t(std::min<int64_t>(size, 1024)));
     Ticket part;
-    while (int64_t(held->parts.size()) < size_ && input_->next(part))
+    while (int64_t(held->parts.size()) < size && input_->next(part))
       held->parts.push_back(std::move(part)), part = {};
-    if (held->parts.empty() || (drop_remainder_ && int64_t(held->parts.size()) < size_))
+    if (held->parts.empty() || (drop_remainder_ && int64_t(held->parts.size()) < size))
       return false;
     ticket = {epoch_, index_++, 0, std::move(held)};
     return true;
   }
   void skip(int64_t count) override {
-    input_->skip(product(count, size_));
+    if (sizes_.size() > 1) return Tickets::skip(count);
+    input_->skip(product(count, sizes_[0]));
     index_ = sum(index_, count);
   }
 
  private:
   std::unique_ptr<Tickets> input_;
-  int64_t size_;
+  std::vector<int64_t> sizes_;
   bool drop_remainder_;
   int64_t epoch_ = 0, index_ = 0;
 };
@@ -109,8 +114,8 @@ class BatchNode final : public Node {
       planned.length = *batch_count({length}, size_, options_.drop_remainder).count;
     } else {
       planned.maker = group_maker(std::move(planned.maker));
-      planned.stream =
-          std::make_unique<GroupTickets>(std::move(planned.stream), size_, options_.drop_remainder);
+      planned.stream = std::make_unique<GroupTickets>(
+          std::move(planned.stream), std::vector<int64_t>{size_}, options_.drop_remainder);
     }
     return planned;
   }
@@ -124,6 +129,32 @@ class BatchNode final : public Node {
   }
 
   int64_t size_;
+  BatchOptions options_;
+};
+
+// Batches of several sizes, from rows.
+class RebatchNode final : public Node {
+ public:
+  RebatchNode(const NodeRef& input, std::vector<int64_t> sizes, BatchOptions options)
+      : Node("rebatch", {input}, batch_spec(input->spec(), -1),
+             input->cardinality().infinite() ? input->cardinality() : Cardinality{}, false),
+        sizes_(std::move(sizes)),
+        options_(options) {}
+  std::string details() const override {
+    return fmt::format("{{{}}}{}", fmt::join(sizes_, ", "),
+                       options_.drop_remainder ? ", drop_remainder = true" : "");
+  }
+  Planned plan(PlanContext& context) const override {
+    Planned planned = context.plan_input(*this);
+    planned.maker = group_maker(std::move(planned.maker));
+    planned.stream =
+        std::make_unique<GroupTickets>(planned.tickets(), sizes_, options_.drop_remainder);
+    planned.length.reset();
+    return planned;
+  }
+
+ private:
+  std::vector<int64_t> sizes_;
   BatchOptions options_;
 };
 
@@ -228,6 +259,17 @@ Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out,
 Dataset Dataset::batch(int64_t size, const BatchOptions& options) const {
   if (size < 1) throw ValueError(fmt::format("batch({}): expected at least 1", size));
   return Dataset(std::make_shared<BatchNode>(node_, size, options));
+}
+
+Dataset Dataset::rebatch(int64_t size, const BatchOptions& options) const {
+  return unbatch().batch(size, options);
+}
+
+Dataset Dataset::rebatch(std::vector<int64_t> sizes, const BatchOptions& options) const {
+  if (sizes.empty() || *std::min_element(sizes.begin(), sizes.end()) < 1)
+    throw ValueError(fmt::format("rebatch: sizes are {{{}}}, expected one or more of at least 1",
+                                 fmt::join(sizes, ", ")));
+  return Dataset(std::make_shared<RebatchNode>(unbatch().node(), std::move(sizes), options));
 }
 
 Dataset Dataset::unbatch() const { return Dataset(std::make_shared<UnbatchNode>(node_)); }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "data/node.h"
+#include "data/ops/common_spec.h"
 #include "data/runtime/planning.h"
 
 namespace stoker::data {
@@ -66,7 +67,7 @@ class ChainMaker final : public Maker {
 class ConcatenateNode final : public Node {
  public:
   ConcatenateNode(const NodeRef& first, const NodeRef& second)
-      : Node("concatenate", {first, second}, common(first->spec(), second->spec()),
+      : Node("concatenate", {first, second}, common_spec("concatenate", {first, second}),
              total(first->cardinality(), second->cardinality()),
              first->random_access() && second->random_access() &&
                  !first->cardinality().infinite()) {}
@@ -92,19 +93,6 @@ class ConcatenateNode final : public Node {
   }
 
  private:
-  static ElementSpec common(const ElementSpec& a, const ElementSpec& b) {
-    bool fits = a.size() == b.size();
-    for (size_t i = 0; fits && i < a.size(); ++i)
-      fits = a[i].dtype == b[i].dtype && a[i].shape.rank() == b[i].shape.rank();
-    if (!fits)
-      throw ShapeError(fmt::format("concatenate: elements of the first are {}, of the second {}",
-                                   to_string(a), to_string(b)));
-    ElementSpec spec = a;
-    for (size_t i = 0; i < a.size(); ++i)
-      for (int axis = 0; axis < a[i].shape.rank(); ++axis)
-        if (a[i].shape[axis] != b[i].shape[axis]) spec[i].shape.set(axis, -1);
-    return spec;
-  }
   static Cardinality total(Cardinality a, Cardinality b) {
     if (a.infinite() || b.infinite()) return {Cardinality::kInfinite};
     if (!a.known() || !b.known()) return {};
@@ -113,6 +101,26 @@ class ConcatenateNode final : public Node {
 };
 
 }  // namespace
+
+ElementSpec common_spec(const std::string& op, const ElementSpec& a, const ElementSpec& b) {
+  bool fits = a.size() == b.size();
+  for (size_t i = 0; fits && i < a.size(); ++i)
+    fits = a[i].dtype == b[i].dtype && a[i].shape.rank() == b[i].shape.rank();
+  if (!fits)
+    throw ShapeError(fmt::format("{}: elements of the first are {}, of another {}", op,
+                                 to_string(a), to_string(b)));
+  ElementSpec spec = a;
+  for (size_t i = 0; i < a.size(); ++i)
+    for (int axis = 0; axis < a[i].shape.rank(); ++axis)
+      if (a[i].shape[axis] != b[i].shape[axis]) spec[i].shape.set(axis, -1);
+  return spec;
+}
+
+ElementSpec common_spec(const std::string& op, const std::vector<NodeRef>& nodes) {
+  ElementSpec spec = nodes[0]->spec();
+  for (const NodeRef& node : nodes) spec = common_spec(op, spec, node->spec());
+  return spec;
+}
 
 Dataset Dataset::concatenate(const Dataset& next) const {
   return Dataset(std::make_shared<ConcatenateNode>(node_, next.node()));

@@ -1,5 +1,6 @@
 // enumerate: a number in front.
 #include "data/node.h"
+#include "data/ops/in_order.h"
 #include "data/runtime/planning.h"
 
 namespace stoker::data {
@@ -51,8 +52,8 @@ class EnumerateMaker final : public Maker {
 class EnumerateNode final : public Node {
  public:
   EnumerateNode(const NodeRef& input, int64_t start)
-      : Node("enumerate", {input}, numbered(input->spec()), input->cardinality(),
-             input->random_access()),
+      : Node("enumerate", {input}, with_front({DType::int64, {}}, input->spec()),
+             input->cardinality(), input->random_access()),
         start_(start) {}
   std::string details() const override { return start_ == 0 ? "" : std::to_string(start_); }
 
@@ -65,11 +66,6 @@ class EnumerateNode final : public Node {
   }
 
  private:
-  static ElementSpec numbered(const ElementSpec& of) {
-    ElementSpec spec{{DType::int64, {}}};
-    spec.insert(spec.end(), of.begin(), of.end());
-    return spec;
-  }
   int64_t start_;
 };
 

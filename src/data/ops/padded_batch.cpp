@@ -48,38 +48,32 @@ class PaddedMaker final : public Maker {
         place_(place) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    int64_t count = rows_->rows(ticket);
-    std::vector<const ScratchElement*> rows;
-    auto& places = worker.local<std::vector<std::unique_ptr<ScratchElement>>>(place_);
-    for (int64_t row = 0; row < count; ++row) {
-      if (places.size() == size_t(row))
-        places.push_back(std::make_unique<ScratchElement>(worker.budget()));
-      ScratchElement& element = *places[size_t(row)];
-      element.clear(/*keeps=*/true);
-      rows_->make_row(ticket, row, element, worker);
-      rows.push_back(&element);
-    }
+    RowElements rows = make_rows(*rows_, ticket, worker, place_);
     for (size_t i = 0; i < spec_.size(); ++i) write(i, rows, padded_shape(i, ticket, rows), out);
     if (padding_.mask) write_mask(rows, padded_shape(0, ticket, rows)[0], out);
     return {ticket.epoch, ticket.index};
   }
 
  private:
-  Shape padded_shape(size_t component, const Ticket& ticket,
-                     const std::vector<const ScratchElement*>& rows) const {
+  Shape padded_shape(size_t component, const Ticket& ticket, const RowElements& rows) const {
     Shape shape = spec_[component].shape;
     for (int axis = 0; axis < shape.rank(); ++axis) {
-      if (shape[axis] >= 0) continue;
+      int64_t stated = padding_.shapes.empty() ? -1 : padding_.shapes[component][axis];
+      if (shape[axis] >= 0 && stated < 0) continue;
       int64_t longest = 0;
       for (const ScratchElement* row : rows)
         longest = std::max(longest, row->views()[component].shape[axis]);
-      shape.set(axis, padding_.extent(ticket, longest));
+      if (stated >= 0 && longest > stated)
+        throw ShapeError(fmt::format(
+            "dimension {} of component {} is {}, but padded_shapes says {}; cut it before, or give "
+            "a larger shape",
+            axis, component, longest, stated));
+      shape.set(axis, stated >= 0 ? stated : padding_.extent(ticket, longest));
     }
     return shape;
   }
 
-  void write(size_t i, const std::vector<const ScratchElement*>& rows, const Shape& row_shape,
-             ElementWriter& out) const {
+  void write(size_t i, const RowElements& rows, const Shape& row_shape, ElementWriter& out) const {
     Shape shape = row_shape.prepend(int64_t(rows.size()));
     TensorView place{.dtype = spec_[i].dtype, .shape = shape, .data = nullptr};
     place.data = out.put(i, place.dtype, shape);
@@ -102,8 +96,7 @@ class PaddedMaker final : public Maker {
     });
   }
 
-  void write_mask(const std::vector<const ScratchElement*>& rows, int64_t length,
-                  ElementWriter& out) const {
+  void write_mask(const RowElements& rows, int64_t length, ElementWriter& out) const {
     auto* mask =
         static_cast<bool*>(out.put(spec_.size(), DType::bool_, {int64_t(rows.size()), length}));
     for (const ScratchElement* row : rows)
@@ -127,12 +120,47 @@ int64_t rounded_up(int64_t length, const PaddedBatchOptions& options) {
                   length, options.lengths.back()));
 }
 
+std::vector<double> values_of(const PaddedBatchOptions& options, size_t components) {
+  if (!options.padding_values.empty()) return options.padding_values;
+  return std::vector<double>(components, options.padding_value);
+}
+
+// The elements with the shapes that padding gives them.
+ElementSpec shaped(ElementSpec rows, const std::vector<Shape>& shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i)
+    for (int axis = 0; axis < shapes[i].rank(); ++axis)
+      if (shapes[i][axis] >= 0) rows[i].shape.set(axis, shapes[i][axis]);
+  return rows;
+}
+
+void check_shapes(const PaddedBatchOptions& options, const ElementSpec& rows) {
+  const std::vector<Shape>& shapes = options.padded_shapes;
+  bool fits = shapes.empty() || shapes.size() == rows.size();
+  for (size_t i = 0; fits && i < shapes.size(); ++i) {
+    fits = shapes[i].rank() == rows[i].shape.rank();
+    for (int axis = 0; fits && axis < shapes[i].rank(); ++axis)
+      fits = shapes[i][axis] < 0 || shapes[i][axis] >= rows[i].shape[axis];
+  }
+  if (!fits)
+    throw ShapeError(fmt::format(
+        "padded_batch: padded_shapes do not hold elements of {}; expected one shape per component, "
+        "of the same rank and not smaller",
+        to_string(rows)));
+  size_t values = options.padding_values.size();
+  if (values != 0 && values != rows.size())
+    throw ValueError(
+        fmt::format("padded_batch: got {} padding_values, expected {}, one per component", values,
+                    rows.size()));
+}
+
 class PaddedBatchNode final : public Node {
  public:
   PaddedBatchNode(const NodeRef& input, int64_t size, PaddedBatchOptions options)
-      : Node("padded_batch", {input}, padded_spec("padded_batch", input->spec(), options.mask),
-             batch_count(input->cardinality(), size, options.drop_remainder),
-             input->random_access()),
+      : Node(
+            "padded_batch", {input},
+            padded_spec("padded_batch", shaped(input->spec(), options.padded_shapes), options.mask),
+            batch_count(input->cardinality(), size, options.drop_remainder),
+            input->random_access()),
         size_(size),
         options_(std::move(options)) {}
 
@@ -141,8 +169,12 @@ class PaddedBatchNode final : public Node {
     if (!options_.lengths.empty())
       text += fmt::format(", lengths = {{{}}}", fmt::join(options_.lengths, ", "));
     if (options_.multiple_of != 1) text += fmt::format(", multiple_of = {}", options_.multiple_of);
+    for (const Shape& shape : options_.padded_shapes)
+      text += fmt::format(", padded_shape {}", to_string(shape));
     if (options_.padding_value != 0)
       text += fmt::format(", padding_value = {}", options_.padding_value);
+    if (!options_.padding_values.empty())
+      text += fmt::format(", padding_values = {{{}}}", fmt::join(options_.padding_values, ", "));
     if (options_.mask) text += ", mask = true";
     return text + (options_.drop_remainder ? ", drop_remainder = true" : "");
   }
@@ -154,7 +186,8 @@ class PaddedBatchNode final : public Node {
     Padding padding{
         .extent = [options = options_](const Ticket&,
                                        int64_t longest) { return rounded_up(longest, options); },
-        .values = std::vector<double>(input()->spec().size(), options_.padding_value),
+        .shapes = options_.padded_shapes,
+        .values = values_of(options_, input()->spec().size()),
         .mask = options_.mask};
     planned.maker = padded_maker(std::move(planned.maker), input()->spec(), std::move(padding),
                                  context.new_scratch());
@@ -183,6 +216,21 @@ void check_lengths(const PaddedBatchOptions& options) {
 
 }  // namespace
 
+RowElements make_rows(const Maker& maker, const Ticket& ticket, Worker& worker, size_t place) {
+  int64_t count = maker.rows(ticket);
+  RowElements rows;
+  auto& places = worker.local<std::vector<std::unique_ptr<ScratchElement>>>(place);
+  for (int64_t row = 0; row < count; ++row) {
+    if (places.size() == size_t(row))
+      places.push_back(std::make_unique<ScratchElement>(worker.budget()));
+    ScratchElement& element = *places[size_t(row)];
+    element.clear(/*keeps=*/true);
+    maker.make_row(ticket, row, element, worker);
+    rows.push_back(&element);
+  }
+  return rows;
+}
+
 MakerRef padded_maker(MakerRef rows, ElementSpec spec, Padding padding, size_t scratch) {
   return std::make_shared<PaddedMaker>(std::move(rows), std::move(spec), std::move(padding),
                                        scratch);
@@ -210,7 +258,8 @@ void check_padding(const std::string& op, const ElementSpec& rows,
 Dataset Dataset::padded_batch(int64_t size, const PaddedBatchOptions& options) const {
   if (size < 1) throw ValueError(fmt::format("padded_batch({}): expected at least 1", size));
   check_lengths(options);
-  check_padding("padded_batch", spec(), std::vector<double>(spec().size(), options.padding_value));
+  check_shapes(options, spec());
+  check_padding("padded_batch", spec(), values_of(options, spec().size()));
   return Dataset(std::make_shared<PaddedBatchNode>(node_, size, options));
 }
 

@@ -8,6 +8,7 @@
 
 #include "data/node.h"
 #include "data/runtime/making.h"
+#include "data/runtime/worker.h"
 
 namespace stoker::data {
 
@@ -19,12 +20,18 @@ Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out,
 // Batches of the parts that a ticket holds.
 MakerRef group_maker(MakerRef input);
 
+// The rows of a batch, each on its own, for those who have to see all before they write: in the memory
+// that place `place` keeps on this worker, until the next call.
+using RowElements = std::vector<const ScratchElement*>;
+RowElements make_rows(const Maker& maker, const Ticket& ticket, Worker& worker, size_t place);
+
 // Rows of different lengths as one element, filled up.
 struct Padding {
   // The extent of an unknown dimension whose longest row is `longest`. ShapeError: too long.
   std::function<int64_t(const Ticket& ticket, int64_t longest)> extent;
-  std::vector<double> values;  // one per component
-  bool mask = false;           // as PaddedBatchOptions::mask
+  std::vector<Shape> shapes = {};  // stated, one per component; none, and -1: by `extent`
+  std::vector<double> values;      // one per component
+  bool mask = false;               // as PaddedBatchOptions::mask
 };
 // `rows`: a maker of batches with rows of `spec`. `scratch`: a place of its own.
 MakerRef padded_maker(MakerRef rows, ElementSpec spec, Padding padding, size_t scratch);

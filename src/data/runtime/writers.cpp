@@ -103,4 +103,14 @@ Batch TensorWriter::take() {
   return std::move(tensors_);
 }
 
+void check_element(const ElementSpec& spec, const Batch& element) {
+  if (element.size() != spec.size())
+    throw ShapeError(fmt::format("the function gave {} components, but {} were declared: {}",
+                                 element.size(), spec.size(), to_string(spec)));
+  for (size_t i = 0; i < spec.size(); ++i) {
+    if (!element[i].defined()) throw ShapeError(fmt::format("component {} is undefined", i));
+    check_against(spec[i], i, element[i].dtype(), element[i].shape());
+  }
+}
+
 }  // namespace stoker::data

@@ -75,5 +75,7 @@ class TensorWriter final : public ElementWriter {
 
 // ShapeError unless the value is of the spec: same dtype and rank, same extents where known.
 void check_against(const TensorSpec& spec, size_t component, DType dtype, const Shape& shape);
+// The same for a whole element that a function of the user's gave.
+void check_element(const ElementSpec& spec, const Batch& element);
 
 }  // namespace stoker::data

@@ -1,6 +1,7 @@
 // Sources that read files, over a file system that tests can make fail.
 #pragma once
 
+#include <stoker/csv.h>
 #include <stoker/text.h>
 
 #include "base/file.h"
@@ -21,5 +22,6 @@ Dataset text_lines(const std::vector<std::string>& paths, const TextLinesOptions
                    FileSystem& files);
 Dataset text_folder(const std::string& path, const TextFolderOptions& options, FileSystem& files);
 Dataset idx(const std::vector<std::string>& paths, FileSystem& files);
+Dataset csv(const std::vector<std::string>& paths, const CsvOptions& options, FileSystem& files);
 
 }  // namespace stoker::data

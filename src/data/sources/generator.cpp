@@ -34,7 +34,7 @@ class GeneratorTickets final : public Tickets {
         generator_ = nullptr;
         return false;
       }
-      check(*element);
+      check_element(spec_, *element);
       auto held = std::make_shared<Held>();
       held->element = std::move(*element);
       ticket = {epoch_, index_++, 0, std::move(held)};
@@ -45,16 +45,6 @@ class GeneratorTickets final : public Tickets {
   }
 
  private:
-  void check(const Batch& element) const {
-    if (element.size() != spec_.size())
-      throw ShapeError(fmt::format("the generator gave {} components, but {} were declared: {}",
-                                   element.size(), spec_.size(), to_string(spec_)));
-    for (size_t i = 0; i < spec_.size(); ++i) {
-      if (!element[i].defined()) throw ShapeError(fmt::format("component {} is undefined", i));
-      check_against(spec_[i], i, element[i].dtype(), element[i].shape());
-    }
-  }
-
   std::function<Generator()> make_;
   ElementSpec spec_;
   std::string stage_;

@@ -1,5 +1,6 @@
 // Elements that are in memory, or that follow from their number.
 #include <fmt/format.h>
+#include <stoker/mixing.h>
 
 #include "base/counters.h"
 #include "data/identity.h"
@@ -93,6 +94,11 @@ class RangeMaker final : public Maker {
 
 class RangeNode final : public Node {
  public:
+  RangeNode(int64_t begin, int64_t step)  // without end
+      : Node("counter", {}, {{DType::int64, {}}}, {Cardinality::kInfinite}, true),
+        begin_(begin),
+        end_(0),
+        step_(step) {}
   RangeNode(int64_t begin, int64_t end, int64_t step)
       : Node("range", {}, {{DType::int64, {}}}, {count(begin, end, step)}, true),
         begin_(begin),
@@ -109,6 +115,41 @@ class RangeNode final : public Node {
     return begin > end ? (begin - end - 1) / -step + 1 : 0;
   }
   int64_t begin_, end_, step_;
+};
+
+class RandomMaker final : public Maker {
+ public:
+  RandomMaker(uint64_t key, bool rerandomize) : key_(key), rerandomize_(rerandomize) {}
+  Made make(const Ticket& ticket, ElementWriter& out, Worker&) const override {
+    Rng rng(mixed(key_, rerandomize_ ? uint64_t(ticket.epoch) : 0), uint64_t(ticket.index));
+    *static_cast<int64_t*>(out.put(0, DType::int64, {})) = rng.integer(0, int64_t(1) << 32);
+    return {ticket.epoch, ticket.index};
+  }
+
+ private:
+  uint64_t key_;
+  bool rerandomize_;
+};
+
+class RandomNode final : public Node {
+ public:
+  explicit RandomNode(RandomOptions options)
+      : Node("random", {}, {{DType::int64, {}}}, {Cardinality::kInfinite}, true),
+        options_(options) {}
+  std::string details() const override {
+    std::string text = options_.seed ? fmt::format("seed = {}", *options_.seed) : "";
+    if (!options_.rerandomize_each_iteration) return text;
+    return text + (text.empty() ? "" : ", ") + "rerandomize_each_iteration = true";
+  }
+  bool draws_at_random() const override { return !options_.seed; }
+  Planned plan(PlanContext& context) const override {
+    uint64_t key = options_.seed ? mixed(*options_.seed, 0x4D) : context.key(*this);
+    return {.maker = std::make_shared<RandomMaker>(key, options_.rerandomize_each_iteration),
+            .length = cardinality().count};
+  }
+
+ private:
+  RandomOptions options_;
 };
 
 }  // namespace
@@ -146,6 +187,14 @@ Dataset range(int64_t end) { return range(0, end); }
 Dataset range(int64_t begin, int64_t end, int64_t step) {
   if (step == 0) throw ValueError("range: the step is 0");
   return Dataset(std::make_shared<RangeNode>(begin, end, step));
+}
+
+Dataset counter(int64_t start, int64_t step) {
+  return Dataset(std::make_shared<RangeNode>(start, step));
+}
+
+Dataset random(const RandomOptions& options) {
+  return Dataset(std::make_shared<RandomNode>(options));
 }
 
 }  // namespace stoker::data

@@ -1,11 +1,8 @@
 // Elements from record files: IDX, TFRecord, and the tf.train.Example messages in them.
 #include <fmt/format.h>
 
-#include "data/identity.h"
-#include "data/node.h"
-#include "data/runtime/addresses.h"
-#include "data/runtime/planning.h"
 #include "data/sources/files.h"
+#include "data/sources/record_files.h"
 #include "formats/idx.h"
 #include "formats/tensor_checksum.h"
 #include "formats/tf_example.h"
@@ -15,83 +12,19 @@ namespace stoker::data {
 
 namespace {
 
-class RecordTickets final : public Tickets {
+class TFRecords final : public RecordReader {
  public:
-  RecordTickets(std::vector<std::string> paths, TfRecordOptions options, FileSystem& files)
-      : paths_(std::move(paths)), options_(options), files_(files) {}
-
-  void begin(int64_t epoch) override {
-    epoch_ = epoch;
-    index_ = 0;
-    next_path_ = 0;
-    reader_.reset();
+  TFRecords(FileReader& file, const TFRecordOptions& options) : reader_(file, options) {}
+  std::optional<std::string_view> next() override {
+    std::optional<TFRecord> record = reader_.next();
+    if (!record) return {};
+    return std::string_view(reinterpret_cast<const char*>(record->bytes.data()),
+                            record->bytes.size());
   }
-  // A record whose bytes are damaged is one bad element, and the next record follows. A file whose
-  // framing is broken is one bad element too; a policy may let the next file follow.
-  bool next(Ticket& ticket) override {
-    auto held = std::make_shared<Held>();
-    try {
-      std::optional<TFRecord> record = next_record();
-      if (!record) return false;
-      Tensor bytes(DType::bytes, {});
-      bytes.data_mut<std::string>()->assign(reinterpret_cast<const char*>(record->bytes.data()),
-                                            record->bytes.size());
-      held->element = {bytes};
-    } catch (...) {
-      held->error = addressed_error("tfrecord", epoch_, index_, paths_[next_path_ - 1]);
-      if (reader_ && !reader_->can_go_on()) reader_.reset();
-    }
-    ticket = {epoch_, index_++, 0, std::move(held)};
-    return true;
-  }
+  bool can_go_on() const override { return reader_.can_go_on(); }
 
  private:
-  std::optional<TFRecord> next_record() {
-    while (true) {
-      if (reader_)
-        if (std::optional<TFRecord> record = reader_->next()) return record;
-      if (next_path_ == paths_.size()) return {};
-      reader_.reset();
-      file_ = files_.open(paths_[next_path_++]);
-      reader_ = std::make_unique<TFRecordReader>(*file_,
-                                                 TFRecordOptions{.check_data = options_.check_crc});
-    }
-  }
-
-  std::vector<std::string> paths_;
-  TfRecordOptions options_;
-  FileSystem& files_;
-  std::unique_ptr<FileReader> file_;
-  std::unique_ptr<TFRecordReader> reader_;
-  int64_t epoch_ = 0, index_ = 0;
-  size_t next_path_ = 0;
-};
-
-class RecordNode final : public Node {
- public:
-  RecordNode(std::vector<std::string> paths, TfRecordOptions options, FileSystem& files)
-      : Node("tfrecord", {}, {{DType::bytes, {}}}, {}, false),
-        paths_(std::move(paths)),
-        options_(options),
-        files_(files) {}
-  std::string details() const override {
-    return paths_.size() == 1 ? fmt::format("\"{}\"", paths_[0])
-                              : fmt::format("{} files", paths_.size());
-  }
-  void add_sources(SourceFiles& files) const override {
-    for (const std::string& path : paths_) files.add(path, files_);
-  }
-  Planned plan(PlanContext&) const override {
-    Planned planned{.maker = held_maker()};
-    planned.stream = std::make_unique<RecordTickets>(paths_, options_, files_);
-    planned.replay = title(*this) + " is read from the beginning up to the place";
-    return planned;
-  }
-
- private:
-  std::vector<std::string> paths_;
-  TfRecordOptions options_;
-  FileSystem& files_;
+  TFRecordReader reader_;
 };
 
 class ParseExample final : public ElementFunction {
@@ -198,8 +131,12 @@ class ParseExample final : public ElementFunction {
 
 Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options,
                  FileSystem& files) {
-  if (paths.empty()) throw ValueError("tfrecord: no files were given");
-  return Dataset(std::make_shared<RecordNode>(paths, options, files));
+  TFRecordOptions reading{.check_data = options.check_crc};
+  return record_files(
+      paths,
+      {.kind = "tfrecord",
+       .read = [reading](FileReader& file) { return std::make_unique<TFRecords>(file, reading); }},
+      files);
 }
 
 Dataset tfrecord(const std::vector<std::string>& paths, const TfRecordOptions& options) {

@@ -1,0 +1,194 @@
+// From a record of CSV to components. Numbers are read in place; what is not a plain number (quotes,
+// spaces, missing values) takes the long way.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/printable.h"
+#include "base/visit_dtype.h"
+#include "data/csv/schema.h"
+#include "formats/number_text.h"
+
+namespace stoker::data {
+
+namespace {
+
+constexpr size_t kLongestShown = 40;
+
+// Of a field: what becomes of it.
+struct Field {
+  CsvColumn column;
+  bool used = false, inferred = false, packed = false;
+  size_t component = 0;                      // its place among the components, or in the packed one
+  std::optional<std::string> fallback = {};  // as text, checked
+};
+
+class CsvDecoder final : public ElementFunction {
+ public:
+  CsvDecoder(CsvSchema schema, const CsvOptions& options)
+      : format_(csv_format(options)), na_values_(options.na_values) {
+    for (size_t i = 0; i < schema.fields.size(); ++i)
+      fields_.push_back({.column = schema.fields[i], .inferred = schema.inferred[i]});
+    size_t labels = schema.label ? 1 : 0, features = schema.components.size() - labels;
+    packed_ = options.pack ? features : 0;
+    if (options.pack) spec_.push_back({DType::float32, {int64_t(features)}});
+    for (size_t i = 0; i < schema.components.size(); ++i) {
+      Field& field = fields_[schema.components[i]];
+      field.used = true;
+      field.packed = options.pack && i < features;
+      if (field.packed) pack(field, i);
+      field.component = field.packed ? i : spec_.size();
+      if (!field.packed) spec_.push_back({field.column.dtype, {}});
+    }
+    for (Field& field : fields_) set_fallback(field, options);
+  }
+
+  std::string name() const override { return "decode_csv"; }
+  std::string identity() const override {
+    std::string text =
+        fmt::format("decode_csv '{}' '{}' pack {}", format_.delimiter, int(format_.quote), packed_);
+    for (const std::string& value : na_values_) text += fmt::format(" na {}", value);
+    for (const Field& field : fields_)
+      text += field.used ? fmt::format("; {} {} {} {}", field.component, field.column.name,
+                                       stoker::name(field.column.dtype),
+                                       field.fallback.value_or("required"))
+                         : "; unused";
+    return text;
+  }
+
+  ElementSpec infer(const ElementSpec& in) const override {
+    if (in.size() != 1 || !(in[0] == TensorSpec{DType::bytes, {}}))
+      throw ShapeError(
+          fmt::format("decode_csv takes records, (bytes[]), but elements are {}", to_string(in)));
+    return spec_;
+  }
+
+  void apply(std::span<const ConstTensorView> in, ElementWriter& out, Rng&) const override {
+    const auto& record = *static_cast<const std::string*>(in[0].data);
+    CsvFields walk(record, format_);
+    float* packed = packed_ == 0
+                        ? nullptr
+                        : static_cast<float*>(out.put(0, DType::float32, {int64_t(packed_)}));
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      const Field& field = fields_[i];
+      if (walk.done()) wrong_count(i);
+      if (!field.used) {
+        read(i, walk);
+      } else if (field.packed) {
+        number(i, walk, packed[field.component]);
+      } else {
+        void* place = out.put(field.component, field.column.dtype, {});
+        if (field.column.dtype == DType::float32)
+          number(i, walk, *static_cast<float*>(place));
+        else
+          value(i, walk, place);
+      }
+    }
+    if (!walk.done()) wrong_count(fields_.size() + count_rest(walk));
+  }
+
+ private:
+  static void pack(Field& field, size_t) {
+    if (field.column.dtype == DType::bytes)
+      throw ValueError(fmt::format(
+          "csv: column \"{}\" is text, which `pack` cannot take; leave it out of select_columns, "
+          "or "
+          "read the columns one by one and map the text to numbers (text::StringLookup)",
+          printable(field.column.name)));
+    field.column.dtype = DType::float32;
+  }
+
+  // Parsed once here, so that a wrong one is an error of the chain and not of an element.
+  static void set_fallback(Field& field, const CsvOptions& options) {
+    DType dtype = field.column.dtype;
+    field.fallback = field.column.fallback;
+    if (!field.fallback && dtype == DType::bytes) field.fallback = "";
+    if (!field.fallback) field.fallback = options.missing;
+    if (!field.used || !field.fallback) return;
+    alignas(std::max_align_t) std::byte memory[sizeof(std::string)];
+    if (dtype != DType::bytes && !parse_csv_value(*field.fallback, dtype, memory))
+      throw ValueError(
+          fmt::format("csv: \"{}\" should stand for missing values of column \"{}\", but is no {}",
+                      *field.fallback, printable(field.column.name), stoker::name(dtype)));
+  }
+
+  void number(size_t i, CsvFields& walk, float& value) const {
+    const char* behind = parse_float(walk.at(), walk.end(), value);
+    if (behind != nullptr && walk.ends_at(behind))
+      walk.take(behind);
+    else
+      long_way(i, read(i, walk), &value);
+  }
+
+  void value(size_t i, CsvFields& walk, void* place) const {
+    if (fields_[i].column.dtype == DType::int64) {
+      const char* behind = parse_integer(walk.at(), walk.end(), *static_cast<int64_t*>(place));
+      if (behind != nullptr && walk.ends_at(behind)) {
+        walk.take(behind);
+        return;
+      }
+    }
+    long_way(i, read(i, walk), place);
+  }
+
+  void long_way(size_t i, std::string_view text, void* place) const {
+    const Field& field = fields_[i];
+    bool missing = text.empty() || std::ranges::find(na_values_, text) != na_values_.end();
+    if (missing && !field.fallback)
+      throw ValueError(fmt::format(
+          "{}: the value is missing; give the column a fallback, or all of them with missing = "
+          "\"0\"",
+          address(i)));
+    if (missing) text = *field.fallback;
+    if (parse_csv_value(text, field.column.dtype, place)) return;
+    throw ValueError(fmt::format("{}: expected {}, got \"{}\"{}", address(i),
+                                 stoker::name(field.column.dtype),
+                                 printable(text.substr(0, kLongestShown)),
+                                 field.inferred ? "; the dtype was inferred from the first rows: "
+                                                  "state another in columns, or add it to na_values"
+                                                : ""));
+  }
+
+  std::string_view read(size_t i, CsvFields& walk) const {
+    try {
+      return *walk.next();
+    } catch (const ValueError& error) {
+      throw ValueError(fmt::format("{}: {}", address(i), error.what()));
+    }
+  }
+
+  static size_t count_rest(CsvFields& walk) {
+    size_t count = 0;
+    while (walk.next()) ++count;
+    return count;
+  }
+  [[noreturn]] void wrong_count(size_t got) const {
+    throw ValueError(fmt::format("the record has {} fields, expected {}", got, fields_.size()));
+  }
+  std::string address(size_t i) const {
+    return fmt::format("column {} (\"{}\")", i + 1, printable(fields_[i].column.name));
+  }
+
+  CsvFormat format_;
+  std::vector<std::string> na_values_;
+  std::vector<Field> fields_;
+  ElementSpec spec_;
+  size_t packed_ = 0;  // values in the packed component; 0: there is none
+};
+
+}  // namespace
+
+FunctionRef csv_decoder(CsvSchema schema, const CsvOptions& options) {
+  return std::make_shared<CsvDecoder>(std::move(schema), options);
+}
+
+FunctionRef decode_csv(std::vector<CsvColumn> columns, const CsvOptions& options) {
+  if (columns.empty()) throw ValueError("decode_csv: no columns were given");
+  CsvSchema schema;
+  schema.fields = std::move(columns);
+  schema.inferred.assign(schema.fields.size(), false);
+  for (size_t i = 0; i < schema.fields.size(); ++i) schema.components.push_back(i);
+  return csv_decoder(std::move(schema), options);
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,212 @@
+#include "formats/csv.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <stoker/error.h>
+
+#include "formats/find_byte.h"
+#include "formats/gzip.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr std::string_view kCsvMark = "\xEF\xBB\xBF";
+constexpr uint64_t kCsvBlockBytes = 1 << 12;  // a shuffle reads one for every record
+
+// A line, or several where quotes hold line ends.
+struct Piece {
+  const char* end = nullptr;  // of what it holds, without its line end; null: not all of it is here
+  const char* next = nullptr;
+  uint64_t lines = 1;
+  bool open = false;  // a quote is not closed
+  bool record = true;
+};
+
+// Behind the quote that closes; null: it is not here.
+const char* behind_quote(const char* at, const char* end, char quote, uint64_t& lines) {
+  while (const auto* found = static_cast<const char*>(std::memchr(at, quote, size_t(end - at)))) {
+    lines += uint64_t(std::count(at, found, '\n'));
+    if (found + 1 == end || found[1] != quote) return found + 1;
+    at = found + 2;
+  }
+  return nullptr;
+}
+
+Piece plain_line(const char* begin, const char* end) {
+  const auto* found = static_cast<const char*>(std::memchr(begin, '\n', size_t(end - begin)));
+  return found == nullptr ? Piece{} : Piece{.end = found, .next = found + 1};
+}
+
+Piece scan_record(const char* begin, const char* end, const CsvFormat& format) {
+  char quote = format.quote == '\0' ? '\n' : format.quote;
+  Piece piece;
+  for (const char* at = begin;;) {
+    at = find_either(at, end, '\n', quote);
+    if (at == end) return piece;
+    if (*at == '\n') {
+      piece.end = at;
+      piece.next = at + 1;
+      return piece;
+    }
+    if (at != begin && at[-1] != format.delimiter) {
+      ++at;
+      continue;
+    }
+    at = behind_quote(at + 1, end, quote, piece.lines);
+    if (at == nullptr) {
+      piece.open = true;
+      return piece;
+    }
+  }
+}
+
+// `last`: nothing follows `end`, which then ends the piece.
+Piece scan_piece(const char* begin, const char* end, const CsvFormat& format, bool last) {
+  bool comment = format.comment != '\0' && begin < end && *begin == format.comment;
+  Piece piece = comment ? plain_line(begin, end) : scan_record(begin, end, format);
+  if (last && piece.end == nullptr && !piece.open) piece.end = piece.next = end;
+  if (piece.end != nullptr && piece.end > begin && piece.end[-1] == '\r') --piece.end;
+  piece.record = !comment && piece.end != begin;
+  return piece;
+}
+
+[[noreturn]] void bad_record(const std::string& path, uint64_t line, bool open, uint64_t most) {
+  if (open)
+    throw FileError(fmt::format(
+        "{}: line {}: a quoted field is not closed; give use_quote_delim = false if quotes are "
+        "ordinary text",
+        path, line));
+  throw FileError(fmt::format("{}: line {}: the record is longer than {} bytes; is it a CSV file?",
+                              path, line, most));
+}
+
+}  // namespace
+
+class CsvReader::Source {
+ public:
+  explicit Source(FileReader& file)
+      : file_(file), gzip_(is_gzip(file) ? std::make_unique<GzipReader>(file) : nullptr) {}
+  size_t read(std::span<std::byte> out) {
+    size_t got = gzip_ ? gzip_->read(out) : file_.read_at(offset_, out);
+    offset_ += got;
+    return got;
+  }
+
+ private:
+  FileReader& file_;
+  std::unique_ptr<GzipReader> gzip_;
+  uint64_t offset_ = 0;
+};
+
+CsvReader::CsvReader(FileReader& file, const CsvReadOptions& options)
+    : path_(file.path()), options_(options), source_(std::make_unique<Source>(file)) {
+  while (end_ < kCsvMark.size() && fill()) {
+  }
+  if (std::string_view(buffer_).substr(0, end_).starts_with(kCsvMark)) begin_ = kCsvMark.size();
+  if (options_.skip_first) next();
+}
+
+CsvReader::~CsvReader() = default;
+
+bool CsvReader::fill() {
+  if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  base_ += begin_;
+  end_ -= begin_, begin_ = 0;
+  size_t piece = std::max<size_t>(options_.buffer_bytes, 1);
+  if (buffer_.size() - end_ < piece) buffer_.resize(std::max(end_ + piece, 2 * end_));
+  size_t got = source_->read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
+  end_ += got;
+  return got > 0;
+}
+
+std::optional<std::string_view> CsvReader::next() {
+  bool last = false;
+  while (true) {
+    line_ = next_line_;
+    offset_ = base_ + begin_;
+    const char* begin = buffer_.data() + begin_;
+    const char* end = buffer_.data() + end_;
+    if (last && begin == end) return {};
+    Piece piece = scan_piece(begin, end, options_.format, last);
+    auto length = uint64_t((piece.end != nullptr ? piece.end : end) - begin);
+    if (length > options_.most_record_bytes || (last && piece.open))
+      bad_record(path_, line_, piece.open, options_.most_record_bytes);
+    if (piece.end == nullptr) {
+      last = !fill();
+      continue;
+    }
+    begin_ = size_t(piece.next - buffer_.data());
+    next_line_ += piece.lines;
+    if (piece.record) return std::string_view(begin, size_t(piece.end - begin));
+  }
+}
+
+RecordIndex index_csv(FileReader& file, const CsvReadOptions& options) {
+  if (is_gzip(file))
+    throw ValueError(file.path() + " is compressed: its records can only be read in order");
+  CsvReader reader(file, options);
+  RecordIndex index(kCsvBlockBytes);
+  uint64_t records = 0;
+  while (reader.next()) {
+    index.add(records, reader.offset(), reader.line() - 1);
+    ++records;
+  }
+  if (records == 0) index.add(0, reader.end(), 0);
+  index.finish(records, reader.end());
+  return index;
+}
+
+void cut_csv(std::string_view block, const CsvFormat& format,
+             std::vector<std::string_view>& records) {
+  records.clear();
+  const char* at = block.data();
+  const char* end = at + block.size();
+  while (at < end) {
+    Piece piece = scan_piece(at, end, format, /*last=*/true);
+    if (piece.end == nullptr) piece.end = piece.next = end;  // not what was indexed
+    if (piece.record) records.emplace_back(at, size_t(piece.end - at));
+    at = piece.next;
+  }
+}
+
+std::string_view CsvFields::quoted() {
+  const char* begin = ++at_;
+  uint64_t lines = 0;
+  const char* behind = behind_quote(at_, end_, format_.quote, lines);
+  if (behind == nullptr) throw ValueError("a quoted field is not closed");
+  if (behind != end_ && *behind != format_.delimiter)
+    throw ValueError(fmt::format(
+        "a quoted field is followed by \"{}\" instead of a delimiter; a quote inside it is doubled",
+        std::string_view(behind, std::min<size_t>(size_t(end_ - behind), 8))));
+  std::string_view field(begin, size_t(behind - 1 - begin));
+  take(behind);
+  if (field.find(format_.quote) == std::string_view::npos) return field;
+  unescaped_.clear();
+  for (size_t i = 0; i < field.size(); ++i) {
+    unescaped_ += field[i];
+    if (field[i] == format_.quote) ++i;
+  }
+  return unescaped_;
+}
+
+std::optional<std::string_view> CsvFields::next() {
+  if (done_) return {};
+  if (format_.quote != '\0' && at_ < end_ && *at_ == format_.quote) return quoted();
+  const void* found = std::memchr(at_, format_.delimiter, size_t(end_ - at_));
+  return take(found == nullptr ? end_ : static_cast<const char*>(found));
+}
+
+std::string csv_field(std::string_view text, const CsvFormat& format) {
+  const char special[] = {format.delimiter, format.quote, '\n', '\r'};
+  bool comment = format.comment != '\0' && text.starts_with(format.comment);
+  if (!comment && text.find_first_of(std::string_view(special, 4)) == std::string_view::npos)
+    return std::string(text);
+  std::string field(1, format.quote);
+  for (char c : text) field.append(c == format.quote ? 2 : 1, c);
+  return field + format.quote;
+}
+
+}  // namespace stoker

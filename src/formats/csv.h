@@ -1,0 +1,105 @@
+// Records of CSV files (RFC 4180), plain or gzip: where they begin and end, and the fields in them.
+//   - A record ends with "\n" or "\r\n"; the last one may have no end. A byte order mark of UTF-8 is
+//     passed over, as are blank lines and lines that begin with the comment character.
+//   - A field that begins with a quote ends with the next one that is not doubled; delimiters and
+//     line ends are text in it, two quotes are one. Quotes inside other fields are text.
+//
+// Files are not trusted: a record longer than most_record_bytes, or a quote that is never closed, is a
+// FileError with the line where the record begins.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "formats/record_index.h"
+
+namespace stoker {
+
+struct CsvFormat {
+  char delimiter = ',';
+  char quote = '"';     // '\0': none; a quote is text
+  char comment = '\0';  // '\0': none
+};
+
+struct CsvReadOptions {
+  CsvFormat format = {};
+  bool skip_first = false;  // the first record, a header
+  uint64_t most_record_bytes = uint64_t(1) << 26;
+  size_t buffer_bytes = size_t(1) << 18;  // read at a time
+};
+
+// Walks over the records of a file. One thread at a time. Memory: a buffer, and the longest record.
+class CsvReader {
+ public:
+  // The file must outlive it. Whether it is gzip is seen by its first bytes.
+  explicit CsvReader(FileReader& file, const CsvReadOptions& options = {});
+  ~CsvReader();
+
+  // The next record without its line end, none at the end. Valid until the next call.
+  std::optional<std::string_view> next();
+  uint64_t line() const { return line_; }          // where the record begins, or failed; from 1
+  uint64_t offset() const { return offset_; }      // the same in bytes, before compression
+  uint64_t end() const { return base_ + begin_; }  // of what was given out
+
+ private:
+  class Source;
+  bool fill();  // false: the file has ended
+
+  std::string path_;
+  CsvReadOptions options_;
+  std::unique_ptr<Source> source_;
+  std::string buffer_;
+  size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
+  uint64_t base_ = 0;           // the place of buffer_[0] in the file
+  uint64_t line_ = 0, next_line_ = 1, offset_ = 0;
+};
+
+// Where the records of a plain file are. Reads the file once. ValueError when it is gzip.
+RecordIndex index_csv(FileReader& file, const CsvReadOptions& options = {});
+
+// The records of a block.
+void cut_csv(std::string_view block, const CsvFormat& format,
+             std::vector<std::string_view>& records);
+
+// Walks over the fields of a record.
+class CsvFields {
+ public:
+  CsvFields(std::string_view record, const CsvFormat& format)
+      : at_(record.data()), end_(at_ + record.size()), format_(format) {}
+
+  // The next field without its quotes, none behind the last; a record has at least one. Valid until
+  // the next call. ValueError for text behind a closing quote.
+  std::optional<std::string_view> next();
+
+  // For those who read a field in place: where it begins, and the step over it when it was all of
+  // the text up to `end`, a delimiter or the end of the record.
+  const char* at() const { return at_; }
+  const char* end() const { return end_; }
+  bool done() const { return done_; }
+  bool ends_at(const char* place) const { return place == end_ || *place == format_.delimiter; }
+  std::string_view take(const char* end) {
+    std::string_view field(at_, size_t(end - at_));
+    done_ = end == end_;
+    at_ = done_ ? end_ : end + 1;
+    return field;
+  }
+
+ private:
+  std::string_view quoted();
+
+  const char* at_;
+  const char* end_;
+  CsvFormat format_;
+  bool done_ = false;
+  std::string unescaped_;
+};
+
+// A field as it is written: quoted where it has to be.
+std::string csv_field(std::string_view text, const CsvFormat& format = {});
+
+}  // namespace stoker

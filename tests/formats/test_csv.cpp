@@ -1,0 +1,191 @@
+#include "formats/csv.h"
+
+#include <gtest/gtest.h>
+#include <stoker/error.h>
+#include <stoker/random.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "base/memory_file.h"
+#include "formats/number_text.h"
+#include "support/deflate.h"
+
+namespace stoker {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts records_of(const std::string& text, const CsvReadOptions& options = {}) {
+  MemoryFile file("a.csv", as_bytes(text));
+  CsvReader reader(file, options);
+  Texts records;
+  while (auto record = reader.next()) records.emplace_back(*record);
+  return records;
+}
+
+Texts fields_of(const std::string& record, const CsvFormat& format = {}) {
+  CsvFields walk(record, format);
+  Texts fields;
+  while (auto field = walk.next()) fields.emplace_back(*field);
+  return fields;
+}
+
+template <class F>
+std::string csv_error(F&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CsvReader, GivesRecordsWithoutTheirLineEnds) {
+  EXPECT_EQ(records_of("a,b\n1,2\r\n3,4"), (Texts{"a,b", "1,2", "3,4"}));
+  EXPECT_EQ(records_of("\xEF\xBB\xBF"
+                       "a\r\n\n\r\nb\n"),
+            (Texts{"a", "b"}));
+  EXPECT_EQ(records_of(""), Texts{});
+  EXPECT_EQ(records_of("\n\n"), Texts{});
+  EXPECT_EQ(records_of("a\r"), Texts{"a"});
+}
+
+TEST(CsvReader, KeepsLineEndsInQuotesAtAnySizeOfTheBuffer) {
+  std::string text = "\"one\ntwo\",x\n\"say \"\"hi\n\"\"\",y\nlast \" quote,z\n";
+  Texts expected{"\"one\ntwo\",x", "\"say \"\"hi\n\"\"\",y", "last \" quote,z"};
+  for (size_t bytes = 1; bytes < 40; ++bytes)
+    EXPECT_EQ(records_of(text, {.buffer_bytes = bytes}), expected) << bytes;
+  EXPECT_EQ(records_of(test::gzip(text)), expected);
+}
+
+TEST(CsvReader, PassesOverCommentsAndTheHeader) {
+  CsvReadOptions options{.format = {.comment = '#'}, .skip_first = true};
+  EXPECT_EQ(records_of("# it's \"open\nname\n#\n1\n2 # no comment\n#", options),
+            (Texts{"1", "2 # no comment"}));
+}
+
+TEST(CsvReader, SaysWhereARecordIsBroken) {
+  EXPECT_EQ(csv_error([] { records_of("a\nb\nc,\"open\n\n"); }),
+            "a.csv: line 3: a quoted field is not closed; give use_quote_delim = false if quotes "
+            "are ordinary text");
+  EXPECT_NE(csv_error([] {
+              records_of("a\n" + std::string(50, 'b'), {.most_record_bytes = 20});
+            }).find("a.csv: line 2: the record is longer than 20 bytes"),
+            std::string::npos);
+  EXPECT_EQ(records_of("\"a,b\n", {.format = {.quote = '\0'}}), Texts{"\"a,b"});
+}
+
+TEST(CsvIndex, LeadsToTheSameRecordsAndLines) {
+  std::string text = "h1,h2\n";
+  for (int row = 0; row < 900; ++row)
+    text += fmt::format("{},\"{}\"\n{}", row, std::string(size_t(row % 7), '\n'),
+                        row % 50 == 0 ? "\n# note\n" : "");
+  CsvReadOptions options{.format = {.comment = '#'}, .skip_first = true};
+  Texts all = records_of(text, options);
+  MemoryFile file("a.csv", as_bytes(text));
+  RecordIndex index = index_csv(file, options);
+  ASSERT_EQ(index.records(), 900U);
+  EXPECT_GT(index.blocks(), 1U);
+  std::string block;
+  std::vector<std::string_view> cut;
+  for (size_t number = 0; number < index.blocks(); ++number) {
+    index.read(file, number, block);
+    cut_csv(block, options.format, cut);
+    uint64_t first = index.first_record(number);
+    for (size_t i = 0; i < cut.size(); ++i) ASSERT_EQ(cut[i], all[size_t(first) + i]);
+    size_t at = text.find("\n" + std::string(all[size_t(first)])) + 1;
+    EXPECT_EQ(index.first_line(number),
+              uint64_t(std::count(text.begin(), text.begin() + long(at), '\n')));
+  }
+}
+
+TEST(CsvFields, UndoQuotes) {
+  EXPECT_EQ(fields_of("a,b,"), (Texts{"a", "b", ""}));
+  EXPECT_EQ(fields_of(""), Texts{""});
+  EXPECT_EQ(fields_of("\"a,\"\"b\"\"\nc\",5\" pipe,\"\""), (Texts{"a,\"b\"\nc", "5\" pipe", ""}));
+  EXPECT_EQ(fields_of("a;b", {.delimiter = ';'}), (Texts{"a", "b"}));
+  EXPECT_EQ(fields_of("\"a\",\"b", {.quote = '\0'}), (Texts{"\"a\"", "\"b"}));
+  EXPECT_NE(csv_error([] { fields_of("\"a\"b,c"); }).find("followed by \"b,c\""),
+            std::string::npos);
+  EXPECT_NE(csv_error([] { fields_of("\"a"); }).find("not closed"), std::string::npos);
+}
+
+TEST(CsvField, ComesBackAsItWas) {
+  for (const char* text : {"", "plain", "a,b", "say \"x\"", "two\nlines", "\r"}) {
+    std::string written = csv_field(text) + ",end";
+    EXPECT_EQ(fields_of(written), (Texts{text, "end"}));
+  }
+}
+
+void expect_as_strtof(const std::string& text) {
+  float value = -1;
+  const char* behind = parse_float(text.data(), text.data() + text.size(), value);
+  ASSERT_EQ(behind, text.data() + text.size()) << text;
+  float expected = std::strtof(text.c_str(), nullptr);
+  EXPECT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(expected)) << text;
+}
+
+TEST(ParseFloat, RoundsAsStrtofDoes) {
+  for (const char* text : {"0",
+                           "-0",
+                           "-0.0",
+                           "1",
+                           "16777217",
+                           "16777217.0000001",
+                           "33554433",
+                           "0.1",
+                           ".5",
+                           "5.",
+                           "1e10",
+                           "1E-3",
+                           "3.4028235e38",
+                           "1e-45",
+                           "1.17549435e-38",
+                           "9007199254740993",
+                           "123456789012345678901234567890",
+                           "0.00000000000000000000000000000001234",
+                           "1e-60",
+                           "16777216.9999999",
+                           "8388609.5",
+                           "8388608.5",
+                           "-7.038531e-26",
+                           "4e-400"})
+    expect_as_strtof(text);
+  Rng rng(3);
+  for (int i = 0; i < 20'000; ++i) {
+    auto bits = uint32_t(rng.integer(0, int64_t(1) << 32));
+    auto number = std::bit_cast<float>(bits);
+    if (!std::isfinite(number)) continue;
+    expect_as_strtof(fmt::format("{:.{}f}", double(number) * 1e-3, i % 9));
+    expect_as_strtof(fmt::format("{:.{}e}", double(number), i % 18));
+    expect_as_strtof(fmt::format("{}", float(rng.normal())));
+  }
+}
+
+TEST(ParseFloat, RefusesWhatIsNoNumberOrTooLarge) {
+  for (const char* text : {"", "-", ".", "e5", "+-1", "abc", "1e39", "-1e400"}) {
+    float value = 0;
+    std::string_view view(text);
+    EXPECT_EQ(parse_float(view.data(), view.data() + view.size(), value), nullptr) << text;
+  }
+  float value = 0;
+  std::string_view word = "nan";
+  EXPECT_NE(parse_float(word.data(), word.data() + word.size(), value), nullptr);
+  EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(ParseInteger, HoldsItsLimits) {
+  int64_t value = 0;
+  std::string most = "9223372036854775807", more = "9223372036854775808", plus = "+7";
+  EXPECT_NE(parse_integer(most.data(), most.data() + most.size(), value), nullptr);
+  EXPECT_EQ(value, INT64_MAX);
+  EXPECT_EQ(parse_integer(more.data(), more.data() + more.size(), value), nullptr);
+  EXPECT_NE(parse_integer(plus.data(), plus.data() + plus.size(), value), nullptr);
+  EXPECT_EQ(value, 7);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,94 @@
+// The first byte: the size of the buffer, the second the format. Reading on, and going to the blocks of
+// an index, must give the same records; fields that are written again must come back.
+#include <vector>
+
+#include <stoker/error.h>
+
+#include "base/memory_file.h"
+#include "formats/csv.h"
+#include "formats/number_text.h"
+#include "fuzz/fuzz.h"
+
+namespace {
+
+using namespace stoker;
+
+struct CsvOutcome {
+  std::vector<std::string> records;
+  bool failed = false;
+};
+
+CsvOutcome read_on(std::span<const std::byte> bytes, const CsvReadOptions& options) {
+  CsvOutcome outcome;
+  MemoryFile file("input", bytes);
+  size_t total = 0;
+  try {
+    CsvReader reader(file, options);
+    while (auto record = reader.next()) {
+      total += record->size() + 1;
+      if (total > 1 << 22) break;  // a compressed file can be long
+      outcome.records.emplace_back(*record);
+    }
+  } catch (const FileError&) {
+    outcome.failed = true;
+  }
+  return outcome;
+}
+
+void read_by_index(std::span<const std::byte> bytes, const CsvReadOptions& options) {
+  MemoryFile file("input", bytes);
+  CsvOutcome on = read_on(bytes, options);
+  try {
+    RecordIndex index = index_csv(file, options);
+    test::expect(!on.failed && index.records() == on.records.size());
+    std::string block;
+    std::vector<std::string_view> records;
+    for (size_t at = 0; at < index.blocks(); ++at) {
+      index.read(file, at, block);
+      cut_csv(block, options.format, records);
+      uint64_t first = index.first_record(at);
+      for (size_t i = 0; i < records.size(); ++i)
+        test::expect(records[i] == on.records[size_t(first) + i]);
+    }
+  } catch (const FileError&) {
+    test::expect(on.failed);
+  } catch (const ValueError&) {  // gzip
+  }
+}
+
+void read_fields(const std::string& record, const CsvFormat& format) {
+  std::vector<std::string> fields;
+  try {
+    CsvFields walk(record, format);
+    while (auto field = walk.next()) fields.emplace_back(*field);
+  } catch (const ValueError&) {
+    return;
+  }
+  for (const std::string& field : fields) {
+    float number = 0;
+    int64_t whole = 0;
+    parse_float(field.data(), field.data() + field.size(), number);
+    parse_integer(field.data(), field.data() + field.size(), whole);
+    if (format.quote == '\0') continue;
+    std::string written = csv_field(field, format);
+    CsvFields again(written, format);
+    test::expect(again.next() == field && !again.next());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  test::Input input(data, size);
+  uint8_t buffer = input.byte(), choice = input.byte();
+  CsvReadOptions options{.format = {.delimiter = choice % 2 == 0 ? ',' : ';',
+                                    .quote = choice % 4 < 3 ? '"' : '\0',
+                                    .comment = choice % 8 < 4 ? '\0' : '#'},
+                         .skip_first = choice % 16 < 8,
+                         .most_record_bytes = choice % 32 < 16 ? 1000U : 20U,
+                         .buffer_bytes = size_t(buffer) * 3};
+  read_by_index(input.rest(), options);
+  for (const std::string& record : read_on(input.rest(), options).records)
+    read_fields(record, options.format);
+  return 0;
+}
