@@ -31,12 +31,13 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "attrs batch context dtype error file random shape tensor tensor_view version",
-    "data": "dataset element image text tokenizer typed_function",
+    "data": "dataset element image text tokenizer typed_function utils",
     "formats": "safetensors",
     "graph": "ops value variable",
     "engine": "devices",
-    "nn": "initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers",
-    "train": "auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
+    "nn": "initializers layer layer_options layers layers_over_time losses metrics recurrent_layers regularizers"
+    " residual_layers",
+    "train": "auto_batch backup callbacks flops function history idx model optimizers plot_model run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",
     "observe": "doctor profiler",

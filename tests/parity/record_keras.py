@@ -4,7 +4,7 @@
     python3 tests/parity/record_keras.py
 
 Needs keras 3, tensorflow and numpy, and the files of record_torch.py, with which Keras's gradients are compared. Writes
-separable, adam, optimizers, layers, recurrent, losses, activations, initializers and sequences.safetensors beside itself;
+separable, adam, optimizers, layers, recurrent, losses, activations, initializers, sequences and applications.safetensors, and applications.json beside itself;
 tests/parity/README.md says what is in them.
 """
 
@@ -19,6 +19,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # recorded on the CPU
 import keras
 import tensorflow as tf
 
+import keras_applications
 import keras_layers
 import keras_networks
 import keras_optimizers
@@ -44,6 +45,7 @@ def main() -> None:
     keras_values.record_activations(metadata)
     keras_values.record_initializers(metadata)
     keras_sequences.record_sequences(metadata)
+    keras_applications.record_applications(metadata)
 
 
 if __name__ == "__main__":

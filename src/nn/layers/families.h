@@ -15,6 +15,7 @@ void add_reshaping1d_layers(LayerKinds& kinds);
 void add_normalization_layers(LayerKinds& kinds);
 void add_weight_normalization(LayerKinds& kinds);
 void add_unit_normalization(LayerKinds& kinds);
+void add_residual_layers(LayerKinds& kinds);
 void add_activation_layers(LayerKinds& kinds);
 void add_merge_layers(LayerKinds& kinds);
 void add_preprocessing_layers(LayerKinds& kinds);
