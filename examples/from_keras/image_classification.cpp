@@ -15,6 +15,7 @@ void write_photos(const std::string& folder) {
     std::string name = folder + (pictures.y.at(i) >= 5 ? "/warm" : "/cold");
     std::filesystem::create_directories(name);
     utils::save_img(name + "/" + std::to_string(i) + ".jpg", pictures.x[i], {.scale = false});
+    if (pictures.y.at(i) == 9) utils::save_img("warm.jpg", pictures.x[i], {.scale = false});
   }
 }
 
@@ -70,8 +71,7 @@ int main() {
   model.fit(train, {.epochs = 4,
                     .validation_data = validation,
                     .callbacks = {ModelCheckpoint("save_at_{epoch}.stoker")}});
-  Tensor img =
-      utils::load_img("photos/warm/" + std::to_string(1) + ".jpg", {.target_size = {24, 24}});
+  Tensor img = utils::load_img("warm.jpg", {.target_size = {24, 24}});
   Tensor score = model.predict(utils::img_to_array(img).reshape({1, 24, 24, 3}));
   std::printf("logit of a warm picture: %.2f\n", score.item());
   // Shown:

@@ -4,7 +4,7 @@
 //   Model small = applications::resnet18({.input_shape = {32, 32, 3}, .classes = 10});
 //
 // Names in PascalCase are those of keras.applications; names in snake_case are Stoker's own, with
-// random weights and a softmax output, and are those of `stoker train --model`.
+// random weights and a softmax output. `stoker train --model` knows both.
 #pragma once
 
 #include <string>
@@ -36,6 +36,7 @@ Model mobilenet(const Options& options = {});  // the first version, full width
 
 // "mlp", "lenet", "cnn", "cnn-small", "resnet18", "resnet50", "mobilenet".
 std::vector<std::string> names();
+// One of names() or keras_names(); with a dtype of uint8 the latter begin with preprocess_input().
 // ValueError lists the names.
 Model by_name(const std::string& name, const Options& options = {});
 

@@ -65,6 +65,20 @@ TEST(KerasApplications, LearnAndAreSavedWithTheirLayers) {
   EXPECT_EQ(load_model(dir / "model.stoker")(x), model(x));
 }
 
+TEST(KerasApplications, TakeBytesByName) {
+  TempDir dir;
+  for (const char* name : {"MobileNetV3Small", "MobileNetV2"}) {
+    Model model = by_name(name, {.input_shape = {32, 32, 3}, .classes = 3, .dtype = DType::uint8});
+    Tensor white = Tensor::full({1, 32, 32, 3}, 255, DType::uint8);
+    Tensor before = model(white);
+    EXPECT_EQ(before.shape(), Shape({1, 3}));
+    model.save(dir / "model.stoker");
+    EXPECT_EQ(load_model(dir / "model.stoker")(white), before) << name;
+  }
+  EXPECT_EQ(by_name("MobileNetV2", {.input_shape = {32, 32, 3}}).inputs()[0].dtype(),
+            DType::float32);
+}
+
 TEST(KerasApplications, ReadWeightsByName) {
   TempDir dir;
   Model trained = small();

@@ -76,7 +76,26 @@ Model runnable(const std::string& name, int64_t side) {
   throw ValueError("the recording has a network that the test lacks: " + name);
 }
 
-TEST(KerasApplications, HaveTheWeightsOfKeras) { expect_structures(small_applications()); }
+// "ResNet50 gray" as the end of a test's name.
+std::string one_word(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
+std::vector<std::string> names_of(const ApplicationCases& cases) {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : cases) names.push_back(name);
+  return names;
+}
+
+using SmallApplications = testing::TestWithParam<std::string>;
+
+TEST_P(SmallApplications, HaveTheWeightsOfKeras) {
+  expect_structure(GetParam(), small_applications().at(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(All, SmallApplications, testing::ValuesIn(names_of(small_applications())),
+                         one_word);
 
 TEST(KerasApplications, AreAllCompared) {
   std::set<std::string> compared, recorded;
@@ -88,17 +107,17 @@ TEST(KerasApplications, AreAllCompared) {
     EXPECT_TRUE(recorded.contains(name)) << name;
 }
 
-TEST(KerasApplications, ComputeWhatKerasComputes) {
+using RunApplications = testing::TestWithParam<std::string>;
+
+TEST_P(RunApplications, ComputeWhatKerasComputes) {
   Recording recording("applications");
-  std::vector<std::string> names = recording.names("side/");
-  EXPECT_EQ(names.size(), 16U);
-  for (const std::string& name : names) {
-    auto side = int64_t(recording.number("side/" + name));
-    Model model = runnable(name, side);
-    draw_weights(model, recording.seed());
-    EXPECT_TRUE(agrees(model(images(recording, name, side)), recording.expected(name))) << name;
-  }
+  auto side = int64_t(recording.number("side/" + GetParam()));
+  Model model = runnable(GetParam(), side);
+  draw_weights(model, recording.seed());
+  EXPECT_TRUE(agrees(model(images(recording, GetParam(), side)), recording.expected(GetParam())));
 }
+INSTANTIATE_TEST_SUITE_P(All, RunApplications,
+                         testing::ValuesIn(Recording("applications").names("side/")), one_word);
 
 }  // namespace
 }  // namespace stoker::test

@@ -132,49 +132,6 @@ std::vector<Class> read_class_list(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> keras_names() {
-  return {"ConvNeXtBase",
-          "ConvNeXtLarge",
-          "ConvNeXtSmall",
-          "ConvNeXtTiny",
-          "ConvNeXtXLarge",
-          "DenseNet121",
-          "DenseNet169",
-          "DenseNet201",
-          "EfficientNetB0",
-          "EfficientNetB1",
-          "EfficientNetB2",
-          "EfficientNetB3",
-          "EfficientNetB4",
-          "EfficientNetB5",
-          "EfficientNetB6",
-          "EfficientNetB7",
-          "EfficientNetV2B0",
-          "EfficientNetV2B1",
-          "EfficientNetV2B2",
-          "EfficientNetV2B3",
-          "EfficientNetV2L",
-          "EfficientNetV2M",
-          "EfficientNetV2S",
-          "InceptionResNetV2",
-          "InceptionV3",
-          "MobileNet",
-          "MobileNetV2",
-          "MobileNetV3Large",
-          "MobileNetV3Small",
-          "NASNetLarge",
-          "NASNetMobile",
-          "ResNet101",
-          "ResNet101V2",
-          "ResNet152",
-          "ResNet152V2",
-          "ResNet50",
-          "ResNet50V2",
-          "VGG16",
-          "VGG19",
-          "Xception"};
-}
-
 Tensor preprocess_input(const Tensor& x, const std::string& network) {
   return preprocessed(x.cast(DType::float32), mode_of(network));
 }
