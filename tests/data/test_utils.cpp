@@ -103,6 +103,14 @@ TEST(SaveImg, ScalesToTheWholeRange) {
             Tensor::from(std::vector<uint8_t>{0, 127, 255, 255}, {2, 2, 1}));
 }
 
+TEST(ArrayToImg, ReachesWhiteWhateverTheRange) {
+  for (float high : {0.1F, 0.7F, 3.0F, 1e-3F, 1e9F}) {
+    Tensor white = utils::array_to_img(floats({0, high}, {1, 2}));
+    EXPECT_EQ(white.max(), 255) << high;
+  }
+  EXPECT_EQ(utils::array_to_img(floats({4, 4}, {1, 2})).max(), 0);
+}
+
 TEST(SaveImg, WritesJpegByTheEnding) {
   TempDir dir;
   utils::save_img(dir / "a.jpg", Tensor::full({8, 8, 3}, 200, DType::uint8), {.scale = false});
@@ -168,21 +176,23 @@ std::string wav(const std::vector<int16_t>& samples, uint32_t rate = 8000, uint1
   return bytes;
 }
 
+// The same bytes, 00 00 00 80 00 40, as samples of every width.
 TEST(Wav, IsReadInEveryWidth) {
-  std::vector<float> out(3);
-  Wav sound = read_wav(wav({0, -32768, 16384}));  // a view of a temporary: read again below
   std::string bytes = wav({0, -32768, 16384});
-  sound = read_wav(bytes);
-  EXPECT_EQ(sound.frames, 3);
-  EXPECT_EQ(sound.sampling_rate, 8000);
-  decode_wav(sound, 3, out.data());
-  EXPECT_EQ(out, (std::vector<float>{0, -1, 0.5F}));
-  std::string eight = bytes;
-  eight[34] = 8;
-  sound = read_wav(eight);
-  EXPECT_EQ(sound.frames, 6);
-  decode_wav(sound, 1, out.data());
-  EXPECT_EQ(out[0], -1);
+  auto read_as = [&](int format, int bits) {
+    std::string changed = bytes;
+    changed[20] = char(format), changed[34] = char(bits);
+    Wav sound = read_wav(changed);
+    std::vector<float> out(size_t(sound.frames));
+    decode_wav(sound, sound.frames, out.data());
+    return out;
+  };
+  EXPECT_EQ(read_wav(bytes).sampling_rate, 8000);
+  EXPECT_EQ(read_as(1, 16), (std::vector<float>{0, -1, 0.5F}));
+  EXPECT_EQ(read_as(1, 8), (std::vector<float>{-1, -1, -1, 0, -1, -0.5F}));
+  EXPECT_EQ(read_as(1, 24), (std::vector<float>{0, float(0x400080) / 0x800000}));
+  EXPECT_EQ(read_as(1, 32), (std::vector<float>{-1}));
+  EXPECT_EQ(read_as(3, 32), (std::vector<float>{0}));  // -0
 }
 
 TEST(Wav, WhatIsCutOffIsAnError) {

@@ -116,10 +116,11 @@ Tensor array_to_img(const Tensor& x, const ArrayToImgOptions& options) {
   double low = picture.min(), high = picture.max();
   if (!std::isfinite(low) || !std::isfinite(high))
     throw ValueError(fmt::format("array_to_img: expected finite values, got {} … {}", low, high));
-  double scale = high > low ? 255 / (high - low) : 0;
+  double range = high > low ? high - low : 1;
   Tensor out(DType::uint8, picture.shape());
   auto* to = out.data_mut<uint8_t>();
-  for (int64_t i = 0; i < picture.elements(); ++i) to[i] = uint8_t((picture.at(i) - low) * scale);
+  for (int64_t i = 0; i < picture.elements(); ++i)
+    to[i] = uint8_t((picture.at(i) - low) / range * 255);
   return out;
 }
 
