@@ -32,16 +32,16 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 PUBLIC = {
     "base": "attrs batch context dtype error factor file random shape tensor tensor_view version",
     "data": "categories csv dataset dataset_options element image image_augment mixing numpy text tokenizer "
-    "typed_function",
+    "typed_function utils",
     "formats": "safetensors",
     "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
     "value variable volume_ops",
     "engine": "devices",
     "nn": "attention_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
     "initializers layer layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
-    "regularization_layers regularizers shape_layers transformer_layers volume",
+    "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
     "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model optimizers "
-    "run_plan schedules weights",
+    "plot_model run_plan schedules weights",
     "jobs": "applications",
     "interop": "language_models onnx",
     "observe": "doctor profiler",

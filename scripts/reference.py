@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras_az
+
 MARK = "<!-- generated"
 MARK_LINE = MARK + " from include/stoker/{header} by scripts/reference.py: `make reference` -->"
 SECTION = re.compile(r"^// --- (.*?)(?: -+)?$")
@@ -376,18 +378,20 @@ def by_hand(path):
     return text.split(MARK)[0].rstrip()
 
 
+def read_headers(root):
+    """The public headers, in the order of their names; without stoker.h, the sum of them."""
+    public = root / "include/stoker"
+    paths = [path for path in sorted(public.rglob("*.h")) if path.name != "stoker.h"]
+    return [Header(path, path.relative_to(public).as_posix()) for path in paths]
+
+
 def pages_of(root, tables):
     """Path to text, of every page."""
     folder = root / "docs/reference"
     counterparts = Counterparts(root / "scripts/keras_names.txt")
-    public = root / "include/stoker"
-    pages, headers = {}, []
-    for path in sorted(public.rglob("*.h")):
-        name = path.relative_to(public).as_posix()
-        if name == "stoker.h":
-            continue
-        header = Header(path, name)
-        headers.append(header)
+    pages, headers = {}, read_headers(root)
+    for header in headers:
+        name = header.name
         page = folder / page_name(name)
         above = by_hand(page)
         mark = MARK_LINE.format(header=name)
@@ -397,6 +401,8 @@ def pages_of(root, tables):
             text = f"{mark}\n\n# `<stoker/{name}>`\n\n{prose(header.contract)}\n"
         pages[page] = text + "\n" + Page(header, tables, counterparts).text()
     pages[folder / "README.md"] = index(folder, headers)
+    rows = keras_az.rows_of(root, headers, page_name, counterparts)
+    pages[folder / keras_az.PAGE] = keras_az.page(rows, MARK + " by scripts/keras_az.py: `make reference` -->")
     return pages
 
 
@@ -408,6 +414,7 @@ def index(folder, headers):
         "",
         "One page per public header, made from its comments and the option tables; `#include <stoker/stoker.h>` has them all.",
         "Beside them, by hand: [training.md](training.md), what fit, evaluate and predict do and take.",
+        f"[Keras to Stoker, A–Z]({keras_az.PAGE}) has every name of Keras and tf.data, with what it is called here.",
         "",
         "| header | what it holds |",
         "|---|---|",

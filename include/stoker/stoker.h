@@ -42,9 +42,11 @@
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>
+#include <stoker/plot_model.h>
 #include <stoker/profiler.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
+#include <stoker/residual_layers.h>
 #include <stoker/run_plan.h>
 #include <stoker/safetensors.h>
 #include <stoker/schedules.h>
@@ -54,6 +56,7 @@
 #include <stoker/text.h>
 #include <stoker/tokenizer.h>
 #include <stoker/typed_function.h>
+#include <stoker/utils.h>
 #include <stoker/value.h>
 #include <stoker/variable.h>
 #include <stoker/version.h>

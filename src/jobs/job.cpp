@@ -150,7 +150,8 @@ constexpr JobField kFields[] = {
     field<&Job::augment>("augment", "", "random crops, and flips of colour images", kData),
 
     field<&Job::model>("model", "NAME|FILE",
-                       "mlp lenet cnn cnn-small resnet18 resnet50 mobilenet, or FILE.stoker",
+                       "mlp lenet cnn cnn-small resnet18 resnet50 mobilenet, a name of Keras "
+                       "(EfficientNetB0 …), or FILE.stoker",
                        kTraining),
     field<&Job::epochs>("epochs", "N", "times through the data", kTraining),
     field<&Job::steps_per_epoch>("steps_per_epoch", "N", "fewer steps than the data has",

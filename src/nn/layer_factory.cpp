@@ -83,6 +83,7 @@ const LayerKinds& built_in_layers() {
     add_normalization_layers(all);
     add_weight_normalization(all);
     add_unit_normalization(all);
+    add_residual_layers(all);
     add_activation_layers(all);
     add_merge_layers(all);
     add_preprocessing_layers(all);

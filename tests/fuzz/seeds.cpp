@@ -65,6 +65,17 @@ void add_idx(Seeds& seeds) {
   seeds.add("idx", "gzip", test::gzip(bytes));
 }
 
+void add_wav(Seeds& seeds) {
+  const std::string head("RIFF\x2c\0\0\0WAVE", 12);
+  const std::string samples("data\x08\0\0\0abcdefgh", 16);
+  seeds.add(
+      "wav", "pcm16",
+      head + std::string("fmt \x10\0\0\0\1\0\2\0\x40\x1f\0\0\0\x7d\0\0\4\0\x10\0", 24) + samples);
+  seeds.add(
+      "wav", "float",
+      head + std::string("fmt \x10\0\0\0\3\0\1\0\x40\x1f\0\0\0\x7d\0\0\4\0\x20\0", 24) + samples);
+}
+
 void add_gzip(Seeds& seeds) {
   std::string text = "a text, a text, a text with some letters; " + std::string(300, 'x');
   seeds.add("gzip", "gzip", '\0' + test::gzip(text));
@@ -190,6 +201,7 @@ void add_all(Seeds& seeds) {
   add_nesting(seeds);
   add_checkpoint_manifest(seeds);
   add_idx(seeds);
+  add_wav(seeds);
   add_gzip(seeds);
   add_safetensors(seeds);
   add_tfrecord(seeds);

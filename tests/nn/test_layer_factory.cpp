@@ -6,6 +6,7 @@
 #include <stoker/convolution_layers.h>
 #include <stoker/pooling_layers.h>
 #include <stoker/regularization_layers.h>
+#include <stoker/residual_layers.h>
 #include <stoker/shape_layers.h>
 
 #include "nn/layer_factory.h"
@@ -91,6 +92,9 @@ std::vector<Sample> samples() {
            {.axis = {1, 2}, .epsilon = 0.1, .scale = false, .beta_initializer = Constant(2)}),
        {6, 2}},
       {UnitNormalization({.axis = {1, 2}}), {6, 2}},
+      {StochasticDepth(0.5), {6, 2}},
+      {LayerScale({.initializer = Constant(0.5)}), {6, 2}},
+      {CustomScaleLayer(0.25), {6, 2}, 2},
       {WeightNormalization(
            Dense(3, {.activation = "elu", .kernel_initializer = HeNormal({.seed = 1})})),
        {4}},

@@ -19,6 +19,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # recorded on the CPU
 import keras
 import tensorflow as tf
 
+import keras_applications
 import keras_attention
 import keras_augment
 import keras_layers
@@ -54,6 +55,7 @@ def main() -> None:
     keras_spatial.record_spatial(metadata)
     keras_augment.record_augment(metadata)
     keras_vocabulary.record_vocabulary(metadata)
+    keras_applications.record_applications(metadata)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
+#include "data/runtime/permutation.h"
 #include "data/runtime/planning.h"
 #include "data/sources/files.h"
 
@@ -66,7 +67,79 @@ class LabelledFilesNode final : public Node {
   FileSystem& system_;
 };
 
+constexpr int kDeepestFolder = 16;
+
+// Files below, in the order of their folders' names; subfolders belong to the class.
+void add_files(const std::string& path, const LabelledFolder& folder, int64_t label,
+               FileSystem& files, std::vector<LabelledFile>& found, int depth) {
+  if (depth > kDeepestFolder)
+    throw FileError(
+        fmt::format("{}: folders are nested more than {} deep; is there a link in a circle?", path,
+                    kDeepestFolder));
+  std::vector<DirectoryEntry> entries = files.list(path);
+  for (const DirectoryEntry& entry : entries)
+    if (!entry.is_directory && has_extension(entry.name, folder.extensions))
+      found.push_back({path + "/" + entry.name, label});
+  for (const DirectoryEntry& entry : entries)
+    if (entry.is_directory)
+      add_files(path + "/" + entry.name, folder, label, files, found, depth + 1);
+}
+
+void check_split(const LabelledFolder& folder) {
+  const Split& split = folder.split;
+  bool some = split.subset != Subset::all;
+  if (!(split.validation_split >= 0 && split.validation_split < 1))
+    throw ValueError(fmt::format("{}: validation_split is {}, expected at least 0 and below 1",
+                                 folder.kind, split.validation_split));
+  if (some != (split.validation_split > 0))
+    throw ValueError(folder.kind + (some ? ": subset is set, but validation_split is 0"
+                                         : ": validation_split is set, but subset is not; expected "
+                                           "Subset::training or Subset::validation"));
+}
+
+// Which files are for validation is drawn by the seed; their order stays.
+std::vector<LabelledFile> subset_of(std::vector<LabelledFile> all, const Split& split) {
+  if (split.subset == Subset::all) return all;
+  auto count = int64_t(all.size()), held_out = int64_t(split.validation_split * double(count));
+  std::vector<bool> for_validation(all.size());
+  Permutation order(count, mixed(split.seed, 0x7E));
+  for (int64_t at = count - held_out; at < count; ++at) for_validation[size_t(order(at))] = true;
+  std::vector<LabelledFile> chosen;
+  for (size_t at = 0; at < all.size(); ++at)
+    if (for_validation[at] == (split.subset == Subset::validation))
+      chosen.push_back(std::move(all[at]));
+  return chosen;
+}
+
+std::string text_of(const Split& split) {
+  if (split.subset == Subset::all) return "";
+  return fmt::format("{} of split {}, seed {}",
+                     split.subset == Subset::training ? "training" : "validation",
+                     split.validation_split, split.seed);
+}
+
 }  // namespace
+
+Dataset labelled_folder(const LabelledFolder& folder, const std::string& path, FileSystem& files) {
+  check_split(folder);
+  LabelledFiles all{
+      .kind = folder.kind,
+      .what = folder.what,
+      .path = path,
+      .extra = text_of(folder.split),
+      .classes = folder.class_names.empty() ? folders_of(path, files) : folder.class_names,
+      .files = {}};
+  if (all.classes.empty())
+    throw FileError(fmt::format("{}: no folders in it; expected one for each class", path));
+  for (size_t label = 0; label < all.classes.size(); ++label)
+    add_files(path + "/" + all.classes[label], folder, int64_t(label), files, all.files, 1);
+  all.files = subset_of(std::move(all.files), folder.split);
+  if (all.files.empty())
+    throw FileError(fmt::format("{}: no {}{} in its {} folders; looked for {}", path, folder.what,
+                                folder.split.subset == Subset::all ? "" : " of this subset",
+                                all.classes.size(), fmt::join(folder.extensions, ", ")));
+  return labelled_files(std::move(all), files);
+}
 
 Dataset labelled_files(LabelledFiles files, FileSystem& system) {
   return Dataset(std::make_shared<LabelledFilesNode>(

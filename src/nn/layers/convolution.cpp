@@ -118,8 +118,13 @@ class Conv2DLayer : public ConvolutionLayer<Conv2DConfig> {
   }
 
   Value linear(const Value& x, const Value& kernel) override {
-    expect_channels(x.shape(), kernel.shape()[2] * options().groups);
-    return ops::conv2d(x, kernel, window(x.shape(), options().groups));
+    int64_t groups = options().groups;
+    expect_channels(x.shape(), kernel.shape()[2] * groups);
+    bool depthwise = groups > 1 && kernel.shape()[2] == 1 && groups == options().filters;
+    if (!depthwise) return ops::conv2d(x, kernel, window(x.shape(), groups));
+    // A group per channel, as Keras writes ConvNeXt: the same numbers, and kernels of its own on a GPU.
+    return ops::depthwise_conv2d(x, ops::reshape(kernel, kernel_shape(groups, 1)),
+                                 window(x.shape()));
   }
 };
 

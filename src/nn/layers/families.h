@@ -25,6 +25,7 @@ void add_conv_lstm_layers(LayerKinds& kinds);
 void add_normalization_layers(LayerKinds& kinds);
 void add_weight_normalization(LayerKinds& kinds);
 void add_unit_normalization(LayerKinds& kinds);
+void add_residual_layers(LayerKinds& kinds);
 void add_activation_layers(LayerKinds& kinds);
 void add_merge_layers(LayerKinds& kinds);
 void add_preprocessing_layers(LayerKinds& kinds);
