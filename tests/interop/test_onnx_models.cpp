@@ -336,7 +336,8 @@ TEST(OnnxFile, IsNotWrittenForAModelThatOnnxCannotSay) {
             "another unknown dimension; export with a fixed .batch, or give Input its sizes");
   Lambda repeat(
       [](const Value& x) {
-        return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}), x.shape());
+        return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}),
+                                 x.shape().with(0, 2 * x.shape()[0]));
       },
       {.name = "again"});
   EXPECT_EQ(refusal(Sequential({Input({4}), repeat})),

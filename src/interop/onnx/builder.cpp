@@ -60,7 +60,7 @@ int64_t place_of(const Form& form, int64_t axis) {
 }
 
 OnnxBuilder::OnnxBuilder(const Graph& graph, const Graph& other, int64_t opset)
-    : graph_(graph), other_(other), opset_(opset), known_(known_values(graph)) {}
+    : graph_(graph), other_(other), opset_(opset), known_(known_values(graph, other)) {}
 
 bool OnnxBuilder::varies(int value, int axis) const {
   return graph_.spec(value).shape[axis] != other_.spec(value).shape[axis];

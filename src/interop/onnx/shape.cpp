@@ -168,17 +168,38 @@ void export_pad(OnnxBuilder& builder, const Node& node) {
   builder.set(node.outputs[0], value, form);
 }
 
+// An extent that follows an input's, as int64 [1]; empty: no input has it.
+std::string varying_extent(OnnxBuilder& builder, int value, int axis) {
+  for (const GraphInput& input : builder.graph().inputs())
+    for (int at = 0; at < builder.shape(input.value).rank(); ++at)
+      if (builder.equal_extents(value, axis, input.value, at))
+        return builder.add("Shape", {builder.get(input.value)},
+                           {{"start", int64_t(at)}, {"end", int64_t(at + 1)}});
+  return "";
+}
+
 // ONNX's Expand leaves an axis alone where the target says 1.
 void export_broadcast_to(OnnxBuilder& builder, const Node& node) {
   int x = node.inputs[0], y = node.outputs[0];
   int rank = builder.shape(y).rank(), missing = rank - builder.shape(x).rank();
   Ints target;
+  std::vector<int> varying;  // axes
   for (int axis = 0; axis < rank; ++axis) {
     bool kept = axis >= missing && builder.equal_extents(x, axis - missing, y, axis);
-    if (!kept && builder.varies(y, axis))
-      builder.refuse(
-          node, fmt::format("it repeats a value as often as the batch is large; {}", kUseFixed));
+    if (!kept && builder.varies(y, axis)) varying.push_back(axis);
     target.push_back(kept ? 1 : builder.shape(y)[axis]);
+  }
+  if (!varying.empty()) {
+    std::vector<std::string> extents;
+    for (int64_t extent : target) extents.push_back(builder.integers({extent}));
+    for (int axis : varying) {
+      extents[size_t(axis)] = varying_extent(builder, y, axis);
+      if (extents[size_t(axis)].empty())
+        builder.refuse(
+            node, fmt::format("it repeats a value as often as the batch is large; {}", kUseFixed));
+    }
+    std::string wanted = builder.add("Concat", extents, {{"axis", int64_t(0)}});
+    return builder.set(y, builder.add("Expand", {builder.get(x), wanted}));
   }
   Form form = missing == 0 ? builder.form(x) : plain_form(rank);
   std::string value = missing == 0 ? builder.get(x, form) : builder.get(x);
