@@ -423,6 +423,15 @@ TEST(OnnxFile, IsNotWrittenForAModelThatOnnxCannotSay) {
   EXPECT_EQ(refusal(Sequential({Input({4}), batch})),
             "export_onnx: layer \"odd\", op binary: what it does depends on the batch size or on "
             "another unknown dimension; export with a fixed .batch, or give Input its sizes");
+  Lambda repeat(
+      [](const Value& x) {
+        return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}),
+                                 x.shape().with(0, 2 * x.shape()[0]));
+      },
+      {.name = "again"});
+  EXPECT_EQ(refusal(Sequential({Input({4}), repeat})),
+            "export_onnx: layer \"again\", op broadcast_to: it repeats a value as often as the "
+            "batch is large; export with a fixed .batch");
 }
 
 TEST(OnnxFile, IsNotWrittenWithWrongOptions) {

@@ -127,7 +127,8 @@ void attention_grad(const Call& call) {
       Number weight = std::exp(score - call.in(s.logsumexp())[a.at_row(row)]);
       int64_t at_k = a.at_key(row, key, s.dim), at_v = a.at_key(row, key, s.value_dim);
       Number kept = a.kept(row, key);
-      Number dscore = weight * (kept * dot(dout, at_out, v, at_v, s.value_dim) - through);
+      Number dweight = kept == 0 ? Number(0) : kept * dot(dout, at_out, v, at_v, s.value_dim);
+      Number dscore = weight * (dweight - through);
       for (int64_t i = 0; i < s.dim; ++i) {
         call.out(0)[at_q + i] += dscore * s.scale * k[at_k + i];
         call.out(1)[at_k + i] += dscore * s.scale * q[at_q + i];
