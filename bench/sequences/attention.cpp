@@ -11,16 +11,13 @@
 namespace stoker::bench {
 
 std::string AttentionCase::name() const {
-  return fmt::format("attention b{} h{} T{} d{}{}", batch, heads, length, dim,
-                     causal ? " causal" : "");
+  return fmt::format("attention b{} h{} T{} d{}{}{}", batch, heads, length, dim,
+                     causal ? " causal" : "", masked ? " masked" : "");
 }
 
 std::vector<AttentionCase> attention_cases() {
-  return {{4, 16, 4096, 128, true},
-          {4, 16, 4096, 128, false},
-          {4, 16, 4096, 64, true},
-          {4, 16, 4096, 64, false},
-          {16, 12, 1024, 64, true}};
+  return {{4, 16, 4096, 128, true}, {4, 16, 4096, 128, false}, {4, 16, 4096, 64, true},
+          {4, 16, 4096, 64, false}, {16, 12, 1024, 64, true},  {16, 12, 1024, 64, false, true}};
 }
 
 namespace {
@@ -38,12 +35,21 @@ double seconds_of(const AttentionCase& size, bool gradient, bool deterministic) 
       number = rng.uniform(-1, 1);
     inputs.push_back(numbers.cast(DType::bfloat16));
   }
-  Attrs attrs = {{"causal", size.causal}, {"deterministic", deterministic}};
-  Values forward = apply("attention", {rows[0], rows[1], rows[2]}, attrs);
+  Attrs attrs = {
+      {"causal", size.causal}, {"deterministic", deterministic}, {"masked", size.masked}};
+  Values operands = {rows[0], rows[1], rows[2]};
+  if (size.masked) {
+    inputs.push_back(Tensor::full({size.batch, 1, 1, size.length}, 1, DType::bool_));
+    operands.push_back(graph.input("mask", inputs.back().spec()));
+  }
+  Values forward = apply("attention", operands, attrs);
   Values results = {forward[0]};
-  if (gradient)
-    results = apply("attention_grad", {rows[3], rows[0], rows[1], rows[2], forward[0], forward[1]},
-                    attrs);
+  if (gradient) {
+    Values behind = {rows[3]};
+    for (const Values& more : {operands, forward})
+      behind.insert(behind.end(), more.begin(), more.end());
+    results = apply("attention_grad", behind, attrs);
+  }
   for (const Value& result : results) graph.output(ops::sum(result), "sum");
   auto program = backend("cuda").compile(graph, {});
   std::vector<int64_t> nanoseconds;

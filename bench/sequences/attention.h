@@ -12,6 +12,7 @@ namespace stoker::bench {
 struct AttentionCase {
   int64_t batch, heads, length, dim;
   bool causal;
+  bool masked = false;       // by a mask of keys, [batch, 1, 1, length]
   std::string name() const;  // "attention b4 h16 T4096 d64 causal"
 };
 std::vector<AttentionCase> attention_cases();

@@ -18,7 +18,8 @@ ROWS = (("LSTM", False), ("LSTM", True), ("GRU", False))
 
 
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
-ATTENTION = ((4, 16, 4096, 128, True), (4, 16, 4096, 128, False), (4, 16, 4096, 64, True), (4, 16, 4096, 64, False), (16, 12, 1024, 64, True))
+# batch, heads, length, dim, causal; None: with a mask of keys
+ATTENTION = ((4, 16, 4096, 128, True), (4, 16, 4096, 128, False), (4, 16, 4096, 64, True), (4, 16, 4096, 64, False), (16, 12, 1024, 64, True), (16, 12, 1024, 64, None))
 
 
 def row_name(kind: str, both: bool) -> str:
@@ -163,19 +164,23 @@ def run_attention() -> None:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     for batch, heads, length, dim, causal in ATTENTION:
-        row = f"attention b{batch} h{heads} T{length} d{dim}{' causal' if causal else ''}"
+        row = f"attention b{batch} h{heads} T{length} d{dim}{' causal' if causal else ' masked' if causal is None else ''}"
         if ONLY not in row:
             continue
         shape = (batch, length, heads, dim)
         q, k, v, dout = (torch.rand(shape, device="cuda").mul(2).sub(1).bfloat16().transpose(1, 2) for _ in range(4))
         for operand in (q, k, v):
             operand.requires_grad_()
-        for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION):
+        mask = torch.ones((batch, 1, 1, length), dtype=torch.bool, device="cuda") if causal is None else None
+        backends = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+        if mask is not None:
+            backends = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+        for name, backend in backends.items():
             with sdpa_kernel(backend):
-                forward = lambda: functional.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
+                forward = lambda: functional.scaled_dot_product_attention(q, k, v, mask, is_causal=bool(causal))  # noqa: E731
                 out = forward()
                 backward = lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)  # noqa: E731
-                peer = "PyTorch cuDNN" if backend == SDPBackend.CUDNN_ATTENTION else "PyTorch flash"
+                peer = "PyTorch " + name
                 report_row(row + " forward", peer, median_ms(forward, 4, 5, 10, torch.cuda.synchronize))
                 ms = median_ms(backward, 4, 5, 10, torch.cuda.synchronize)
                 report_row(row + " gradient", peer, ms)
