@@ -213,17 +213,6 @@ TEST(OnnxRuntime, DoesNotJoinZeroPaddingToMaxPooling) {
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
 }
 
-TEST(OnnxRuntime, RepeatsAValueAsOftenAsTheBatchIsLarge) {
-  OnnxFiles files;
-  Lambda mean([](const Value& x) {
-    return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}), x.shape());
-  });
-  files.add("mean", Sequential({Input({4}), mean}));
-  Value x = Input({5, 4});
-  files.add("positions", Model(x, x + PositionEmbedding(7)(x)));
-  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
-}
-
 TEST(OnnxRuntime, AgreesOnTheUsualModels) {
   OnnxFiles files;
   Sequential cnn({Input({28, 28, 1}), Conv2D(32, 3, {.activation = "relu"}), MaxPooling2D(2),
@@ -345,6 +334,15 @@ TEST(OnnxFile, IsNotWrittenForAModelThatOnnxCannotSay) {
   EXPECT_EQ(refusal(Sequential({Input({4}), batch})),
             "export_onnx: layer \"odd\", op binary: what it does depends on the batch size or on "
             "another unknown dimension; export with a fixed .batch, or give Input its sizes");
+  Lambda repeat(
+      [](const Value& x) {
+        return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}),
+                                 x.shape().with(0, 2 * x.shape()[0]));
+      },
+      {.name = "again"});
+  EXPECT_EQ(refusal(Sequential({Input({4}), repeat})),
+            "export_onnx: layer \"again\", op broadcast_to: it repeats a value as often as the "
+            "batch is large; export with a fixed .batch");
 }
 
 TEST(OnnxFile, IsNotWrittenWithWrongOptions) {

@@ -179,7 +179,8 @@ TEST(DotProductAttention, TakesAMaskAndABiasTogether) {
                              0.5 +
                          x[3];
           Value weights = ops::where(mask, ops::softmax(ops::where(mask, scores, -1e9)), 0.0);
-          Value apart = ops::matmul(weights, ops::reshape(x[2], {3, 2}));
+          Value apart =
+              ops::reshape(ops::matmul(weights, ops::reshape(x[2], {3, 2})), {1, 2, 1, 2});
           Value loss = ops::sum(both * both);
           return Values{both, apart, gradients(loss, Values{x[3]})[0],
                         gradients(ops::sum(apart * apart), Values{x[3]})[0]};
@@ -200,7 +201,8 @@ TEST(DotProductAttention, SaysWhatItExpects) {
   EXPECT_NE(text({.mask = numbers}).find("a float is a `bias`"), std::string::npos);
   EXPECT_NE(text({.bias = ints}).find("a bool is a `mask`"), std::string::npos);
   EXPECT_NE(text({.dropout = 0.5}).find("random state"), std::string::npos);
-  EXPECT_NE(text({.bias = Tensor::zeros({3, 2})}).find("[1, 3, 2, 2]"), std::string::npos);
+  std::string misfit = text({.bias = Tensor::zeros({3, 2})});
+  EXPECT_NE(misfit.find("[1, 3, 2, 2]"), std::string::npos) << misfit;
 }
 
 }  // namespace

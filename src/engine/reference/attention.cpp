@@ -46,13 +46,14 @@ class Attended {
   // The score of a key; -infinity: it is not seen.
   Number score(const AttentionRow& row, int64_t key) const {
     if (key >= s.keys_of(row.query)) return -INFINITY;
-    if (s.masked && !s.bias && call_.in(s.mask())[at_mask(row, key)] == 0) return -INFINITY;
+    Number mask = s.masked ? call_.in(s.mask())[at_mask(row, key)] : Number(1);
+    if (s.bias ? mask == -INFINITY : mask == 0) return -INFINITY;
     const Array &q = call_.in(s.query()), &k = call_.in(s.key());
     Number sum = 0;
     for (int64_t i = 0; i < s.dim; ++i)
       sum += q[at_query(row, s.dim) + i] * k[at_key(row, key, s.dim) + i];
     sum *= s.scale;
-    return s.bias ? sum + call_.in(s.mask())[at_mask(row, key)] : sum;
+    return s.bias ? sum + mask : sum;
   }
 
   // What dropout multiplies a weight with.
@@ -126,7 +127,8 @@ void attention_grad(const Call& call) {
       Number weight = std::exp(score - call.in(s.logsumexp())[a.at_row(row)]);
       int64_t at_k = a.at_key(row, key, s.dim), at_v = a.at_key(row, key, s.value_dim);
       Number kept = a.kept(row, key);
-      Number dscore = weight * (kept * dot(dout, at_out, v, at_v, s.value_dim) - through);
+      Number dweight = kept == 0 ? Number(0) : kept * dot(dout, at_out, v, at_v, s.value_dim);
+      Number dscore = weight * (dweight - through);
       for (int64_t i = 0; i < s.dim; ++i) {
         call.out(0)[at_q + i] += dscore * s.scale * k[at_k + i];
         call.out(1)[at_k + i] += dscore * s.scale * q[at_q + i];

@@ -8,15 +8,15 @@ namespace stoker {
 
 namespace {
 
-// Nodes without anything that changes from one prediction to the next.
+// Nodes without anything that changes from one prediction to the next, the batch size included.
 std::set<const Node*> known_nodes(const Graph& graph, const Graph& other, std::set<int>& known) {
+  auto same_shape = [&](int id) { return graph.spec(id) == other.spec(id); };
   for (const GraphConstant& constant : graph.constants()) known.insert(constant.value);
   for (const GraphVariable& variable : graph.variables()) known.insert(variable.value);
   std::set<const Node*> nodes;
   for (const Node& node : graph.nodes()) {
     bool fixed = !node.traits().calls_host && !node.traits().random &&
-                 std::ranges::all_of(node.outputs,
-                                     [&](int id) { return graph.spec(id) == other.spec(id); });
+                 std::ranges::all_of(node.outputs, same_shape);
     if (!fixed || !std::ranges::all_of(node.inputs, [&](int id) { return known.contains(id); }))
       continue;
     nodes.insert(&node);

@@ -20,7 +20,7 @@ struct KnownValues {
   std::map<int, KnownValue> values;  // by id: those that an output or another node reads
 };
 
-// `other`: the same graph at another batch size; what differs in shape is not known.
+// other: the same graph at another batch size, or the graph itself.
 KnownValues known_values(const Graph& graph, const Graph& other);
 
 }  // namespace stoker

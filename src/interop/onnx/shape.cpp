@@ -168,14 +168,14 @@ void export_pad(OnnxBuilder& builder, const Node& node) {
   builder.set(node.outputs[0], value, form);
 }
 
-// int64 [1]: the batch, where that is what the axis of a value is as large as; else a refusal.
-std::string batch_extent(OnnxBuilder& builder, const Node& node, int axis) {
-  const std::vector<GraphInput>& inputs = builder.graph().inputs();
-  if (inputs.empty() || !builder.equal_extents(node.outputs[0], axis, inputs[0].value, 0))
-    builder.refuse(
-        node, fmt::format("it repeats a value as often as an unknown extent is large; {}", kUseFixed));
-  return builder.add("Shape", {builder.get(inputs[0].value)},
-                     {{"start", int64_t(0)}, {"end", int64_t(1)}});
+// An extent that follows an input's, as int64 [1]; empty: no input has it.
+std::string varying_extent(OnnxBuilder& builder, int value, int axis) {
+  for (const GraphInput& input : builder.graph().inputs())
+    for (int at = 0; at < builder.shape(input.value).rank(); ++at)
+      if (builder.equal_extents(value, axis, input.value, at))
+        return builder.add("Shape", {builder.get(input.value)},
+                           {{"start", int64_t(at)}, {"end", int64_t(at + 1)}});
+  return "";
 }
 
 // ONNX's Expand leaves an axis alone where the target says 1.
@@ -183,25 +183,27 @@ void export_broadcast_to(OnnxBuilder& builder, const Node& node) {
   int x = node.inputs[0], y = node.outputs[0];
   int rank = builder.shape(y).rank(), missing = rank - builder.shape(x).rank();
   Ints target;
-  int batch_axis = -1;
+  std::vector<int> varying;  // axes
   for (int axis = 0; axis < rank; ++axis) {
     bool kept = axis >= missing && builder.equal_extents(x, axis - missing, y, axis);
-    if (!kept && builder.varies(y, axis)) batch_axis = axis;
-    target.push_back(kept || axis == batch_axis ? 1 : builder.shape(y)[axis]);
+    if (!kept && builder.varies(y, axis)) varying.push_back(axis);
+    target.push_back(kept ? 1 : builder.shape(y)[axis]);
   }
-  Form form = missing == 0 && batch_axis < 0 ? builder.form(x) : plain_form(rank);
+  if (!varying.empty()) {
+    std::vector<std::string> extents;
+    for (int64_t extent : target) extents.push_back(builder.integers({extent}));
+    for (int axis : varying) {
+      extents[size_t(axis)] = varying_extent(builder, y, axis);
+      if (extents[size_t(axis)].empty())
+        builder.refuse(
+            node, fmt::format("it repeats a value as often as the batch is large; {}", kUseFixed));
+    }
+    std::string wanted = builder.add("Concat", extents, {{"axis", int64_t(0)}});
+    return builder.set(y, builder.add("Expand", {builder.get(x), wanted}));
+  }
+  Form form = missing == 0 ? builder.form(x) : plain_form(rank);
   std::string value = missing == 0 ? builder.get(x, form) : builder.get(x);
-  std::string extents = builder.integers(in_form(target, form));
-  if (batch_axis == 0) {  // ahead of the others
-    Ints others(target.begin() + 1, target.end());
-    std::vector<std::string> parts = {batch_extent(builder, node, 0)};
-    if (!others.empty()) parts.push_back(builder.integers(others));
-    extents = builder.add("Concat", parts, {{"axis", int64_t(0)}});
-  } else if (batch_axis > 0) {
-    builder.refuse(
-        node, fmt::format("it repeats a value as often as the batch is large; {}", kUseFixed));
-  }
-  builder.set(y, builder.add("Expand", {value, extents}), form);
+  builder.set(y, builder.add("Expand", {value, builder.integers(in_form(target, form))}), form);
 }
 
 }  // namespace

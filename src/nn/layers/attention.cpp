@@ -30,6 +30,9 @@ Value mask_of_scores(const Attended& a) {
     while (given.shape().rank() < 4) given = ops::expand_dims(given, 0);
     mask = combined(mask, given);
   }
+  if (a.query_mask.defined() && a.with_scores)  // else their outputs are zeroed, which is the same
+    mask = combined(
+        mask, ops::reshape(a.query_mask, {a.query_mask.shape()[0], 1, a.query_mask.shape()[1], 1}));
   if (a.window == 0) return mask;
   int64_t queries = a.query.shape()[1], keys = a.key.shape()[1];
   return combined(mask, ops::reshape(window_mask(queries, keys, a.window), {1, 1, queries, keys}));
@@ -95,7 +98,8 @@ AttendedResult attend(const Attended& a, CallContext& context) {
     options.state = context.random_state();
     options.stream = context.next_stream();
   }
-  return {ops::dot_product_attention(a.query, a.key, a.value, options), {}};
+  Value output = ops::dot_product_attention(a.query, a.key, a.value, options);
+  return {without_masked(output, a.query_mask), {}};
 }
 
 }  // namespace stoker

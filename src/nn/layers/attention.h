@@ -7,6 +7,7 @@ namespace stoker {
 
 struct Attended {
   Value query, key, value;    // [B, T, heads, dim]; the query's heads may be a multiple
+  Value query_mask = {};      // bool [B, Tq]: masked queries see no key; undefined: none
   Value key_mask = {};        // bool [B, Tk]; undefined: none
   Value attention_mask = {};  // bool [Tq, Tk], [B, Tq, Tk] or [B, heads, Tq, Tk]; undefined: none
   bool causal = false;

@@ -143,6 +143,7 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
     Attended a{.query = axes.folded(query_(in.query)),
                .key = axes.folded(key_(in.key)),
                .value = axes.folded(value_(in.value)),
+               .query_mask = folded_steps(in.query_mask, in.query.shape(), axes),
                .key_mask = key_mask(in, axes),
                .attention_mask = folded_mask(in, axes),
                .causal = in.causal,
@@ -152,7 +153,6 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
                .with_scores = in.with_scores};
     AttendedResult result = attend(a, context);
     Value heads = axes.unfolded(result.output, in.query.shape());
-    heads = without_masked(heads, in.query_mask);
     Value y = output_(gate.defined() ? heads * gate : heads);
     if (!in.with_scores) return {y};
     return {y, unfolded_scores(result.scores, in, axes)};
@@ -221,13 +221,17 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
     return axes;
   }
 
-  // bool [B · others, Tk]; a mask [B, axes..] of the value, and of a key of its own.
-  Value key_mask(const AttentionOperands& in, const AttentionAxes& axes) const {
+  // Of the value, and of a key of its own.
+  static Value key_mask(const AttentionOperands& in, const AttentionAxes& axes) {
     Value mask = in.value_mask;
     if (in.key_mask.defined()) mask = mask.defined() ? both(mask, in.key_mask) : in.key_mask;
+    return folded_steps(mask, in.value.shape(), axes);
+  }
+
+  // A mask [B, axes..], or its beginning, of x → bool [B · others, T]; undefined stays so.
+  static Value folded_steps(const Value& mask, const Shape& x, const AttentionAxes& axes) {
     if (!mask.defined() || axes.plain()) return mask;
-    const Shape& value = in.value.shape();
-    Shape whole(value.dims().first(size_t(value.rank() - 1))), beside = whole;
+    Shape whole(x.dims().first(size_t(x.rank() - 1))), beside = whole;
     for (int axis = 0; axis < whole.rank(); ++axis)
       beside.set(axis, axis < mask.shape().rank() ? mask.shape()[axis] : 1);
     Value all = ops::broadcast_to(ops::reshape(mask, beside), whole);

@@ -212,11 +212,11 @@ void add_attention_cases(OpCaseTable& table) {
   // Head sizes that kernels have, and that they have not; lengths around their blocks.
   for (int64_t dim : {8, 16, 17, 32, 64, 80, 128}) add(table, {{1, 37, 41, 2, 2, dim, dim}, true});
   add(table, {{1, 64, 64, 2, 1, 64, 64}});
-  add(table, {{1, 130, 130, 3, 3, 64, 64}, true});
-  add(table, {{1, 67, 257, 2, 1, 64, 64}, false, by_key});
-  add(table, {{1, 65, 190, 2, 2, 96, 40}, true, shared});
-  add(table, {{1, 70, 70, 2, 2, 64, 64}, true, {}, 0.25});
-  add(table, {{1, 66, 131, 2, 1, 32, 32}, false, head_bias});
+  add(table, {{1, 130, 130, 1, 1, 64, 64}, true});
+  add(table, {{1, 67, 257, 2, 1, 16, 16}, false, by_key});
+  add(table, {{1, 65, 190, 1, 1, 96, 40}, true, shared});
+  add(table, {{1, 70, 70, 2, 2, 32, 32}, true, {}, 0.25});
+  add(table, {{1, 66, 131, 2, 1, 16, 16}, false, head_bias});
   // Scores far beyond what exp can take.
   add(table, {{1, 9, 9, 2, 2, 4, 4}, false, {}, 0, 1.0, {-15, 15}}, false);
   table["attention"].differentiable_outputs = 2;
