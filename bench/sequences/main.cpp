@@ -40,7 +40,8 @@ Arguments parse_arguments(int argc, char** argv) {
     if (word == words.end() || i + 1 == argc)
       throw ValueError(fmt::format(
           "{}: expected --device NAME, --peer SCRIPT, --transformers-peer SCRIPT, --json FILE or "
-          "--only TEXT", argv[i]));
+          "--only TEXT",
+          argv[i]));
     *word->second = argv[i + 1];
   }
   return found;
