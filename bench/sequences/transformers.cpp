@@ -118,9 +118,18 @@ void add_transformers(Report& report, const TransformerArguments& arguments) {
   std::vector<TransformerRow> rows = {
       {"Transformer 4x256 b16 T128 step", 1.3, encoder_ms},
       {"ViT-S/16 b4 step", 1.3, vit_ms},
-      {"generate 200, GPT 4x256 V256", 2, [] { return generation_ms({4, 256, 8, 256, 256}); }},
-      {"generate 200, GPT 6x384 V8192", 2, [] { return generation_ms({6, 384, 6, 8192, 1024}); }},
-      {"generate 200, GPT-2 124M", 0, [] { return generation_ms({12, 768, 12, 50257, 1024}); }},
+      {"generate 200, GPT 4x256 V256", 2,
+       [] {
+         return generation_ms({4, 256, 8, 256, 256});
+       }},
+      {"generate 200, GPT 6x384 V8192", 2,
+       [] {
+         return generation_ms({6, 384, 6, 8192, 1024});
+       }},
+      {"generate 200, GPT-2 124M", 0,
+       [] {
+         return generation_ms({12, 768, 12, 50257, 1024});
+       }},
   };
   for (const TransformerRow& each : rows) {
     if (each.name.find(arguments.only) == std::string::npos) continue;

@@ -17,7 +17,8 @@ namespace {
 std::string tell_story() {
   static const char* const kWho[] = {"the miller", "a heron", "the ferryman", "my aunt"};
   static const char* const kDid[] = {"waits by the river", "counts the boats", "sings to the moon"};
-  static const char* const kWhy[] = {"because it rains", "until the bell rings", "and says nothing"};
+  static const char* const kWhy[] = {"because it rains", "until the bell rings",
+                                     "and says nothing"};
   Rng rng(5);
   std::string story;
   for (int line = 0; line < 600; ++line)
@@ -51,9 +52,11 @@ int main(int argc, char** argv) {
   Tensor all = Tensor::from(ids, {int64_t(ids.size())});
   auto pieces = data::from_slices({all}).batch(kLength + 1, {.drop_remainder = true});
   auto batches = pieces
-                     .map([](const Tensor& piece) {
-                       return std::pair(piece.slice(0, kLength), piece.slice(1, kLength + 1));
-                     }, {.spec = {{{DType::int64, {kLength}}, {DType::int64, {kLength}}}}})
+                     .map(
+                         [](const Tensor& piece) {
+                           return std::pair(piece.slice(0, kLength), piece.slice(1, kLength + 1));
+                         },
+                         {.spec = {{{DType::int64, {kLength}}, {DType::int64, {kLength}}}}})
                      .shuffle()
                      .batch(16);
   Value input = Input({-1}, {.dtype = DType::int64});
@@ -71,14 +74,13 @@ int main(int argc, char** argv) {
                  .metrics = {"accuracy"}});
   auto history = model.fit(batches, {.epochs = 6});
   std::vector<int64_t> prompt(ids.begin(), ids.begin() + 12);
-  auto made = generate(model, prompt,
-                       {.max_new_tokens = letters,
-                        .temperature = 0.7,
-                        .top_k = 20,
-                        .seed = 1,
-                        .on_token = [](const GeneratedToken& token) {
-                          return std::putchar(int(token.id)) != EOF;
-                        }});
+  auto made = generate(
+      model, prompt,
+      {.max_new_tokens = letters,
+       .temperature = 0.7,
+       .top_k = 20,
+       .seed = 1,
+       .on_token = [](const GeneratedToken& token) { return std::putchar(int(token.id)) != EOF; }});
 
   // Shown:
   double accuracy = history["accuracy"].back();

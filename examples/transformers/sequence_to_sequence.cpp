@@ -9,10 +9,10 @@ using namespace stoker;
 namespace {
 
 std::string in_words(int64_t number) {
-  static const char* const kSmall[] = {
-      "zero",   "one",    "two",    "three",    "four",     "five",    "six",
-      "seven",  "eight",  "nine",   "ten",      "eleven",   "twelve",  "thirteen",
-      "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+  static const char* const kSmall[] = {"zero",    "one",     "two",       "three",    "four",
+                                       "five",    "six",     "seven",     "eight",    "nine",
+                                       "ten",     "eleven",  "twelve",    "thirteen", "fourteen",
+                                       "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
   static const char* const kTens[] = {"",      "",      "twenty",  "thirty", "forty",
                                       "fifty", "sixty", "seventy", "eighty", "ninety"};
   if (number >= 100)
@@ -50,7 +50,8 @@ int main() {
   text::TextVectorization vectorize({.output_sequence_length = 6});
   vectorize.adapt(words);
   Tensor source = vectorize(words);
-  Tensor given = Tensor::from(before, {1000, kDigits}), wanted = Tensor::from(after, {1000, kDigits});
+  Tensor given = Tensor::from(before, {1000, kDigits}),
+         wanted = Tensor::from(after, {1000, kDigits});
   std::vector<int64_t> train, test;
   for (int64_t i = 0; i < 1000; ++i) (i % 10 == 3 ? test : train).push_back(i);
 

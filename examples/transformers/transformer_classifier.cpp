@@ -21,7 +21,8 @@ Riddles ask(int64_t count, uint64_t seed) {
     int64_t first = rng.integer(0, 6), second = (first + rng.integer(1, 6)) % 6;
     std::string a = kAnimals[first], b = kAnimals[second];
     bool turned = rng.integer(0, 2) == 1;
-    texts.push_back(turned ? "beside a " + b + " what is a " + a : "is a " + a + " more than a " + b);
+    texts.push_back(turned ? "beside a " + b + " what is a " + a
+                           : "is a " + a + " more than a " + b);
     labels.push_back(int32_t(first > second));
   }
   return {Tensor::from(texts, {count}), Tensor::from(labels, {count})};

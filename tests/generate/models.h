@@ -22,21 +22,23 @@ class SelfAttention : public LayerBase {
   std::string kind() const override { return "SelfAttention"; }
   bool supports_masking() const override { return true; }
   void build(const std::vector<Shape>& inputs) override {
-    int64_t width = inputs[0][-1], columns = (options_.heads + 2 * options_.groups) * options_.depth;
+    int64_t width = inputs[0][-1],
+            columns = (options_.heads + 2 * options_.groups) * options_.depth;
     kernel_ = add_weight("kernel", {width, columns});
     output_ = add_weight("output", {options_.heads * options_.depth, width});
   }
   Values call(const Values& inputs, CallContext&) override {
     const Shape& shape = inputs[0].shape();
     auto heads = [&](const Value& all, int64_t first, int64_t count) {
-      Value part = ops::slice(all, {0, 0, first * options_.depth}, {-1, -1, count * options_.depth});
+      Value part =
+          ops::slice(all, {0, 0, first * options_.depth}, {-1, -1, count * options_.depth});
       return ops::reshape(part, {shape[0], shape[1], count, options_.depth});
     };
     Value all = ops::matmul(inputs[0], kernel_);
     Value q = heads(all, 0, options_.heads), k = heads(all, options_.heads, options_.groups);
     Value v = heads(all, options_.heads + options_.groups, options_.groups);
-    Value mixed = ops::dot_product_attention(
-        q, k, v, {.mask = options_.mask, .is_causal = options_.causal});
+    Value mixed =
+        ops::dot_product_attention(q, k, v, {.mask = options_.mask, .is_causal = options_.causal});
     return {ops::matmul(ops::reshape(mixed, {shape[0], shape[1], -1}), output_)};
   }
 

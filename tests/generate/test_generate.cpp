@@ -127,11 +127,10 @@ TEST_F(Generate, FollowsWeightsThatChange) {
 }
 
 TEST_F(Generate, KeepsTheStatesOfRecurrentLayers) {
-  for (const Layer& layer : {Layer(LSTM(16, {.return_sequences = true})),
-                             Layer(GRU(16, {.return_sequences = true})),
-                             Layer(GRU(16, {.return_sequences = true, .reset_after = false})),
-                             Layer(RNN(LSTMCell(8, {.activation = "relu"}),
-                                       {.return_sequences = true}))}) {
+  for (const Layer& layer :
+       {Layer(LSTM(16, {.return_sequences = true})), Layer(GRU(16, {.return_sequences = true})),
+        Layer(GRU(16, {.return_sequences = true, .reset_after = false})),
+        Layer(RNN(LSTMCell(8, {.activation = "relu"}), {.return_sequences = true}))}) {
     Value ids = Input({-1}, {.dtype = DType::int64});
     Model model(ids, Dense(kVocabulary)(layer(Embedding(kVocabulary, 12)(ids))));
     expect_same_logits(model, {kPrompt, {1, 2}});
@@ -141,8 +140,8 @@ TEST_F(Generate, KeepsTheStatesOfRecurrentLayers) {
 
 TEST_F(Generate, TakesModelsThatGiveTheLastStepAlone) {
   Value ids = Input({-1}, {.dtype = DType::int32});
-  Model model(ids, Dense(kVocabulary, {.activation = "softmax"})(
-                       GRU(16)(Embedding(kVocabulary, 12)(ids))));
+  Model model(
+      ids, Dense(kVocabulary, {.activation = "softmax"})(GRU(16)(Embedding(kVocabulary, 12)(ids))));
   expect_same_logits(model, {kPrompt});
   EXPECT_EQ(said(model, kPrompt), "");
 }

@@ -12,8 +12,9 @@ class GenerateWith : public ::testing::Test {
     return Dense(kVocabulary, {.kernel_initializer = RandomNormal({.stddev = 1.0})});
   }
   static Layer embedding(bool mask_zero = false) {
-    return Embedding(kVocabulary, 24,
-                     {.embeddings_initializer = RandomNormal({.stddev = 1.0}), .mask_zero = mask_zero});
+    return Embedding(
+        kVocabulary, 24,
+        {.embeddings_initializer = RandomNormal({.stddev = 1.0}), .mask_zero = mask_zero});
   }
   static void expect_cached(const Value& ids, const Value& logits,
                             const std::vector<TokenIds>& prompts = {kPrompt}) {
@@ -93,8 +94,7 @@ TEST_F(GenerateWith, TokensThatAreMasked) {
 TEST_F(GenerateWith, ACausalMaskThatWasGiven) {
   int64_t length = 60;
   Tensor mask(DType::bool_, {1, length, length});
-  for (int64_t i = 0; i < mask.elements(); ++i)
-    mask.data_mut<bool>()[i] = i % length <= i / length;
+  for (int64_t i = 0; i < mask.elements(); ++i) mask.data_mut<bool>()[i] = i % length <= i / length;
   Value fixed = Input({length}, {.dtype = DType::int32});
   Value x = embedding()(fixed);
   x = x + MultiHeadAttention(2, 12)(x, x, {.attention_mask = Value(mask)});

@@ -74,10 +74,14 @@ TEST(SampleToken, RefusesLogitsThatAreNotFinite) {
 }
 
 TEST(SampleOptions, OutOfRangeOrWithoutEffectAreRefused) {
-  for (const GenerateOptions& bad :
-       {GenerateOptions{.max_new_tokens = -1}, {.temperature = -0.5}, {.temperature = NAN},
-        {.top_k = -1}, {.top_p = 0.0}, {.top_p = 1.5}, {.temperature = 0, .top_k = 3},
-        {.temperature = 0, .seed = 1}})
+  for (const GenerateOptions& bad : {GenerateOptions{.max_new_tokens = -1},
+                                     {.temperature = -0.5},
+                                     {.temperature = NAN},
+                                     {.top_k = -1},
+                                     {.top_p = 0.0},
+                                     {.top_p = 1.5},
+                                     {.temperature = 0, .top_k = 3},
+                                     {.temperature = 0, .seed = 1}})
     EXPECT_THROW(check_sampling(bad), ValueError);
   EXPECT_NO_THROW(check_sampling({.temperature = 0.7, .top_k = 3, .top_p = 0.9, .seed = 1}));
 }

@@ -38,7 +38,8 @@ Tensor drawn(const std::string& name, const Shape& shape) {
   return tensor;
 }
 
-const GPT2Config kGpt2{.vocab_size = 61, .n_positions = 16, .n_embd = 24, .n_layer = 2, .n_head = 3};
+const GPT2Config kGpt2{
+    .vocab_size = 61, .n_positions = 16, .n_embd = 24, .n_layer = 2, .n_head = 3};
 const BertConfig kBert{.vocab_size = 53,
                        .max_position_embeddings = 16,
                        .hidden_size = 24,
@@ -212,7 +213,8 @@ TEST(HuggingFace, FilesThatDoNotFitAreNamedAndChangeNothing) {
   };
   std::string missing = loading([](TensorMap& t) { t.erase("transformer.h.1.mlp.c_fc.bias"); });
   EXPECT_NE(missing.find("missing: h.1.mlp.c_fc.bias"), std::string::npos) << missing;
-  std::string extra = loading([](TensorMap& t) { t["transformer.h.2.ln_1.bias"] = Tensor::zeros({24}); });
+  std::string extra =
+      loading([](TensorMap& t) { t["transformer.h.2.ln_1.bias"] = Tensor::zeros({24}); });
   EXPECT_NE(extra.find("not known to the model: h.2.ln_1.bias"), std::string::npos) << extra;
   std::string wrong = loading([](TensorMap& t) {
     t["transformer.h.0.attn.c_attn.weight"] = Tensor::zeros({24, 71});
@@ -220,9 +222,8 @@ TEST(HuggingFace, FilesThatDoNotFitAreNamedAndChangeNothing) {
   EXPECT_NE(wrong.find("h.0.attn.c_attn.weight\" is float32[24, 71], expected floats [24, 72]"),
             std::string::npos)
       << wrong;
-  std::string numbers = loading([](TensorMap& t) {
-    t["transformer.ln_f.bias"] = Tensor::zeros({24}, DType::int32);
-  });
+  std::string numbers =
+      loading([](TensorMap& t) { t["transformer.ln_f.bias"] = Tensor::zeros({24}, DType::int32); });
   EXPECT_NE(numbers.find("ln_f.bias"), std::string::npos) << numbers;
   std::string twice = loading([](TensorMap& t) { t["ln_f.bias"] = Tensor::zeros({24}); });
   EXPECT_NE(twice.find("there twice"), std::string::npos) << twice;
@@ -233,15 +234,17 @@ TEST(HuggingFace, FilesThatDoNotFitAreNamedAndChangeNothing) {
 
 TEST(HuggingFace, AFolderHoldsAModelWithItsConfiguration) {
   TempDir dir;
-  dir.write("config.json",
-            R"({"model_type": "gpt2", "vocab_size": 61, "n_positions": 16, "n_embd": 24, "n_layer": 2,
+  dir.write(
+      "config.json",
+      R"({"model_type": "gpt2", "vocab_size": 61, "n_positions": 16, "n_embd": 24, "n_layer": 2,
              "n_head": 3, "n_inner": null, "activation_function": "gelu_new", "attn_pdrop": 0.1,
              "layer_norm_epsilon": 1e-05, "architectures": ["GPT2LMHeadModel"]})");
   write(dir / "model.safetensors", gpt2_tensors());
   Model model = applications::load_gpt2(dir.path().string());
   expect_close(model.predict(ids()), recorded("gpt2"));
-  EXPECT_EQ(generate(model, TokenIds{5, 17, 3}, {.max_new_tokens = 6, .temperature = 0}),
-            generate(model, TokenIds{5, 17, 3}, {.max_new_tokens = 6, .temperature = 0, .cache = false}));
+  EXPECT_EQ(
+      generate(model, TokenIds{5, 17, 3}, {.max_new_tokens = 6, .temperature = 0}),
+      generate(model, TokenIds{5, 17, 3}, {.max_new_tokens = 6, .temperature = 0, .cache = false}));
 }
 
 TEST(HuggingFace, ConfigurationsThatCannotBeFollowedAreNamed) {

@@ -291,17 +291,6 @@ TEST(OnnxRuntime, DoesNotJoinZeroPaddingToMaxPooling) {
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
 }
 
-TEST(OnnxRuntime, RepeatsAValueAsOftenAsTheBatchIsLarge) {
-  OnnxFiles files;
-  Lambda mean([](const Value& x) {
-    return ops::broadcast_to(ops::mean(x, {.axes = {0}, .keepdims = true}), x.shape());
-  });
-  files.add("mean", Sequential({Input({4}), mean}));
-  Value x = Input({5, 4});
-  files.add("positions", Model(x, x + PositionEmbedding(7)(x)));
-  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
-}
-
 TEST(OnnxRuntime, AgreesOnTheUsualModels) {
   OnnxFiles files;
   Sequential cnn({Input({28, 28, 1}), Conv2D(32, 3, {.activation = "relu"}), MaxPooling2D(2),

@@ -37,8 +37,8 @@ class CachedRows {
 };
 
 // Query i stands at positions[n - m + i], and sees what stands there or before.
-void attend_cached(const Call& call, const CachedAttentionShape& shape, int64_t batch_row, int64_t query,
-            int64_t head) {
+void attend_cached(const Call& call, const CachedAttentionShape& shape, int64_t batch_row,
+                   int64_t query, int64_t head) {
   int64_t group = head / (shape.heads / shape.groups);
   CachedRows keys(call, 1, batch_row, group), values(call, 2, batch_row, group);
   int64_t row = (batch_row * shape.queries + query) * shape.heads + head;
@@ -70,7 +70,8 @@ void cached_attention(const Call& call) {
   CachedAttentionShape shape(operand_specs(call));
   for (int64_t row = 0; row < shape.batch; ++row)
     for (int64_t query = 0; query < shape.queries; ++query)
-      for (int64_t head = 0; head < shape.heads; ++head) attend_cached(call, shape, row, query, head);
+      for (int64_t head = 0; head < shape.heads; ++head)
+        attend_cached(call, shape, row, query, head);
 }
 
 void cache_append(const Call& call) {

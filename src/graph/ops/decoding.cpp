@@ -15,8 +15,9 @@ void expect_mask(const Shape& mask, const Shape& whole) {
   bool fits = mask.rank() == 4 && mask[3] == whole[3];
   for (int axis = 0; fits && axis < 3; ++axis) fits = mask[axis] == 1 || mask[axis] == whole[axis];
   if (!fits)
-    throw ShapeError(fmt::format("expected a mask that broadcasts to {} with its last extent, got {}",
-                                 to_string(whole), to_string(mask)));
+    throw ShapeError(
+        fmt::format("expected a mask that broadcasts to {} with its last extent, got {}",
+                    to_string(whole), to_string(mask)));
 }
 
 }  // namespace
@@ -37,8 +38,8 @@ CachedAttentionShape::CachedAttentionShape(std::span<const TensorSpec> inputs) {
   expect_spec(inputs[4], {dtype, {batch, groups, capacity, value_depth}}, "cached values");
   expect_spec(inputs[5], {DType::int32, {chunk}}, "positions");
   if (queries > chunk)
-    throw ShapeError(fmt::format("expected at most as many queries as keys, got {} and {}", queries,
-                                 chunk));
+    throw ShapeError(
+        fmt::format("expected at most as many queries as keys, got {} and {}", queries, chunk));
   if (groups < 1 || heads % groups != 0)
     throw ShapeError(fmt::format("expected a multiple of {} heads, got {}", groups, heads));
   if (inputs.size() == 6) return;

@@ -78,8 +78,8 @@ void check_bert(const BertConfig& config) {
         "bert: expected hidden_size to be a multiple of num_attention_heads, got {} and {}",
         config.hidden_size, config.num_attention_heads));
   if (huggingface::activation_name(config.hidden_act).empty())
-    throw ValueError(fmt::format("bert: hidden_act is gelu, gelu_new, relu, silu or tanh, got \"{}\"",
-                                 config.hidden_act));
+    throw ValueError(fmt::format(
+        "bert: hidden_act is gelu, gelu_new, relu, silu or tanh, got \"{}\"", config.hidden_act));
 }
 
 }  // namespace
@@ -104,7 +104,8 @@ BertConfig read_bert_config(const std::string& path) {
   if (huggingface::activation_name(config.hidden_act).empty())
     file.fail("hidden_act", "gelu, gelu_new, relu, silu or tanh");
   if (config.hidden_size % config.num_attention_heads != 0)
-    file.fail("num_attention_heads", fmt::format("a divisor of hidden_size, {}", config.hidden_size));
+    file.fail("num_attention_heads",
+              fmt::format("a divisor of hidden_size, {}", config.hidden_size));
   return config;
 }
 
@@ -116,16 +117,17 @@ Model bert(const BertConfig& config) {
   Value positions = PositionEmbedding(config.max_position_embeddings,
                                       {.initializer = RandomNormal({.stddev = kBertDeviation}),
                                        .name = "embeddings.position_embeddings"})(x);
-  x = x + positions + bert_embedding(config.type_vocab_size, config, "token_type_embeddings")(types);
+  x = x + positions +
+      bert_embedding(config.type_vocab_size, config, "token_type_embeddings")(types);
   x = LayerNormalization({.epsilon = config.layer_norm_eps, .name = "embeddings.LayerNorm"})(x);
   x = Dropout(config.hidden_dropout_prob)(x);
   Value seen = ops::not_equal(mask, 0);
   for (int64_t i = 0; i < config.num_hidden_layers; ++i) x = BertBlock(config, i)(x, seen);
   Value first = ops::squeeze(ops::slice(x, {0, 0, 0}, {-1, 1, -1}), 1);
-  Value pooled = Dense(config.hidden_size,
-                       {.activation = "tanh",
-                        .kernel_initializer = RandomNormal({.stddev = kBertDeviation}),
-                        .name = "pooler.dense"})(first);
+  Value pooled =
+      Dense(config.hidden_size, {.activation = "tanh",
+                                 .kernel_initializer = RandomNormal({.stddev = kBertDeviation}),
+                                 .name = "pooler.dense"})(first);
   return Model({ids, types, mask}, {x, pooled}, {.name = "bert"});
 }
 

@@ -81,8 +81,9 @@ void Config::expect(const char* key, const std::vector<nlohmann::json>& known) c
 
 std::string activation_name(const std::string& name) {
   static const std::map<std::string, std::string> kNames = {
-      {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"}, {"gelu", "gelu"},
-      {"relu", "relu"},          {"silu", "silu"},                   {"swish", "silu"},
+      {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
+      {"gelu", "gelu"},          {"relu", "relu"},
+      {"silu", "silu"},          {"swish", "silu"},
       {"tanh", "tanh"}};
   auto found = kNames.find(name);
   return found == kNames.end() ? "" : found->second;

@@ -34,7 +34,8 @@ class Gpt2Block {
                                   .name = name_ + ".attn"});
     Value mixed = x + Dropout(config_.resid_pdrop)(attention(y, y, {.use_causal_mask = true}));
     int64_t inner = config_.n_inner > 0 ? config_.n_inner : 4 * config_.n_embd;
-    y = dense("mlp.c_fc", inner, checked_activation(config_.activation_function))(norm("ln_2")(mixed));
+    y = dense("mlp.c_fc", inner,
+              checked_activation(config_.activation_function))(norm("ln_2")(mixed));
     return mixed + Dropout(config_.resid_pdrop)(dense("mlp.c_proj", config_.n_embd, "linear")(y));
   }
 

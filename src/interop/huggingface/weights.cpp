@@ -82,7 +82,9 @@ Tensor brought_in(const Source& source, Tensor tensor, const Shape& weight) {
 class Loading {
  public:
   Loading(const std::string& path, const Rules& rules)
-      : path_(path), rules_(rules), there_(without_prefix(load_safetensors(path), rules.prefix, path)) {}
+      : path_(path),
+        rules_(rules),
+        there_(without_prefix(load_safetensors(path), rules.prefix, path)) {}
 
   void add(const std::string& name, const Variable& weight) {
     size_t cut = name.rfind('/');
@@ -94,9 +96,9 @@ class Loading {
     used_.insert(found->first);
     Shape wanted = shape_in_file(source, layer, own, weight.shape());
     if (!is_floating(found->second.dtype()) || found->second.shape() != wanted)
-      return wrong_.push_back(fmt::format("tensor \"{}\" is {}, expected floats {} for weight \"{}\"",
-                                          found->first, to_string(found->second.spec()),
-                                          to_string(wanted), name));
+      return wrong_.push_back(
+          fmt::format("tensor \"{}\" is {}, expected floats {} for weight \"{}\"", found->first,
+                      to_string(found->second.spec()), to_string(wanted), name));
     writes_.emplace_back(weight, brought_in(source, found->second, weight.shape()));
   }
 
@@ -109,7 +111,8 @@ class Loading {
     std::string problems;
     auto add = [&](const char* what, const Names& names) {
       if (!names.empty())
-        problems += fmt::format("{}{}{}", problems.empty() ? "" : "; ", what, first_few(names, ", "));
+        problems +=
+            fmt::format("{}{}{}", problems.empty() ? "" : "; ", what, first_few(names, ", "));
     };
     add("", wrong_);
     add("missing: ", missing_);
@@ -123,8 +126,9 @@ class Loading {
     auto head = there_.find(rules_.tied), table = there_.find(rules_.tied_to);
     if (rules_.tied.empty() || head == there_.end() || table == there_.end()) return;
     if (!(head->second == table->second))
-      wrong_.push_back(fmt::format("tensor \"{}\" differs from \"{}\", which the model takes for both",
-                                   rules_.tied, rules_.tied_to));
+      wrong_.push_back(
+          fmt::format("tensor \"{}\" differs from \"{}\", which the model takes for both",
+                      rules_.tied, rules_.tied_to));
   }
 
   const std::string& path_;

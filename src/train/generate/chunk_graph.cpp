@@ -55,7 +55,8 @@ class ChunkWriter {
     const TimeAxis& result = model_.axis(node.outputs[0]);
     const TimeAxis& operand = model_.axis(node.inputs[index]);
     if (!node.traits().elementwise || result.key_axis < 0 || !operand.stepwise()) return false;
-    int key = under(result.key_axis, rank_of(node.outputs[0]), from_.spec(node.inputs[index]).shape);
+    int key =
+        under(result.key_axis, rank_of(node.outputs[0]), from_.spec(node.inputs[index]).shape);
     return operand.axis == key && operand.key_axis < 0;
   }
 
@@ -63,7 +64,8 @@ class ChunkWriter {
   void find_needs() {
     every_.resize(from_.values().size());
     for (auto node = from_.nodes().rbegin(); node != from_.nodes().rend(); ++node) {
-      bool all = std::ranges::any_of(node->outputs, [&](int id) { return bool(every_[size_t(id)]); });
+      bool all =
+          std::ranges::any_of(node->outputs, [&](int id) { return bool(every_[size_t(id)]); });
       for (size_t i = 0; i < node->inputs.size(); ++i)
         if (all || needs_every_step(*node, i) || is_history(*node, i))
           every_[size_t(node->inputs[i])] = true;
@@ -104,14 +106,14 @@ class ChunkWriter {
   // The rows of a fixed value at the positions of the last `count` steps of the chunk.
   Value rows_at(int id, int axis, int64_t count) {
     const TensorSpec& spec = from_.spec(id);
-    bool number = is_floating(spec.dtype) || spec.dtype == DType::int32 || spec.dtype == DType::int64;
+    bool number =
+        is_floating(spec.dtype) || spec.dtype == DType::int32 || spec.dtype == DType::int64;
     DType dtype = number ? spec.dtype : DType::int32;
     int64_t length = spec.shape[axis], before = 1, behind = 1;
     for (int i = 0; i < spec.shape.rank(); ++i)
       if (i != axis) (i < axis ? before : behind) *= spec.shape[i];
-    Value table = number && before == 1
-                      ? emit::reshape(fixed(id), {length, before, behind})
-                      : stored({id, axis}, dtype, {length, before, behind});
+    Value table = number && before == 1 ? emit::reshape(fixed(id), {length, before, behind})
+                                        : stored({id, axis}, dtype, {length, before, behind});
     Value at = last_steps(positions_, {TimeAxis::Kind::stepwise, 0}, count);
     Value rows = apply1("gather", {table, at});
     if (before > 1) rows = emit::transpose(rows, {1, 0, 2});
@@ -123,8 +125,8 @@ class ChunkWriter {
     const Shape& shape = from_.spec(id).shape;
     int axis = under(result.axis, rank, shape), key = under(result.key_axis, rank, shape);
     int64_t length = model_.traced.tokens.length;
-    Value value = axis >= 0 && shape[axis] == length && result.plain() ? rows_at(id, axis, steps)
-                                                                       : fixed(id);
+    Value value =
+        axis >= 0 && shape[axis] == length && result.plain() ? rows_at(id, axis, steps) : fixed(id);
     return key >= 0 && shape[key] == length ? first_keys(value, key) : value;
   }
   Value first_keys(const Value& x, int axis) {
@@ -138,9 +140,9 @@ class ChunkWriter {
   Variable& kept(int id, DType dtype, const Shape& shape) {
     Variable& variable = model_.kept[id];
     if (!variable.defined())
-      variable = Variable(fmt::format("generate/kept_{}", model_.kept.size()),
-                          Tensor::zeros(shape, dtype),
-                          {.trainable = false, .category = MemoryCategory::activations});
+      variable =
+          Variable(fmt::format("generate/kept_{}", model_.kept.size()), Tensor::zeros(shape, dtype),
+                   {.trainable = false, .category = MemoryCategory::activations});
     return variable;
   }
 
@@ -293,9 +295,9 @@ class ChunkWriter {
   Graph& to_;
   int64_t chunk_;
   Value positions_;
-  std::map<int, Value> there_;                       // by value of the traced graph
+  std::map<int, Value> there_;                     // by value of the traced graph
   std::map<int, std::pair<Value, Value>> cached_;  // likewise
-  std::vector<bool> every_;     // likewise
+  std::vector<bool> every_;                        // likewise
 };
 
 }  // namespace

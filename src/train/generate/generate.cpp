@@ -33,9 +33,8 @@ void check_inputs(ModelBase& model, const TensorList& others, size_t rows) {
   const Topology& topology = model.topology("generate");
   size_t wanted = topology.inputs.size() - 1;
   if (others.size() != wanted)
-    throw ValueError(
-        fmt::format("generate: {} has {} inputs beside the tokens, got {} in .inputs",
-                    model.title(), wanted, others.size()));
+    throw ValueError(fmt::format("generate: {} has {} inputs beside the tokens, got {} in .inputs",
+                                 model.title(), wanted, others.size()));
   for (size_t i = 0; i < others.size(); ++i) {
     check_input(others[i].spec(), topology.input_row(i), "generate", topology.input_names[i]);
     if (others[i].shape()[0] != int64_t(rows))
@@ -65,8 +64,7 @@ class Generation {
     if (std::ranges::all_of(done_, [](bool done) { return done; })) return rows_;
     prepare();
     size_t first = std::ranges::min(rows_, {}, &TokenIds::size).size();
-    for (const TokenIds& row : rows_)
-      fed_.emplace_back(row.begin(), row.begin() + int64_t(first));
+    for (const TokenIds& row : rows_) fed_.emplace_back(row.begin(), row.begin() + int64_t(first));
     for (Tensor logits = next_logits(0);; logits = next_logits(fed_[0].size() - 1)) {
       choose(logits);
       if (std::ranges::all_of(done_, [](bool done) { return done; })) return std::move(rows_);

@@ -17,11 +17,8 @@ constexpr int64_t kLongestChunk = 512;
 
 Program& run_generation(const Context& context, CachedProgram& cached,
                         std::span<const Tensor> inputs) {
-  run_tapped({.context = context,
-              .cached = cached,
-              .inputs = inputs,
-              .kind = "generate",
-              .alone = true});
+  run_tapped(
+      {.context = context, .cached = cached, .inputs = inputs, .kind = "generate", .alone = true});
   return *cached.program;
 }
 
@@ -40,7 +37,9 @@ Tensor token_tensor(const TokenRows& rows, int64_t begin, int64_t end, DType dty
   return dtype == DType::int64 ? tokens : tokens.cast(dtype);
 }
 
-int64_t fixed_length(ModelBase& model) { return model.topology("generate").inputs.back().shape()[1]; }
+int64_t fixed_length(ModelBase& model) {
+  return model.topology("generate").inputs.back().shape()[1];
+}
 
 CachedSteps::CachedSteps(Context& context, StepModel model)
     : context_(context), model_(std::move(model)) {
@@ -102,8 +101,8 @@ std::unique_ptr<Graph> whole_graph(ModelBase& model, std::span<const TensorSpec>
   Value rows = graph.input("rows", {DType::int32, {specs.back().shape[0]}});
   if (logits.shape().rank() == 3) {
     int64_t width = logits.shape()[2];
-    logits = apply1("gather",
-                    {emit::reshape(logits, {logits.shape().elements() / width, width}), rows});
+    logits =
+        apply1("gather", {emit::reshape(logits, {logits.shape().elements() / width, width}), rows});
   }
   graph.output(logits, "logits");
   return std::move(traced.graph);

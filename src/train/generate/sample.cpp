@@ -85,11 +85,13 @@ void check_sampling(const GenerateOptions& options) {
     fail(fmt::format("expected top_p in (0, 1], got {}", options.top_p));
   if (options.temperature > 0) return;
   if (options.top_k > 0 || options.top_p < 1)
-    fail("top_k and top_p have no effect at temperature 0, which takes the largest logit; leave "
-         "them out, or set a temperature");
+    fail(
+        "top_k and top_p have no effect at temperature 0, which takes the largest logit; leave "
+        "them out, or set a temperature");
   if (options.seed)
-    fail("a seed has no effect at temperature 0, which takes the largest logit; leave it out, or "
-         "set a temperature");
+    fail(
+        "a seed has no effect at temperature 0, which takes the largest logit; leave it out, or "
+        "set a temperature");
 }
 
 int64_t sample_token(std::span<const float> logits, const GenerateOptions& options,

@@ -36,8 +36,8 @@ struct StepModel {
   std::vector<TimeAxis> axes;  // by value of the traced graph
   int64_t capacity = 0;        // tokens that fit into the caches
   std::map<FixedForm, Variable> fixed;
-  std::map<int, Variable> kept;         // by the value of the traced graph that they are made of
-  std::vector<int> masks;               // attention masks whose values must be causal ones
+  std::map<int, Variable> kept;  // by the value of the traced graph that they are made of
+  std::vector<int> masks;        // attention masks whose values must be causal ones
   std::vector<TensorSpec> other_inputs;
 
   // Throws NotInSteps.

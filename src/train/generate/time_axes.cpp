@@ -179,9 +179,9 @@ Result slice(const Look& look) {
 
 Result pad(const Look& look) {
   auto at = size_t(look.in[0].axis);
-  look.expect(look.node.attrs.get<Ints>("before")[at] == 0 &&
-                  look.node.attrs.get<Ints>("after")[at] == 0,
-              kMixes);
+  look.expect(
+      look.node.attrs.get<Ints>("before")[at] == 0 && look.node.attrs.get<Ints>("after")[at] == 0,
+      kMixes);
   return {look.in[0]};
 }
 
@@ -243,8 +243,10 @@ Result attention(const Look& look) {
   look.expect(look.node.attrs.get_or("rate", 0.0) == 0, "drops weights outside of training");
   look.expect(look.in[0] == time, "queries that do not follow the tokens");
   bool own = !look.in[1].fixed() || !look.in[2].fixed();
-  if (own) look.expect(look.in[1] == time && look.in[2] == time, "keys and values that do not "
-                                                                "follow the tokens alike");
+  if (own)
+    look.expect(look.in[1] == time && look.in[2] == time,
+                "keys and values that do not "
+                "follow the tokens alike");
   bool causal = look.node.attrs.get_or("causal", false);
   look.expect(own || !causal, "a causal mask over keys that do not follow the tokens");
   if (masked && !look.in[3].fixed()) {
@@ -255,8 +257,7 @@ Result attention(const Look& look) {
   }
   // A mask that is known beforehand may be the causal one: its values are looked at later.
   bool told = masked && look.in[3].fixed() && look.shape(3)[2] == look.tokens.length;
-  look.expect(!own || causal || told,
-              "attention to later steps; use_causal_mask makes it causal");
+  look.expect(!own || causal || told, "attention to later steps; use_causal_mask makes it causal");
   return {time, scores};
 }
 
@@ -299,7 +300,8 @@ Result look_at(const Look& look) {
   if (std::ranges::none_of(look.in, is(Kind::stepwise)))
     return Result(look.node.outputs.size(), TimeAxis{Kind::last});
   look.expect(std::ranges::none_of(look.in, is(Kind::last)), "combines the last step with others");
-  bool keyed = std::ranges::any_of(look.in, [](const TimeAxis& time) { return time.key_axis >= 0; });
+  bool keyed =
+      std::ranges::any_of(look.in, [](const TimeAxis& time) { return time.key_axis >= 0; });
   look.expect(!keyed || takes_key_axes(look.node), kMixes);
   if (look.node.traits().elementwise) return elementwise(look);
   auto rule = rules().find(look.node.op->name);

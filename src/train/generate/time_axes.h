@@ -38,7 +38,7 @@ struct TimeAxis {
 
 // The tokens that a graph was traced with.
 struct TokenInput {
-  int value = -1;          // [B, length]
+  int value = -1;  // [B, length]
   int64_t length = 0;
   bool any_length = false;  // the model takes other lengths too
 };

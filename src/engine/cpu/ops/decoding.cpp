@@ -70,7 +70,8 @@ void build_cached_attention(Builder& b, const Node& node) {
     call.reads.push_back(b.plain(value));
   }
   CachedAttention attention{CachedAttentionShape(specs), float(node.attrs.get<double>("scale"))};
-  int64_t items = attention.shape.batch * attention.shape.heads, capacity = attention.shape.capacity;
+  int64_t items = attention.shape.batch * attention.shape.heads,
+          capacity = attention.shape.capacity;
   int place = int(node.inputs.size()) + 1;
   call.writes = {b.define(node.outputs[0]),
                  b.scratch(size_t(team_size() * capacity) * sizeof(float))};

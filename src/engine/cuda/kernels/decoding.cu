@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(kThreads) attend(const __grid_constant__ Cache
     auto values = head_rows<T>(c, c.v, c.cached_v, row, group, c.value_depth, begin);
     int64_t mask_row =
         row * c.mask_strides[0] + head * c.mask_strides[1] + query * c.mask_strides[2];
-    float most = score_keys(c, static_cast<const T*>(c.q) + item * c.depth, keys, mask_row, count,
-                            scores);
+    float most =
+        score_keys(c, static_cast<const T*>(c.q) + item * c.depth, keys, mask_row, count, scores);
     most = block_reduce(most, -INFINITY, [](float a, float b) { return max_or_nan(a, b); });
     bool blind = most == -INFINITY;  // sees nothing: zeros
     float sum = 0;

@@ -16,10 +16,10 @@ struct CachedAttentionCall {
   float scale = 1;
   const void *q = nullptr, *k = nullptr, *v = nullptr, *cached_k = nullptr, *cached_v = nullptr;
   const int32_t* positions = nullptr;
-  const void* mask = nullptr;       // may be null: none
-  bool bias = false;                // the mask is of `dtype`, not of bool
-  int64_t mask_strides[3] = {};     // by batch, head, query
-  float* scores = nullptr;          // [blocks, capacity]
+  const void* mask = nullptr;    // may be null: none
+  bool bias = false;             // the mask is of `dtype`, not of bool
+  int64_t mask_strides[3] = {};  // by batch, head, query
+  float* scores = nullptr;       // [blocks, capacity]
   void* out = nullptr;
 };
 int64_t cached_attention_blocks(int64_t items);  // items: batch · heads · queries
