@@ -87,6 +87,7 @@ struct MatMul {
   bool transpose_a = false;
   bool transpose_b = false;
 };
+// [.., M, K] · [.., K, N]; batches broadcast, and a vector is a row on the left, a column on the right.
 Value matmul(const Value& a, const Value& b, const MatMul& options = {});
 
 // Explicit padding in pixels; same_padding() gives Keras's "same".
@@ -199,3 +200,14 @@ RecurrentResult recurrent(const Value& x, const Value& kernel, const Value& recu
                           const Recurrent& options = {});
 
 }  // namespace stoker::ops
+
+// The rest, by subject.
+#include <stoker/ops_arrays.h>
+#include <stoker/ops_fft.h>
+#include <stoker/ops_image.h>
+#include <stoker/ops_linalg.h>
+#include <stoker/ops_loops.h>
+#include <stoker/ops_math.h>
+#include <stoker/ops_nn.h>
+#include <stoker/ops_random.h>
+#include <stoker/ops_statistics.h>

@@ -142,8 +142,19 @@ TEST(Matmul, TakesMatricesAndStacksOfThem) {
   EXPECT_THAT(error_of([&] { ops::matmul(b, b); }),
               HasSubstr("got 5 and 3 from [3, 5] and [3, 5]"));
   EXPECT_THAT(error_of([&] { ops::matmul(b, c); }), HasSubstr("inner dimensions"));
-  EXPECT_THAT(error_of([&] { ops::matmul(f32(graph, {3}), b); }),
+  EXPECT_THAT(error_of([&] { ops::matmul(f32(graph, {}), b); }),
               HasSubstr("at least 2 dimensions"));
+}
+
+TEST(Matmul, TakesVectorsAndBroadcastsStacks) {
+  Graph graph;
+  Value v = f32(graph, {3}), b = f32(graph, {3, 5}), c = f32(graph, {7, 3, 5});
+  EXPECT_EQ(ops::matmul(v, b).shape(), Shape({5}));
+  EXPECT_EQ(ops::matmul(v, v).shape(), Shape());
+  EXPECT_EQ(ops::matmul(f32(graph, {7, 2, 3}), v).shape(), Shape({7, 2}));
+  EXPECT_EQ(ops::matmul(v, c).shape(), Shape({7, 5}));
+  EXPECT_EQ(ops::matmul(f32(graph, {4, 1, 2, 3}), c).shape(), Shape({4, 7, 2, 5}));
+  EXPECT_EQ(ops::matmul(f32(graph, {2, 3}), c).shape(), Shape({7, 2, 5}));
 }
 
 TEST(Gather, PutsRowsWhereTheIndicesWere) {

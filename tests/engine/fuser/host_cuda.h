@@ -38,6 +38,14 @@ static inline unsigned __float_as_uint(float x) {
 static inline float host_exp(float x) { return expf(x); }
 #define __expf host_exp
 static inline float __fdividef(float a, float b) { return a / b; }
+// By Newton's method on erf(y) = x; the C library has none.
+static inline float erfinvf(float x) {
+  if (!(x > -1 && x < 1)) return x == 1 || x == -1 ? x * INFINITY : NAN;
+  double y = 0.88 * x;
+  for (int step = 0; step < 60; ++step)
+    y -= (std::erf(y) - x) / (1.1283791670955126 * std::exp(-y * y));
+  return float(y);
+}
 static inline float half_value(unsigned short bits) {
   _Float16 x;
   memcpy(&x, &bits, 2);
