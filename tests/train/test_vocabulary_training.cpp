@@ -241,6 +241,16 @@ TEST_P(VocabularyTraining, IgnoredClassesAreNeitherLostNorRefused) {
   EXPECT_TRUE(std::isnan(evaluate({0, 255, 3, 255}, {0, 1, 2, 3})));
 }
 
+TEST_P(VocabularyTraining, MetricsOfOutputsWithoutAKnownLengthAreBuiltByTheirFirstBatch) {
+  Sequential model({Input({-1, 2}), Dense(3, {.activation = "softmax"})});
+  model.compile({.loss = "categorical_crossentropy", .metrics = {F1Score()}});
+  Tensor y = Tensor::zeros({2, 4, 3});
+  for (int64_t row = 0; row < 8; ++row) y.data_mut<float>()[row * 3 + row % 3] = 1;
+  Logs scores = model.evaluate(normal({2, 4, 2}, 1), y);
+  EXPECT_GE(scores["f1_score"], 0);
+  EXPECT_LE(scores["f1_score"], 1);
+}
+
 // 44 samples in batches of 8: the last batch has 4.
 TEST_P(VocabularyTraining, MetricsWithStateAreTheSameOverAnyBatches) {
   Sequential model = classifier("sgd");

@@ -44,7 +44,11 @@ MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>&
   for (const std::string& output : outputs) nan_seen_.push_back(make_sum(output + "_nan"));
   add_metrics(metrics.plain, outputs, false);
   add_metrics(metrics.weighted, outputs, true);
-  for (const OutputMetric& each : metrics_) each.metric.build(shapes[each.output]);
+  for (const OutputMetric& each : metrics_) {
+    const Shape& shape = shapes[each.output];
+    bool is_known = shape.rank() > 0 && shape.drop_front().is_known();
+    if (is_known) each.metric.build(shape);  // else by the first batch
+  }
   values_.resize(names_.size());
   value_versions_.resize(names_.size());
 }
