@@ -6,11 +6,37 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace stoker {
 
 inline bool is_digit(char c) { return uint8_t(c - '0') < 10; }
+
+// Takes up to 8 digits at `at` into `digits` in one step, where 8 bytes can be read.
+inline const char* take_digits(const char* at, const char* end, uint64_t& digits) {
+  if constexpr (std::endian::native == std::endian::little) {
+    static constexpr uint64_t kPowers[] = {1,      10,      100,      1000,     10000,
+                                           100000, 1000000, 10000000, 100000000};
+    while (end - at >= 8) {
+      uint64_t bytes = 0;
+      std::memcpy(&bytes, at, 8);
+      bytes ^= 0x3030303030303030U;  // a digit is its value
+      uint64_t others = (bytes | (bytes + 0x7676767676767676U)) & 0x8080808080808080U;
+      int count = others == 0 ? 8 : std::countr_zero(others) / 8;
+      if (count == 0) return at;
+      bytes <<= 8 * (8 - count);
+      bytes = (bytes * 10 + (bytes >> 8)) & 0x00FF00FF00FF00FFU;
+      bytes = (bytes * 100 + (bytes >> 16)) & 0x0000FFFF0000FFFFU;
+      bytes = (bytes * 10000 + (bytes >> 32)) & 0xFFFFFFFFU;
+      digits = digits * kPowers[count] + bytes;
+      at += count;
+      if (count < 8) return at;
+    }
+  }
+  while (at < end && is_digit(*at)) digits = digits * 10 + uint64_t(*at++ - '0');
+  return at;
+}
 
 // Any float: "inf", "nan", twenty digits, exponents of any size.
 const char* parse_any_float(const char* at, const char* end, float& value);
@@ -28,7 +54,7 @@ inline const char* parse_float(const char* at, const char* end, float& value) {
   int64_t count = at - first, scale = 0;
   if (at < end && *at == '.') {
     const char* point = ++at;
-    while (at < end && is_digit(*at)) digits = digits * 10 + uint64_t(*at++ - '0');
+    at = take_digits(at, end, digits);
     scale = point - at;
     count -= scale;
   }

@@ -121,8 +121,7 @@ TEST(Csv, SaysFileLineAndColumnOfAWrongValue) {
   for (bool index : {true, false}) {
     options.index = index;
     for (int threads : {1, 3}) {
-      Iterator walk = csv(path, options).on_error(OnError::skip).iterate({.context = nullptr});
-      (void)threads;
+      Iterator walk = walk_with(csv(path, options).on_error(OnError::skip), threads);
       int64_t rows = 0;
       while (walk.next() != nullptr) ++rows;
       EXPECT_EQ(rows, 401);

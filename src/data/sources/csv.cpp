@@ -37,26 +37,10 @@ RecordFormat record_format(const CsvOptions& options) {
   return format;
 }
 
-// Patterns become what matches them.
-std::vector<std::string> matching(const std::vector<std::string>& paths, FileSystem& files) {
-  std::vector<std::string> all;
-  for (const std::string& path : paths) {
-    if (path.find_first_of("*?[") == std::string::npos || files.exists(path)) {
-      all.push_back(path);
-      continue;
-    }
-    std::vector<std::string> found = glob(path, files);
-    if (found.empty()) throw FileError(path + ": no file matches");
-    all.insert(all.end(), found.begin(), found.end());
-  }
-  if (all.empty()) throw ValueError("csv: no files were given");
-  return all;
-}
-
 }  // namespace
 
 Dataset csv(const std::vector<std::string>& paths, const CsvOptions& options, FileSystem& files) {
-  std::vector<std::string> all = matching(paths, files);
+  std::vector<std::string> all = matching_files("csv", paths, files);
   FunctionRef decoder = csv_decoder(read_schema(all, options, files), options);
   return record_files(std::move(all), record_format(options), files).map(std::move(decoder));
 }
@@ -75,7 +59,8 @@ Dataset csv(const std::string& path, const CsvOptions& options) {
 
 std::vector<CsvColumn> csv_columns(const std::vector<std::string>& paths,
                                    const CsvOptions& options) {
-  CsvSchema schema = read_schema(matching(paths, local_files()), options, local_files());
+  CsvSchema schema =
+      read_schema(matching_files("csv", paths, local_files()), options, local_files());
   std::vector<CsvColumn> columns;
   for (size_t field : schema.components) columns.push_back(schema.fields[field]);
   return columns;
@@ -83,19 +68,6 @@ std::vector<CsvColumn> csv_columns(const std::vector<std::string>& paths,
 
 std::vector<CsvColumn> csv_columns(const std::string& path, const CsvOptions& options) {
   return csv_columns(std::vector<std::string>{path}, options);
-}
-
-TensorMap load_csv(const std::string& path, const CsvOptions& options) {
-  CsvOptions whole = options;
-  whole.pack = false;
-  std::vector<CsvColumn> columns = csv_columns(path, whole);
-  Dataset rows = csv(path, whole);
-  TensorMap table;
-  for (const CsvColumn& column : columns) table[column.name] = Tensor(column.dtype, {0});
-  constexpr int64_t kAll = int64_t(1) << 40;
-  for (const Batch& batch : rows.batch(kAll))
-    for (size_t i = 0; i < columns.size(); ++i) table[columns[i].name] = batch[i];
-  return table;
 }
 
 }  // namespace stoker::data

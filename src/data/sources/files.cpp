@@ -86,6 +86,22 @@ std::vector<std::string> glob(const std::string& pattern, FileSystem& files) {
   return found;
 }
 
+std::vector<std::string> matching_files(const std::string& op,
+                                        const std::vector<std::string>& paths, FileSystem& files) {
+  std::vector<std::string> all;
+  for (const std::string& path : paths) {
+    if (path.find_first_of("*?[") == std::string::npos || files.exists(path)) {
+      all.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found = glob(path, files);
+    if (found.empty()) throw FileError(path + ": no file matches");
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  if (all.empty()) throw ValueError(op + ": no files were given");
+  return all;
+}
+
 void read_whole(const std::string& path, std::string& out, FileSystem& files) {
   std::unique_ptr<FileReader> file = files.open(path);
   uint64_t size = file->size();

@@ -11,6 +11,11 @@ namespace stoker::data {
 // Paths below that match, sorted. `*`, `?` and `[…]` match within a name, `**` any folders.
 std::vector<std::string> glob(const std::string& pattern, FileSystem& files);
 
+// Paths as they are, patterns as what matches them. FileError for one that nothing matches; ValueError,
+// opened by `op`, for none at all.
+std::vector<std::string> matching_files(const std::string& op,
+                                        const std::vector<std::string>& paths, FileSystem& files);
+
 // All of a file, into memory that is used again.
 void read_whole(const std::string& path, std::string& out, FileSystem& files);
 

@@ -1,0 +1,134 @@
+// Whole tables in memory: parts of the records are decoded at the same time, each value straight into
+// its column.
+#include <fmt/format.h>
+#include <stoker/csv.h>
+
+#include "base/cores.h"
+#include "base/thread_pool.h"
+#include "data/csv/schema.h"
+#include "data/sources/files.h"
+#include "formats/gzip.h"
+
+namespace stoker::data {
+
+namespace {
+
+class ColumnWriter final : public ElementWriter {
+ public:
+  explicit ColumnWriter(std::vector<Tensor>& columns) {
+    for (Tensor& column : columns)
+      places_.push_back({static_cast<std::byte*>(column.raw_mut()), size_of(column.dtype())});
+  }
+  void begin(uint64_t row) { row_ = row; }
+  void* put(size_t index, DType, const Shape&) override {
+    return places_[index].data + row_ * places_[index].bytes;
+  }
+  void copy(size_t index, const ConstTensorView& value) override {
+    copy_values(value, {value.dtype, value.shape, put(index, value.dtype, value.shape)});
+  }
+
+ private:
+  struct Place {
+    std::byte* data;
+    size_t bytes;
+  };
+  std::vector<Place> places_;
+  uint64_t row_ = 0;
+};
+
+struct IndexedTable {
+  std::vector<std::unique_ptr<FileReader>> files;
+  std::vector<RecordIndex> indices;
+  uint64_t rows = 0;
+};
+
+// Blocks begin … end of a file, whose first row is `first` of the table.
+struct TablePart {
+  size_t file, begin, end;
+  uint64_t first;
+};
+
+std::vector<TablePart> parts_of(const IndexedTable& table) {
+  constexpr size_t kBlocks = 64;  // 256 KiB of records
+  std::vector<TablePart> parts;
+  uint64_t first = 0;
+  for (size_t file = 0; file < table.indices.size(); ++file) {
+    const RecordIndex& index = table.indices[file];
+    for (size_t begin = 0; begin < index.blocks(); begin += kBlocks)
+      parts.push_back({file, begin, std::min(begin + kBlocks, index.blocks()), first});
+    first += index.records();
+  }
+  return parts;
+}
+
+void decode(const TablePart& part, const IndexedTable& table, const CsvFormat& format,
+            const ElementFunction& decoder, std::vector<Tensor>& columns) {
+  const RecordIndex& index = table.indices[part.file];
+  ColumnWriter out(columns);
+  Rng rng(0);
+  std::string contents, record;
+  std::vector<std::string_view> records;
+  for (size_t block = part.begin; block < part.end; ++block) {
+    index.read(*table.files[part.file], block, contents);
+    cut_csv(contents, format, records);
+    uint64_t row = part.first + index.first_record(block);
+    for (std::string_view text : records) {
+      record = text;
+      ConstTensorView view(DType::bytes, {}, &record);
+      out.begin(row++);
+      decoder.apply({&view, 1}, out, rng);
+    }
+  }
+}
+
+// Through a dataset: streams, and rows that cannot be used, whose errors then have an address.
+void walk_rows(const std::vector<std::string>& paths, const CsvOptions& options,
+               std::vector<Tensor>& columns) {
+  constexpr int64_t kAll = int64_t(1) << 40;
+  for (const Batch& batch : csv(paths, options).batch(kAll)) columns = batch.tensors();
+}
+
+}  // namespace
+
+TensorMap load_csv(const std::string& path, const CsvOptions& options) {
+  std::vector<std::string> paths = matching_files("csv", {path}, local_files());
+  CsvOptions whole = options;
+  whole.pack = false;
+  CsvSchema schema = read_schema(paths, whole, local_files());
+  IndexedTable table;
+  bool indexed = whole.index;
+  for (const std::string& file : paths) {
+    table.files.push_back(local_files().open(file));
+    indexed = indexed && !is_gzip(*table.files.back());
+  }
+  for (size_t i = 0; indexed && i < paths.size(); ++i) {
+    table.indices.push_back(index_csv(*table.files[i], csv_reading(whole)));
+    table.rows += table.indices.back().records();
+  }
+  std::vector<Tensor> columns;
+  for (size_t field : schema.components)
+    columns.emplace_back(schema.fields[field].dtype, Shape{int64_t(table.rows)});
+  FunctionRef decoder = csv_decoder(schema, whole);
+  bool done = indexed;
+  if (indexed) {
+    ThreadPool pool({.threads = available_cores(), .name = "load_csv"});
+    std::vector<Future<void>> parts;
+    for (const TablePart& part : parts_of(table))
+      parts.push_back(
+          pool.submit([&, part] { decode(part, table, csv_format(whole), *decoder, columns); }));
+    for (Future<void>& part : parts) {
+      try {
+        part.get();
+      } catch (const Error&) {
+        done = false;
+      }
+    }
+  }
+  if (!done) walk_rows(paths, whole, columns);
+  TensorMap named;
+  for (size_t i = 0; i < columns.size(); ++i)
+    named[schema.fields[schema.components[i]].name] = columns[i];
+  return named;
+}
+
+}  // namespace stoker::data
