@@ -14,7 +14,7 @@ namespace stoker::image {
 namespace {
 
 constexpr png_alloc_size_t kChunkBytes = 8 << 20;  // of text, profiles and the like
-constexpr png_uint_32 kMostExtent = 1 << 24;       // pixels are limited by the caller
+constexpr png_uint_32 kMostPngExtent = 1 << 24;    // pixels are limited by the caller
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void PngReader::Handle::expect_last_row() {
 void PngReader::Handle::read_header() {
   guarded([&] {
     png_set_read_fn(png, this, read);
-    png_set_user_limits(png, kMostExtent, kMostExtent);
+    png_set_user_limits(png, kMostPngExtent, kMostPngExtent);
     png_set_chunk_malloc_max(png, kChunkBytes);
     png_set_chunk_cache_max(png, 64);
     png_set_option(png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);

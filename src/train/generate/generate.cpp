@@ -183,18 +183,18 @@ class Generation {
 };
 
 // Marks the generator while a generation runs.
-class Busy {
+class Generating {
  public:
-  explicit Busy(bool& busy) : busy_(busy) {
+  explicit Generating(bool& busy) : busy_(busy) {
     if (busy)
       throw Error(
           "generate: called inside on_token or adjust_logits of the same model; collect the tokens "
           "and call it afterwards");
     busy = true;
   }
-  ~Busy() { busy_ = false; }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
+  ~Generating() { busy_ = false; }
+  Generating(const Generating&) = delete;
+  Generating& operator=(const Generating&) = delete;
 
  private:
   bool& busy_;
@@ -214,7 +214,7 @@ std::vector<TokenIds> generate(const Model& model, const std::vector<TokenIds>& 
   check_inputs(base, options.inputs, prompts.size());
   if (trainer.generator == nullptr) trainer.generator = std::make_shared<Generator>(base);
   std::shared_ptr<Generator> generator = trainer.generator;
-  Busy busy(generator->busy);
+  Generating busy(generator->busy);
   return Generation(base, *generator, prompts, options).run();
 }
 
