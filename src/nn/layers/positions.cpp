@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stoker/transformer_layers.h>
 
+#include "graph/sketch.h"
 #include "nn/counting.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
@@ -40,14 +41,21 @@ class PositionEmbeddingLayer : public Configured<SteadyLayer, PositionEmbeddingC
     expect_float(x);
     expect_sequence(x.shape());
     int64_t steps = x.shape()[1], features = x.shape()[2];
-    if (steps > options().sequence_length)
-      fail_input(fmt::format("at most {} steps, its sequence_length", options().sequence_length),
-                 x.shape());
-    Value rows = ops::slice(embeddings_, {0, 0}, {steps, features});
+    Value rows = steps <= options().sequence_length
+                     ? ops::slice(embeddings_, {0, 0}, {steps, features})
+                     : too_long(x.shape());
     return ops::broadcast_to(ops::cast(rows, x.dtype()), x.shape());
   }
 
  private:
+  // In a trial the extent stands for an unknown one: any rows have the shape that is asked for.
+  Value too_long(const Shape& x) const {
+    if (!is_trial_batch(x[0]))
+      fail_input(fmt::format("at most {} steps, its sequence_length", options().sequence_length),
+                 x);
+    return ops::broadcast_to(ops::slice(embeddings_, {0, 0}, {1, x[2]}), {x[1], x[2]});
+  }
+
   Variable embeddings_;
 };
 
