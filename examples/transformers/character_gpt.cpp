@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   int64_t letters = argc > 2 ? std::atoll(argv[2]) : 120;
 
   // Idea: 45 lines in Keras.
-  constexpr int64_t kLength = 48, kWidth = 64, kHeads = 4, kLetters = 256;
+  constexpr int64_t kLength = 96, kWidth = 64, kHeads = 4, kLetters = 256;
   std::vector<int64_t> ids;
   for (unsigned char letter : text) ids.push_back(letter);
   Tensor all = Tensor::from(ids, {int64_t(ids.size())});
@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
                          {.spec = {{{DType::int64, {kLength}}, {DType::int64, {kLength}}}}})
                      .shuffle()
                      .batch(16);
-  Value input = Input({-1}, {.dtype = DType::int64});
-  TokenAndPositionEmbedding embed(kLetters, 512, kWidth);
+  Value input = Input({kLength}, {.dtype = DType::int64});
+  TokenAndPositionEmbedding embed(kLetters, kLength, kWidth);
   Value x = embed(input);
   for (int block = 0; block < 2; ++block) {
     Value y = LayerNormalization()(x);
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   model.compile({.optimizer = Adam({.learning_rate = 3e-3}),
                  .loss = SparseCategoricalCrossentropy({.from_logits = true}),
                  .metrics = {"accuracy"}});
-  auto history = model.fit(batches, {.epochs = 6});
+  auto history = model.fit(batches, {.epochs = 10});
   std::vector<int64_t> prompt(ids.begin(), ids.begin() + 12);
   auto made = generate(
       model, prompt,

@@ -53,7 +53,7 @@ int main() {
   Tensor given = Tensor::from(before, {1000, kDigits}),
          wanted = Tensor::from(after, {1000, kDigits});
   std::vector<int64_t> train, test;
-  for (int64_t i = 0; i < 1000; ++i) (i % 10 == 3 ? test : train).push_back(i);
+  for (int64_t i = 0; i < 1000; ++i) (i % 7 == 3 ? test : train).push_back(i);
 
   Value text = Input({6}, {.dtype = DType::int64}), symbols = Input({-1}, {.dtype = DType::int64});
   Value memory = Bidirectional(GRU(32, {.return_sequences = true}))(
@@ -80,5 +80,5 @@ int main() {
     right += std::equal(expected.begin(), expected.end(), got.begin() + 1, got.end());
   }
   std::printf("%zu of %zu numbers that were not trained on were read right\n", right, test.size());
-  return right > 80 ? 0 : 1;
+  return right * 10 > test.size() * 8 ? 0 : 1;
 }

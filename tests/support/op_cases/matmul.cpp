@@ -62,9 +62,20 @@ void add_matmul_cases(OpCaseTable& table) {
       cases.good.push_back(product(name + "_stack", a.prepend(3), b.prepend(3), attrs));
       cases.good.push_back(product(name + "_stack_by_matrix", a.prepend(3), b, attrs));
     }
+  for (bool transpose_b : {false, true}) {
+    Attrs attrs = attributes(false, transpose_b);
+    attrs.set("few_rows", true);
+    std::string name = transpose_b ? "few_rows_transposed_b" : "few_rows";
+    auto turned = [&](Shape b) { return transpose_b ? Shape{b[1], b[0]} : b; };
+    cases.good.push_back(product(name, {1, 257}, turned({257, 190}), attrs));
+    cases.good.push_back(product(name + "_3", {3, 1, 67}, turned({67, 35}), attrs));
+    cases.good.push_back(product(name + "_too_many", {9, 33}, turned({33, 5}), attrs));
+  }
   cases.good.push_back(product("large", {130, 257}, {257, 190}));
   cases.good.push_back(product("large_stack", {6, 65, 33}, {6, 33, 70}));
   cases.good.push_back(fused("bias", true, ""));
+  cases.good.push_back(fused("few_rows_bias_tanh", true, "tanh"));
+  cases.good.back().attrs.set("few_rows", true);
   cases.good.push_back(fused("relu_without_bias", false, "relu"));
   for (std::string activation : {"relu", "relu6", "sigmoid", "tanh", "hard_sigmoid"})
     cases.good.push_back(fused("bias_" + activation, true, activation));
