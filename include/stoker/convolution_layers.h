@@ -130,4 +130,10 @@ class ConvLSTM3D : public Layer {  // [B, T, D, H, W, C]
   ConvLSTM3D(int64_t filters, Size3 kernel_size, const ConvLSTM3DOptions& options = {});
 };
 
+// --- Keras's other names ------------------------------------------------------------------------
+
+using Convolution3D = Conv3D;
+using Convolution2DTranspose = Conv2DTranspose;
+using Convolution3DTranspose = Conv3DTranspose;
+
 }  // namespace stoker

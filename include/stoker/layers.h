@@ -189,15 +189,6 @@ class Cropping2D : public Layer {
  public:
   explicit Cropping2D(Edges2 cropping = 0, const LayerOptions& options = {});
 };
-struct UpSampling2DOptions {
-  std::string interpolation = "nearest";  // bilinear, bicubic, lanczos3, lanczos5
-  std::string name = "";
-  std::string dtype = "";
-};
-class UpSampling2D : public Layer {
- public:
-  explicit UpSampling2D(Size2 size = 2, const UpSampling2DOptions& options = {});
-};
 
 // --- normalisation ------------------------------------------------------------------------------
 
@@ -411,25 +402,11 @@ class Lambda : public Layer {
 
 // --- Keras's other names ------------------------------------------------------------------------
 
-using AvgPool1D = AveragePooling1D;
 using AvgPool2D = AveragePooling2D;
-using AvgPool3D = AveragePooling3D;
-using MaxPool1D = MaxPooling1D;
 using MaxPool2D = MaxPooling2D;
-using MaxPool3D = MaxPooling3D;
-using GlobalAvgPool1D = GlobalAveragePooling1D;
 using GlobalAvgPool2D = GlobalAveragePooling2D;
-using GlobalAvgPool3D = GlobalAveragePooling3D;
-using GlobalMaxPool1D = GlobalMaxPooling1D;
 using GlobalMaxPool2D = GlobalMaxPooling2D;
-using GlobalMaxPool3D = GlobalMaxPooling3D;
-using Convolution1D = Conv1D;
 using Convolution2D = Conv2D;
-using Convolution3D = Conv3D;
-using Convolution1DTranspose = Conv1DTranspose;
-using Convolution2DTranspose = Conv2DTranspose;
-using Convolution3DTranspose = Conv3DTranspose;
-using SeparableConvolution1D = SeparableConv1D;
 using SeparableConvolution2D = SeparableConv2D;
 
 }  // namespace stoker

@@ -159,4 +159,14 @@ class UpSampling1D : public Layer {  // repeats every step
   explicit UpSampling1D(int64_t size = 2, const LayerOptions& options = {});
 };
 
+// --- Keras's other names ------------------------------------------------------------------------
+
+using AvgPool1D = AveragePooling1D;
+using MaxPool1D = MaxPooling1D;
+using GlobalAvgPool1D = GlobalAveragePooling1D;
+using GlobalMaxPool1D = GlobalMaxPooling1D;
+using Convolution1D = Conv1D;
+using Convolution1DTranspose = Conv1DTranspose;
+using SeparableConvolution1D = SeparableConv1D;
+
 }  // namespace stoker

@@ -68,4 +68,11 @@ class AdaptiveMaxPooling3D : public Layer {
   explicit AdaptiveMaxPooling3D(Size3 output_size, const LayerOptions& options = {});
 };
 
+// --- Keras's other names ------------------------------------------------------------------------
+
+using AvgPool3D = AveragePooling3D;
+using MaxPool3D = MaxPooling3D;
+using GlobalAvgPool3D = GlobalAveragePooling3D;
+using GlobalMaxPool3D = GlobalMaxPooling3D;
+
 }  // namespace stoker

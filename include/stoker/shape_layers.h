@@ -18,6 +18,16 @@ class RepeatVector : public Layer {  // [B, C] → [B, n, C]
   explicit RepeatVector(int64_t n, const LayerOptions& options = {});
 };
 
+struct UpSampling2DOptions {
+  std::string interpolation = "nearest";  // bilinear, bicubic, lanczos3, lanczos5
+  std::string name = "";
+  std::string dtype = "";
+};
+class UpSampling2D : public Layer {
+ public:
+  explicit UpSampling2D(Size2 size = 2, const UpSampling2DOptions& options = {});
+};
+
 // --- volumes, [B, D, H, W, C] -------------------------------------------------------------------
 
 class ZeroPadding3D : public Layer {

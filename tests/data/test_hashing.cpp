@@ -9,7 +9,7 @@ using text::HashedCrossing;
 using text::Hashing;
 using text::OutputMode;
 
-Tensor texts(const std::vector<std::string>& values, const Shape& shape) {
+Tensor text_tensor(const std::vector<std::string>& values, const Shape& shape) {
   return Tensor::from(values, shape);
 }
 
@@ -21,14 +21,14 @@ std::vector<double> numbers_of(const Tensor& tensor) {
 using Numbers = std::vector<double>;
 
 TEST(Hashing, GivesKerasBins) {
-  Tensor letters = texts({"A", "B", "C", "D", "E"}, {5});
+  Tensor letters = text_tensor({"A", "B", "C", "D", "E"}, {5});
   EXPECT_EQ(numbers_of(Hashing(10)(letters)), Numbers({4, 8, 7, 5, 2}));
   EXPECT_EQ(numbers_of(Hashing(10)(Tensor::from<int32_t>({1, 2, 3, -4}, {4}))),
             Numbers({9, 9, 1, 0}));
 }
 
 TEST(Hashing, KeepsBinZeroForTheMask) {
-  EXPECT_EQ(numbers_of(Hashing(10, {.mask_value = ""})(texts({"A", "B", "", "C"}, {4}))),
+  EXPECT_EQ(numbers_of(Hashing(10, {.mask_value = ""})(text_tensor({"A", "B", "", "C"}, {4}))),
             Numbers({8, 1, 0, 8}));
   EXPECT_EQ(
       numbers_of(Hashing(4, {.mask_value = int64_t(2)})(Tensor::from<int64_t>({1, 2, 3}, {3}))),
@@ -36,13 +36,13 @@ TEST(Hashing, KeepsBinZeroForTheMask) {
 }
 
 TEST(Hashing, TakesASalt) {
-  Tensor letters = texts({"A", "B", "C"}, {3});
+  Tensor letters = text_tensor({"A", "B", "C"}, {3});
   EXPECT_EQ(numbers_of(Hashing(10, {.salt = std::pair(133, 133)})(letters)), Numbers({9, 8, 2}));
   EXPECT_EQ(numbers_of(Hashing(10, {.salt = std::pair(133, 137)})(letters)), Numbers({4, 0, 7}));
 }
 
 TEST(Hashing, EncodesBins) {
-  Tensor rows = texts({"A", "B", "C", "D", "D", "A"}, {2, 3});
+  Tensor rows = text_tensor({"A", "B", "C", "D", "D", "A"}, {2, 3});
   EXPECT_EQ(numbers_of(Hashing(4, {.output_mode = OutputMode::multi_hot})(rows)),
             Numbers({1, 0, 0, 1, 1, 0, 0, 1}));
   EXPECT_EQ(numbers_of(Hashing(4, {.output_mode = OutputMode::count})(rows)),
@@ -56,9 +56,9 @@ TEST(HashedCrossing, GivesKerasBins) {
   EXPECT_EQ(
       cross(Tensor::from<int32_t>({1, 7, 123456789}, {3}), Tensor::from<int32_t>({2, -3, 42}, {3})),
       Numbers({357, 682, 687}));
-  EXPECT_EQ(cross(texts({"A"}, {1}), Tensor::from<int64_t>({5}, {1})), Numbers({289}));
-  EXPECT_EQ(cross(texts({"A"}, {1}), texts({"xyz"}, {1})), Numbers({191}));
-  EXPECT_EQ(cross(texts({"A", "B"}, {2, 1}), Tensor::from<int64_t>({1, 2}, {2, 1})),
+  EXPECT_EQ(cross(text_tensor({"A"}, {1}), Tensor::from<int64_t>({5}, {1})), Numbers({289}));
+  EXPECT_EQ(cross(text_tensor({"A"}, {1}), text_tensor({"xyz"}, {1})), Numbers({191}));
+  EXPECT_EQ(cross(text_tensor({"A", "B"}, {2, 1}), Tensor::from<int64_t>({1, 2}, {2, 1})),
             Numbers({115, 966}));
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace image;
 
-Tensor picture(DType dtype = DType::float32) {
+Tensor drawn_picture(DType dtype = DType::float32) {
   Tensor tensor = Tensor::zeros({5, 6, 3}, dtype).clone();
   Rng rng(3);
   for (int64_t i = 0; i < tensor.elements(); ++i) {
@@ -46,7 +46,7 @@ TEST(AugmentSteps, MakeThePictureOfTheirKey) {
                 augment::range_stage("", augment::Kind::contrast, 0.4, bytes)},
                {random_erasing(), augment::erasing_stage("", 1.0, {0.02, 0.33}, {}, bytes)},
                {auto_contrast(), augment::auto_contrast_stage("", bytes)}};
-  Tensor in = picture();
+  Tensor in = drawn_picture();
   for (const auto& one : cases) {
     Rng drawn(11), same(11);
     Tensor out = one.op(in, drawn), expected = made_of(one.stage, in, same.next64());
@@ -56,7 +56,7 @@ TEST(AugmentSteps, MakeThePictureOfTheirKey) {
 }
 
 TEST(AugmentSteps, RoundBytes) {
-  Tensor bytes = picture(DType::uint8), floats = picture();
+  Tensor bytes = drawn_picture(DType::uint8), floats = drawn_picture();
   Op op = random_brightness(0.3, ValueRange());
   Rng first(5), second(5);
   Tensor out = op(bytes, first), exact = op(floats, second);
@@ -68,8 +68,8 @@ TEST(AugmentSteps, FollowOtherStepsAndEachOther) {
   Op op = crop(0, 0, 4, 4) | random_flip() | rand_augment({.num_ops = 3}) | cast(DType::float32);
   EXPECT_TRUE(op.is_random());
   Rng first(7), second(7), third(8);
-  Tensor a = op(picture(DType::uint8), first), b = op(picture(DType::uint8), second),
-         c = op(picture(DType::uint8), third);
+  Tensor a = op(drawn_picture(DType::uint8), first), b = op(drawn_picture(DType::uint8), second),
+         c = op(drawn_picture(DType::uint8), third);
   EXPECT_EQ(a.shape(), Shape({4, 4, 3}));
   double difference = 0;
   for (int64_t i = 0; i < a.elements(); ++i) {

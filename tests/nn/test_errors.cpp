@@ -93,8 +93,10 @@ TEST(Errors, OfOptionsNameTheRightOnes) {
             "Conv2D: 5 filters cannot be shared by 2 groups");
   EXPECT_EQ(value_error([] { Dropout(1.5); }),
             "Dropout: rate is at least 0 and below 1, the share that becomes 0, got 1.5");
-  EXPECT_EQ(value_error([] { UpSampling2D(2, {.interpolation = "bilinear"}); }),
-            "UpSampling2D: interpolation is \"nearest\", got \"bilinear\"");
+  EXPECT_EQ(
+      value_error([] { UpSampling2D(2, {.interpolation = "area"}); }),
+      "UpSampling2D: interpolation is \"nearest\", \"bilinear\", \"bicubic\", \"lanczos3\" or "
+      "\"lanczos5\", got \"area\"");
   EXPECT_EQ(value_error([] {
               ZeroPadding2D({{1, 1}, {0, -1}});
             }),
@@ -108,7 +110,7 @@ TEST(Errors, OfOptionsNameTheRightOnes) {
             }),
             "Normalization: mean and variance go together, got 2 and 0 values");
   EXPECT_EQ(value_error([] { WeightNormalization wrapped{Flatten()}; }),
-            "WeightNormalization: wraps a Dense, Conv1D or Conv2D, got Flatten");
+            "WeightNormalization: wraps one of Dense, Conv1D, Conv2D, got Flatten");
   EXPECT_EQ(value_error([] { Huber(0); }), "Huber: delta is above 0, got 0");
   EXPECT_EQ(value_error([] { CategoricalCrossentropy({.label_smoothing = 2}); }),
             "CategoricalCrossentropy: label_smoothing is between 0 and 1, got 2");
