@@ -18,6 +18,9 @@ Ints swapped(int rank, int64_t a, int64_t b);  // the permutation that exchanges
 Value to_last(const Value& x, int64_t axis);
 Value from_last(const Value& x, int64_t axis);
 
+// A reshape that goes where x is: a kernel usually belongs to no graph yet.
+Value reshape_beside(const Value& x, const Value& kernel, const Shape& shape);
+
 Value float_of(const Value& x);     // integers and bools as float32
 Value truth(const Value& x);        // bool: not 0
 Value absolute_of(const Value& x);  // of integers too

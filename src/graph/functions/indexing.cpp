@@ -34,8 +34,12 @@ Value as_index(const char* what, const Value& indices) {
 
 // Negative ones count from the end.
 Value from_the_front(const Value& indices, int64_t extent) {
-  if (const Tensor* known = indices.constant())
+  if (const Tensor* known = indices.constant()) {
     if (known->elements() == 0 || known->min() >= 0) return indices;
+    std::vector<int64_t> places = known->to_vector<int64_t>();
+    for (int64_t& place : places) place += place < 0 ? extent : 0;
+    return Tensor::from(places, known->shape());
+  }
   return emit::select(emit::compare("less", indices, 0.0), indices + extent, indices);
 }
 

@@ -5,9 +5,21 @@
 #include <stoker/ops.h>
 
 #include "graph/emit.h"
+#include "graph/functions/axes.h"
 #include "graph/op.h"
 #include "graph/placement.h"
 #include "graph/sketch.h"
+
+namespace stoker {
+
+Value reshape_beside(const Value& x, const Value& kernel, const Shape& shape) {
+  if (const Value::Traced* traced = x.traced())
+    return emit::reshape(place(*traced->graph, kernel), shape);
+  if (!x.sketched() || kernel.sketched()) return emit::reshape(kernel, shape);
+  return sketch(OpRegistry::get().find("reshape"), {kernel}, {{"shape", emit::dims(shape)}})[0];
+}
+
+}  // namespace stoker
 
 namespace stoker::ops {
 
@@ -31,14 +43,6 @@ Value pool(const char* op, const Value& x, const Pool& options) {
                 {{"window", list(options.window)},
                  {"strides", list(options.strides)},
                  {"pads", list(options.padding)}});
-}
-
-// A kernel usually belongs to no graph yet: its reshape goes where the image is.
-Value reshape_beside(const Value& x, const Value& kernel, const Shape& shape) {
-  if (const Value::Traced* traced = x.traced())
-    return emit::reshape(place(*traced->graph, kernel), shape);
-  if (!x.sketched() || kernel.sketched()) return emit::reshape(kernel, shape);
-  return sketch(OpRegistry::get().find("reshape"), {kernel}, {{"shape", emit::dims(shape)}})[0];
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <stoker/ops_nn.h>
 
 #include "graph/emit.h"
+#include "graph/functions/axes.h"
 #include "graph/op.h"
 
 namespace stoker::ops {
@@ -20,6 +21,9 @@ void expect_sequence(const char* what, const Value& x) {
 // [B, T, C] ↔ [B, 1, T, C]
 Value as_image(const Value& x) { return expand_dims(x, 1); }
 Value as_sequence(const Value& x) { return squeeze(x, 1); }
+Value as_kernel(const Value& x, const Value& kernel) {
+  return reshape_beside(x, kernel, kernel.shape().prepend(1));
+}
 
 Padding padding_of(const char* what, const std::string& padding, const Value& image, int64_t window,
                    int64_t stride, int64_t dilation, bool may_be_causal) {
@@ -100,7 +104,7 @@ Value conv1d(const Value& x, const Value& kernel, const Conv1dOptions& options) 
   Value image = as_image(x);
   Padding padding = padding_of("conv1d", options.padding, image, kernel.shape()[0], options.strides,
                                options.dilation, true);
-  return as_sequence(conv2d(image, expand_dims(kernel, 0),
+  return as_sequence(conv2d(image, as_kernel(x, kernel),
                             {.strides = {1, options.strides},
                              .padding = padding,
                              .dilation = {1, options.dilation},
@@ -124,7 +128,7 @@ Value conv1d_transpose(const Value& x, const Value& kernel, const Conv1dOptions&
     throw ValueError(
         fmt::format("conv1d_transpose: padding is valid or same, got \"{}\"", options.padding));
   }
-  return as_sequence(conv2d_transpose(as_image(x), expand_dims(kernel, 0), there));
+  return as_sequence(conv2d_transpose(as_image(x), as_kernel(x, kernel), there));
 }
 
 Value separable_conv2d(const Value& x, const Value& depthwise_kernel, const Value& pointwise_kernel,
