@@ -37,7 +37,7 @@ PUBLIC = {
     "engine": "devices",
     "nn": "confusion_metrics constraints initializers layer layer_options layers layers_over_time losses metrics "
     "recurrent_layers regularizers",
-    "train": "adaptive_optimizers auto_batch backup callbacks flops function history idx model optimizers run_plan schedules weights",
+    "train": "adaptive_optimizers auto_batch backup callbacks flops function history idx model more_callbacks optimizers run_plan schedules weights",
     "jobs": "applications",
     "interop": "onnx",
     "observe": "doctor profiler",

@@ -30,6 +30,7 @@
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
 #include <stoker/model.h>
+#include <stoker/more_callbacks.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>

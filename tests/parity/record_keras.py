@@ -21,6 +21,7 @@ import keras
 import tensorflow as tf
 
 import keras_layers
+import keras_more_optimizers
 import keras_networks
 import keras_optimizers
 import keras_recurrent
@@ -47,6 +48,7 @@ def main() -> None:
     keras_values.record_initializers(metadata)
     keras_sequences.record_sequences(metadata)
     keras_vocabulary.record_vocabulary(metadata)
+    keras_more_optimizers.record_more_optimizers(metadata)
 
 
 if __name__ == "__main__":
