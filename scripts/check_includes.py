@@ -40,8 +40,8 @@ PUBLIC = {
     "nn": "attention_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
     "initializers layer layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
     "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
-    "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model optimizers "
-    "plot_model run_plan schedules weights",
+    "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model more_callbacks "
+    "optimizers plot_model run_plan schedules weights",
     "jobs": "applications",
     "interop": "language_models onnx",
     "observe": "doctor profiler",

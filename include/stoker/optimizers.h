@@ -107,7 +107,7 @@ class Optimizer {
 // use_ema keeps a moving average of every parameter: average ← ema_momentum · average + (1 −
 // ema_momentum) · p after each update, beginning with the first p. The parameters become their
 // averages after every ema_overwrite_frequency updates, and when fit ends. SwapEMAWeights
-// (callbacks.h) evaluates with them in between.
+// (more_callbacks.h) evaluates with them in between.
 
 struct SGDOptions {
   LearningRate learning_rate = 0.01;

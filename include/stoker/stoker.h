@@ -38,6 +38,7 @@
 #include <stoker/metrics.h>
 #include <stoker/mixing.h>
 #include <stoker/model.h>
+#include <stoker/more_callbacks.h>
 #include <stoker/numpy.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>

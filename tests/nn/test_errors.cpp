@@ -124,7 +124,8 @@ TEST(Errors, OfNamesListTheRightOnes) {
   EXPECT_NE(activation.find("relu"), std::string::npos);
   EXPECT_EQ(
       value_error([] { Initializer("glorot"); }),
-      "unknown initializer \"glorot\"; there are zeros, ones, constant, identity, random_normal, normal, "
+      "unknown initializer \"glorot\"; there are zeros, ones, constant, identity, random_normal, "
+      "normal, "
       "truncated_normal, random_uniform, uniform, variance_scaling, glorot_uniform, glorot_normal, "
       "he_uniform, he_normal, lecun_uniform, lecun_normal, orthogonal");
   EXPECT_EQ(value_error([] {
@@ -139,9 +140,10 @@ TEST(Errors, OfNamesListTheRightOnes) {
   EXPECT_EQ(value_error([] { Regularizer("l3"); }),
             "unknown regularizer \"l3\"; there are l1, l2, l1_l2, orthogonal_regularizer");
   std::string loss = value_error([] { Loss("cross"); });
-  EXPECT_TRUE(loss.starts_with("unknown loss \"cross\"; there are sparse_categorical_crossentropy, "
-                               "categorical_crossentropy, binary_crossentropy, bce, "
-                               "mean_squared_error, mse, mean_absolute_error, mae, huber, "))
+  EXPECT_TRUE(
+      loss.starts_with("unknown loss \"cross\"; there are sparse_categorical_crossentropy, "
+                       "categorical_crossentropy, binary_crossentropy, bce, "
+                       "mean_squared_error, mse, mean_absolute_error, mae, huber, "))
       << loss;
   std::string metric = value_error([] { Metric("accurate"); });
   EXPECT_TRUE(metric.starts_with("unknown metric \"accurate\"; there are accuracy, acc, "))

@@ -23,6 +23,7 @@ import keras_applications
 import keras_attention
 import keras_augment
 import keras_layers
+import keras_more_optimizers
 import keras_networks
 import keras_ops
 import keras_optimizers
@@ -56,6 +57,7 @@ def main() -> None:
     keras_augment.record_augment(metadata)
     keras_vocabulary.record_vocabulary(metadata)
     keras_applications.record_applications(metadata)
+    keras_more_optimizers.record_more_optimizers(metadata)
 
 
 if __name__ == "__main__":

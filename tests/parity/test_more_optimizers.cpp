@@ -1,4 +1,4 @@
-// Ten steps of the optimisers of keras_vocabulary.py against Keras: plain, with clipping, weight decay
+// Ten steps of the optimisers of keras_more_optimizers.py against Keras: plain, with clipping, weight decay
 // and gradient accumulation; and moving averages of parameters.
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <stoker/callbacks.h>
+#include <stoker/more_callbacks.h>
 
 namespace stoker {
 

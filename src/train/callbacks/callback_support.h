@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <stoker/backup.h>
 #include <stoker/callbacks.h>
+#include <stoker/more_callbacks.h>
 
 #include "base/fields.h"
 #include "train/model/trainer.h"

@@ -1,4 +1,5 @@
 #include <stoker/model.h>
+#include <stoker/more_callbacks.h>
 
 #include "train/callbacks/callback_support.h"
 
