@@ -5,7 +5,7 @@ namespace stoker::cuda {
 
 namespace {
 
-template <class Tiles, bool kExtras>
+template <class Tiles, Extras kExtras>
 __global__ void __launch_bounds__(Tiles::kThreads)
     forward(const __grid_constant__ AttentionCall c) {
   using T = typename Tiles::Element;
@@ -43,12 +43,12 @@ __global__ void __launch_bounds__(Tiles::kThreads)
     float next[Tiles::kOwnRows];
 #pragma unroll
     for (int r = 0; r < Tiles::kOwnRows; ++r) next[r] = most[r];
+    weights.template score<kExtras>(
+        scores, [&](int e) { return row + warp_row<Tiles>() + Tiles::own_row(Tiles::own(e)); },
+        [&](int e) { return column + Tiles::column(e); });
 #pragma unroll
-    for (int e = 0; e < Tiles::kScores; ++e) {
-      int own = Tiles::own(e), query = row + warp_row<Tiles>() + Tiles::own_row(own);
-      scores[e] = weights.template score<kExtras>(scores[e], query, column + Tiles::column(e));
-      next[own] = max_or_nan(next[own], scores[e]);
-    }
+    for (int e = 0; e < Tiles::kScores; ++e)
+      next[Tiles::own(e)] = max_or_nan(next[Tiles::own(e)], scores[e]);
     float shrink[Tiles::kOwnRows];
 #pragma unroll
     for (int r = 0; r < Tiles::kOwnRows; ++r) {
@@ -67,9 +67,10 @@ __global__ void __launch_bounds__(Tiles::kThreads)
       float weight = Tiles::exponential(scores[e] - next[own]);
       total[own] += weight;
       scores[e] = weight;
-      if constexpr (kExtras) {
+      if constexpr (kExtras == Extras::dropout) {
         int query = row + warp_row<Tiles>() + Tiles::own_row(own);
-        if (weight != 0) scores[e] *= weights.template kept<true>(query, column + Tiles::column(e));
+        if (weight != 0)
+          scores[e] *= weights.template kept<kExtras>(query, column + Tiles::column(e));
       }
     }
     Tiles::multiply_add(sums, scores, v_tile, exchange);
@@ -94,11 +95,12 @@ __global__ void __launch_bounds__(Tiles::kThreads)
 
 void run_attention(const AttentionCall& call, cudaStream_t stream) {
   if (call.batch * call.heads * call.queries == 0) return;
-  bool extras = call.mask != nullptr || call.rate > 0;
   visit_tiles(call, [&]<class Tiles>(Tiles) {
-    launch_attention<Tiles>(extras ? forward<Tiles, true> : forward<Tiles, false>, call,
-                            call.queries, call.heads, std::max<int64_t>(call.value_dim, 1), 1,
-                            stream);
+    auto kernel = forward<Tiles, Extras::none>;
+    if (extras_of(call) == Extras::mask) kernel = forward<Tiles, Extras::mask>;
+    if (extras_of(call) == Extras::dropout) kernel = forward<Tiles, Extras::dropout>;
+    launch_attention<Tiles>(kernel, call, call.queries, call.heads,
+                            std::max<int64_t>(call.value_dim, 1), 1, stream);
   });
 }
 

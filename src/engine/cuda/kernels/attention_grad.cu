@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kBlock) row_products(const __grid_constant__ A
 }
 
 // Rows: queries.
-template <class Tiles, bool kExtras>
+template <class Tiles, Extras kExtras>
 __global__ void __launch_bounds__(Tiles::kThreads)
     query_grad(const __grid_constant__ AttentionCall c) {
   using T = typename Tiles::Element;
@@ -64,11 +64,14 @@ __global__ void __launch_bounds__(Tiles::kThreads)
     typename Tiles::Scores scores, through;
     all_scores<Tiles>(scores, q, row, q_tile, k, column, k_tile);
     all_scores<Tiles>(through, d, row, d_tile, v, column, v_tile);
+    weights.template score<kExtras>(
+        scores, [&](int e) { return row + warp_row<Tiles>() + Tiles::own_row(Tiles::own(e)); },
+        [&](int e) { return column + Tiles::column(e); });
 #pragma unroll
     for (int e = 0; e < Tiles::kScores; ++e) {
       int own = Tiles::own(e), query = row + warp_row<Tiles>() + Tiles::own_row(own);
       int key = column + Tiles::column(e);
-      float score = weights.template score<kExtras>(scores[e], query, key);
+      float score = scores[e];
       float weight = Tiles::exponential(score - lse[own]);
       float kept = weight == 0 ? 0 : weights.template kept<kExtras>(query, key);
       scores[e] = score == -INFINITY ? 0 : weight * (kept * through[e] - delta[own]);
@@ -89,7 +92,7 @@ __global__ void __launch_bounds__(Tiles::kThreads)
 }
 
 // Rows: keys. Heads that share them are walked one after another.
-template <class Tiles, bool kExtras>
+template <class Tiles, Extras kExtras>
 __global__ void __launch_bounds__(Tiles::kThreads)
     key_grad(const __grid_constant__ AttentionCall c) {
   using T = typename Tiles::Element;
@@ -131,11 +134,14 @@ __global__ void __launch_bounds__(Tiles::kThreads)
       typename Tiles::Scores scores, through;
       all_scores<Tiles>(scores, k, row, k_tile, q, column, q_tile);
       all_scores<Tiles>(through, v, row, v_tile, d, column, d_tile);
+      weights.template score<kExtras>(
+          scores, [&](int e) { return column + Tiles::column(e); },
+          [&](int e) { return row + warp_row<Tiles>() + Tiles::own_row(Tiles::own(e)); });
 #pragma unroll
       for (int e = 0; e < Tiles::kScores; ++e) {
         int key = row + warp_row<Tiles>() + Tiles::own_row(Tiles::own(e));
         int place = Tiles::column(e), query = column + place;
-        float score = weights.template score<kExtras>(scores[e], query, key);
+        float score = scores[e];
         float weight = Tiles::exponential(score - lse[place]);
         float kept = weight == 0 ? 0 : weights.template kept<kExtras>(query, key);
         scores[e] = weight * kept;
@@ -170,19 +176,22 @@ __global__ void __launch_bounds__(Tiles::kThreads)
 
 void run_attention_grad(const AttentionCall& call, cudaStream_t stream) {
   if (call.batch * call.heads == 0) return;
-  bool extras = call.mask != nullptr || call.rate > 0;
   int64_t rows = call.batch * call.heads * call.queries;
   visit_tiles(call, [&]<class Tiles>(Tiles) {
     if (rows > 0) {
       row_products<typename Tiles::Element>
           <<<blocks_for(rows * 32, kBlock), kBlock, 0, stream>>>(call);
-      launch_attention<Tiles>(extras ? query_grad<Tiles, true> : query_grad<Tiles, false>, call,
-                              call.queries, call.heads, call.dim, 2, stream);
+      auto kernel = query_grad<Tiles, Extras::none>;
+      if (extras_of(call) == Extras::mask) kernel = query_grad<Tiles, Extras::mask>;
+      if (extras_of(call) == Extras::dropout) kernel = query_grad<Tiles, Extras::dropout>;
+      launch_attention<Tiles>(kernel, call, call.queries, call.heads, call.dim, 2, stream);
     }
+    auto kernel = key_grad<Tiles, Extras::none>;
+    if (extras_of(call) == Extras::mask) kernel = key_grad<Tiles, Extras::mask>;
+    if (extras_of(call) == Extras::dropout) kernel = key_grad<Tiles, Extras::dropout>;
     if (call.keys > 0)
-      launch_attention<Tiles>(extras ? key_grad<Tiles, true> : key_grad<Tiles, false>, call,
-                              call.keys, call.kv_heads, std::max(call.dim, call.value_dim), 2,
-                              stream);
+      launch_attention<Tiles>(kernel, call, call.keys, call.kv_heads,
+                              std::max(call.dim, call.value_dim), 2, stream);
   });
 }
 

@@ -49,6 +49,13 @@ __device__ void stage_rows(typename Tiles::Element* to,
   }
 }
 
+// What a kernel is compiled for: the numbers that dropout draws take most of its code.
+enum class Extras : uint8_t { none, mask, dropout };  // dropout: with a mask or without
+
+inline Extras extras_of(const AttentionCall& c) {
+  return c.rate > 0 ? Extras::dropout : c.mask != nullptr ? Extras::mask : Extras::none;
+}
+
 // What masks, biases and dropout do to the weights of one head.
 template <class T>
 class AttentionWeights {
@@ -63,29 +70,39 @@ class AttentionWeights {
       kept_ = float(1 / (1 - c.rate));
     }
   }
-  // The score of a pair; -infinity: the key is not seen.
-  template <bool kExtras>
-  __device__ float score(float product, int query, int key) const {
-    bool seen = key < c_.keys && query < c_.queries && !(c_.causal && key > query);
-    float score = product * c_.scale;
-    if constexpr (kExtras)
-      if (c_.mask != nullptr && seen) {
-        int64_t at = mask0_ + query * c_.mask_strides[2] + key * c_.mask_strides[3];
-        if (c_.bias) {
-          float bias = to_float(static_cast<const T*>(c_.mask)[at]);
-          score += bias;
-          seen = bias != -INFINITY;
-        } else {
-          seen = static_cast<const bool*>(c_.mask)[at];
-        }
+  // Turns products into scores; -infinity: the key is not seen. query(e), key(e): whose element e is.
+  // Masks are read without conditions, so that many loads are in flight.
+  template <Extras kExtras, int kCount, class Query, class Key>
+  __device__ void score(float (&products)[kCount], Query query, Key key) const {
+    auto each = [&](auto change) {
+#pragma unroll
+      for (int e = 0; e < kCount; ++e) {
+        const int q = query(e), k = key(e);
+        float score = products[e] * c_.scale;
+        bool seen = k < int(c_.keys) && q < int(c_.queries) && !(c_.causal && k > q);
+        change(min(q, int(c_.queries) - 1), min(k, int(c_.keys) - 1), score, seen);
+        products[e] = seen ? score : -INFINITY;
       }
-    return seen ? score : -INFINITY;
+    };
+    if (kExtras == Extras::none || c_.mask == nullptr) return each([](int, int, float&, bool&) {});
+    auto at = [&](int q, int k) {
+      return mask0_ + q * c_.mask_strides[2] + k * c_.mask_strides[3];
+    };
+    if (c_.bias)
+      each([&](int q, int k, float& score, bool& seen) {
+        const float bias = to_float(static_cast<const T*>(c_.mask)[at(q, k)]);
+        score += bias;
+        seen &= bias != -INFINITY;
+      });
+    else
+      each([&](int q, int k, float&, bool& seen) {
+        seen &= static_cast<const uint8_t*>(c_.mask)[at(q, k)] != 0;
+      });
   }
   // What dropout multiplies a weight with.
-  template <bool kExtras>
+  template <Extras kExtras>
   __device__ float kept(int query, int key) const {
-    if constexpr (!kExtras) return 1;
-    if (c_.rate == 0) return 1;
+    if constexpr (kExtras != Extras::dropout) return 1;
     auto element = uint64_t((row0_ + query) * c_.keys + key);
     PhiloxBlock bits = random_block(seed_, stream_, element / 4);
     return (bits[element % 4] >> 8) >= least_ ? kept_ : 0.0F;
