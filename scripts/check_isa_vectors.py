@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 LOOPS = re.compile(r"::(unary|unary_grad|binary|binary_scalar_[ab])<")
-LIBRARY = re.compile(r"::(Sin|Cos|Pow)>")
+LIBRARY = re.compile(r"::(Sin|Cos|Pow|Mod|FloorDiv)>")
 
 
 def functions(objdump, path):

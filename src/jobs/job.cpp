@@ -131,8 +131,7 @@ constexpr const char* kOutput = "Output";
 constexpr JobField kFields[] = {
     field<&Job::data>(
         "data", "SPEC",
-        "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR",
-        kData),
+        "image folder, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR", kData),
     field<&Job::validation_data>("validation_data", "SPEC", "another data spec to validate with",
                                  kData),
     field<&Job::validation_split>(
@@ -150,8 +149,7 @@ constexpr JobField kFields[] = {
     field<&Job::augment>("augment", "", "random crops, and flips of colour images", kData),
 
     field<&Job::model>("model", "NAME|FILE",
-                       "mlp lenet cnn cnn-small resnet18 resnet50 mobilenet, a name of Keras "
-                       "(EfficientNetB0 …), or FILE.stoker",
+                       "mlp, lenet, cnn, resnet18, … EfficientNetB0 as in Keras, or FILE.stoker",
                        kTraining),
     field<&Job::epochs>("epochs", "N", "times through the data", kTraining),
     field<&Job::steps_per_epoch>("steps_per_epoch", "N", "fewer steps than the data has",
@@ -160,9 +158,7 @@ constexpr JobField kFields[] = {
                        kTraining),
     field<&Job::on_out_of_memory>("on_out_of_memory", "fail|halve",
                                   "halve: batches that do not fit run in parts", kTraining),
-    field<&Job::loss>("loss", "NAME",
-                      "as Keras names it, for class ids: categorical_generalized_cross_entropy, …",
-                      kTraining),
+    field<&Job::loss>("loss", "NAME", "of Keras's, for class ids", kTraining),
     field<&Job::metrics>("metrics", "NAMES",
                          "as Keras names them: accuracy,sparse_top_k_categorical_accuracy, …",
                          kTraining),

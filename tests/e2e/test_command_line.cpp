@@ -52,7 +52,7 @@ TEST(CommandLine, AFailureIsOneAndOneClearLine) {
   for (const auto& [arguments, part] : std::vector<std::pair<std::string, std::string>>{
            {"train", "no data"},
            {"train --data idx:/nowhere", "/nowhere: there is no such folder"},
-           {"train --data csv:x", "unknown kind \"csv\""},
+           {"train --data parquet:x", "unknown kind \"parquet\""},
            {"train --epochs three --data x", "epochs: expected a whole number, got \"three\""},
            {"train --job " + job, "unknown key \"epoch\"; there are data"},
            {"train --job none.toml", "none.toml"},

@@ -60,8 +60,8 @@ class SpoiltBackend final : public Backend {
 
 TEST(Harness, EveryCaseNoticesAnElementThatIsOffByAThousandth) {
   SpoiltBackend spoilt([](std::vector<double>& values) {
-    double& most =
-        *std::ranges::max_element(values, {}, [](double value) { return std::abs(value); });
+    double& most = *std::ranges::max_element(
+        values, {}, [](double value) { return std::isfinite(value) ? std::abs(value) : -1; });
     bool flag = most == 0 || most == 1, integer = most == std::trunc(most) && std::abs(most) < 1e4;
     most = flag ? 1 - most : integer ? most + 1 : most + 1e-3 * std::max(1.0, std::abs(most));
   });

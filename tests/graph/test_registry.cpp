@@ -54,6 +54,8 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
       {"rmsprop_update", "an update"},
       {"clip_scales", "part of an update"},
       {"loss_scale_update", "an update"},
+      {"cached_attention", "a step of generation, which does not train"},
+      {"cache_append", "likewise"},
       {"recurrent_grad", "a kernel of libraries, which have none of theirs; scan has"},
   };
   for (const auto& op : OpRegistry::get().all())

@@ -336,7 +336,7 @@ TEST(DataSpec, SaysWhatIsWrong) {
     return "";
   };
   EXPECT_NE(error("").find("no data"), std::string::npos);
-  EXPECT_NE(error("csv:x").find("unknown kind \"csv\"; a spec is"), std::string::npos);
+  EXPECT_NE(error("parquet:x").find("unknown kind \"parquet\"; a spec is"), std::string::npos);
   EXPECT_EQ(error(folder / "none"), folder / "none" + ": there is no such folder");
   EXPECT_NE(error("idx:" + folder.path().string()).find("train-images-idx3-ubyte"),
             std::string::npos);

@@ -55,7 +55,7 @@ void attend_cached(const Call& call, const CachedAttentionShape& shape, int64_t 
       Number mask = call.in(6)[at];
       scores[j] = shape.bias ? scores[j] + mask : mask == 0 ? -INFINITY : scores[j];
     }
-    largest = std::max(largest, scores[j]);
+    largest = std::isnan(scores[j]) || scores[j] > largest ? scores[j] : largest;
   }
   if (std::isinf(largest) && largest < 0) return;  // sees nothing: zeros
   for (Number& score : scores) sum += score = std::exp(score - largest);

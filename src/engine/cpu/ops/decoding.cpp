@@ -41,16 +41,20 @@ struct CachedAttention {
     int64_t width = shape.value_depth;
     float* y = p.out<float>(shape.masked() ? 7 : 6) + at * width;
     std::memset(y, 0, size_t(width) * sizeof(float));
-    if (shape.masked() && !mask(p, shape.mask_row(row, head, query), cached + own, scores)) return;
+    if (shape.masked()) mask(p, shape.mask_row(row, head, query), cached + own, scores);
+    if (sees_nothing(scores, cached + own)) return;
     kernels().softmax(scores, scores, 1, cached + own);
     auto mix = kernels().mix_rows;
     mix(scores, p.in<float>(4) + cache * width, width, cached, width, y);
     mix(scores + cached, p.in<float>(2) + first * width, shape.groups * width, own, width, y);
   }
 
-  // Whether anything is left to see.
-  bool mask(Pointers p, int64_t mask_row, int64_t count, float* scores) const {
-    constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  static constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  static bool sees_nothing(const float* scores, int64_t count) {
+    return std::all_of(scores, scores + count, [](float score) { return score == kHidden; });
+  }
+
+  void mask(Pointers p, int64_t mask_row, int64_t count, float* scores) const {
     int64_t first = mask_row * shape.capacity;
     for (int64_t j = 0; j < count; ++j) {
       if (shape.bias)
@@ -58,7 +62,6 @@ struct CachedAttention {
       else if (!p.in<bool>(6)[first + j])
         scores[j] = kHidden;
     }
-    return std::any_of(scores, scores + count, [](float score) { return score != kHidden; });
   }
 };
 
