@@ -15,7 +15,7 @@ struct CallParts {
 };
 
 CallParts operands_of(const Value& query, const Value& value, const Value& key,
-                     const AttentionCall& call) {
+                      const AttentionCall& call) {
   CallParts made{{query, value}, {.training = call.training}};
   made.options.mask = {call.query_mask, call.value_mask};
   if (key.defined() || call.key_mask.defined() || call.attention_mask.defined()) {
