@@ -13,8 +13,9 @@ namespace stoker::cpu {
 // Scratchpads are ours: they are planned into the arena, so that nothing is allocated while
 // running.
 dnnl::primitive_attr attr_with_scratchpad();
-// oneDNN 2.6's products write up to 448 bytes behind a scratchpad that was made for one thread.
-inline constexpr size_t kBeyondScratchpad = 512;
+// oneDNN 2.6 writes behind its scratchpads: products up to 448 bytes where they were made for one
+// thread, weight gradients of 1×1 convolutions up to 960 where they were made for 3, 12 or 16.
+inline constexpr size_t kBeyondScratchpad = 4096;
 
 // Moves a tensor from one layout to another at once, outside of any program.
 void reorder_now(const dnnl::memory::desc& from, void* source, const dnnl::memory::desc& to,

@@ -97,7 +97,7 @@ void add_cumulate_cases(OpCaseTable& table) {
   add("rows", {5, 7});
   add("one_column", {6, 1});
   add("three_axes", {2, 3, 9});
-  add("long", {3, 1500});
+  add("long", {3, 400});
   add("many_rows", {900, 11});
   TensorSpec x{kFloat32, {4, 5}}, whole{kInt32, {4, 5}};
   cases.bad = {{"a scalar", {}, {{kFloat32, {}}}},

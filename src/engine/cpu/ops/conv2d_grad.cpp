@@ -108,7 +108,7 @@ void build_conv2d_weight_grad(Builder& b, const Node& node) {
             {b.define(dw, {c.w, desc.diff_weights_desc()})}};
   if (with_bias) call.writes.push_back(b.define(node.outputs[1]));
   if (size_t bytes = desc.scratchpad_desc().get_size(); bytes > 0)
-    call.writes.push_back(b.scratch(bytes));
+    call.writes.push_back(b.scratch(bytes + kBeyondScratchpad));
   b.emit_kernel(std::make_unique<TeamWeightGrad>(c, with_bias, desc, b.stream()), std::move(call));
 }
 
