@@ -21,7 +21,7 @@ std::vector<Tensor> run_step(Backend& backend, int64_t stride, int threads) {
   Rng rng = named_rng(1, "scratchpads");
   std::vector<Tensor> inputs;
   Values x;
-  for (const Shape& shape : {Shape{4, 8, 8, 3}, Shape{1, 1, 3, 8}, Shape{1, 1, 8, 16}}) {
+  for (const Shape& shape : {Shape{8, 16, 16, 3}, Shape{1, 1, 3, 8}, Shape{1, 1, 8, 16}}) {
     TensorSpec spec{DType::float32, shape};
     x.push_back(graph.input("x", spec));
     inputs.push_back(draw(spec, {}, rng));

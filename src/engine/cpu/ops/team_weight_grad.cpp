@@ -30,7 +30,7 @@ void add_floats(float* to, const float* from, size_t bytes) {
 }
 
 // oneDNN 2.6's kernel for 1×1 convolutions gives wrong sums, and writes behind its scratchpad, for
-// some numbers of threads where strides leave out pixels (8 → 16 channels at 8×8, 12 threads).
+// some numbers of threads where strides leave out pixels (8 → 16 channels at 16×16, batch 8, 12 threads).
 bool is_wrong(const Convolution& c, const WeightGradDesc& desc) {
   return (c.strides[0] > 1 || c.strides[1] > 1) &&
          std::string_view(desc.impl_info_str()).starts_with("jit_1x1");
