@@ -20,6 +20,10 @@ STOKER_INLINE float fma(float a, float b, float c) {
 }
 STOKER_INLINE float from_bits(int32_t bits) { return __builtin_bit_cast(float, bits); }
 STOKER_INLINE int32_t to_bits(float x) { return __builtin_bit_cast(int32_t, x); }
+// a + (n << bits) in two's complement, whatever NaN has made of them.
+STOKER_INLINE int32_t plus(int32_t a, int32_t n, int bits = 0) {
+  return int32_t(uint32_t(a) + (uint32_t(n) << bits));
+}
 // condition ? a : b, both computed: of two long formulas GCC would skip one by a branch.
 STOKER_INLINE float choose(bool condition, float a, float b) {
   int32_t mask = -int32_t(condition);
@@ -36,7 +40,7 @@ STOKER_INLINE float clip(float x, float low, float high) {
 // SSE 4.1.
 STOKER_INLINE int32_t nearest(float x) { return int32_t(x + (x < 0 ? -0.5F : 0.5F)); }
 // 2^n for n in [-126, 127]
-STOKER_INLINE float power_of_two(int32_t n) { return from_bits((n + 127) << 23); }
+STOKER_INLINE float power_of_two(int32_t n) { return from_bits(plus(127 << 23, n, 23)); }
 
 // r in [-ln2 / 2, ln2 / 2] and n with x = r + n ln2.
 struct Reduced {
@@ -65,7 +69,7 @@ STOKER_INLINE float exp(float x) {
   // 2^n in two steps, so that results below 2^-126 and just below 2^128 come out right; the first
   // one in the exponent's bits, or the compiler would join the two.
   int32_t half = a.n >> 1;
-  float y = from_bits(to_bits(e) + half * (1 << 23)) * power_of_two(a.n - half);
+  float y = from_bits(plus(to_bits(e), half, 23)) * power_of_two(a.n - half);
   return x == x ? y : x;
 }
 
@@ -85,9 +89,9 @@ struct Split {
 };
 STOKER_INLINE Split split(float x) {
   constexpr int32_t kSqrtHalf = 0x3f3504f3;
-  int32_t bits = to_bits(x) - kSqrtHalf;
+  int32_t bits = plus(to_bits(x), -kSqrtHalf);
   int32_t e = bits >> 23;
-  return {from_bits(to_bits(x) - e * (1 << 23)), e};
+  return {from_bits(plus(to_bits(x), -e, 23)), e};
 }
 
 // log(1 + f) for f in [sqrt(1/2) - 1, sqrt(2) - 1), plus e ln2 (Cephes' logf)
