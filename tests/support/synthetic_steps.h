@@ -1,4 +1,4 @@
-// Windows of steps as they would be recorded, made with a clock that stands still until it is told,
+// Windows of steps as they would be recorded, made with a clock that moves only when it is advanced,
 // and what the doctor would be shown of them.
 #pragma once
 

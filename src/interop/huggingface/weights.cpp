@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The tensors without the prefix. A name that is there twice is told by its second form.
+// The tensors without the prefix; of a name that occurs with and without it, the second is reported.
 std::map<std::string, Tensor> without_prefix(TensorMap tensors, const std::string& prefix,
                                              const std::string& path) {
   std::map<std::string, Tensor> found;
