@@ -24,7 +24,9 @@ ALLOWED = {
     "train": CORE,
     "observe": CORE | {"train"},
     "interop": CORE | {"train"},
-    "jobs": CORE | {"train", "observe", "interop"},
+    "distribute": CORE | {"train"},
+    "compress": CORE | {"train", "observe"},
+    "jobs": CORE | {"train", "observe", "interop", "distribute", "compress"},
 }
 ALLOWED["apps"] = set(ALLOWED) | {"all"}
 
