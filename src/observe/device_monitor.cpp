@@ -14,6 +14,24 @@
 
 namespace stoker {
 
+// Named, because DeviceMonitor::Counters has a member of such a type: in a unity build GCC 13 fails on
+// one of an anonymous namespace.
+namespace nvml {
+
+struct GpmMetric {
+  unsigned id;
+  int result;
+  double value;
+  const char *short_name, *long_name, *unit;
+};
+struct GpmMetrics {
+  unsigned version, count;
+  void *before, *after;
+  std::array<GpmMetric, 333> metrics;  // as many as any driver's structure has
+};
+
+}  // namespace nvml
+
 namespace {
 
 // What of NVML's interface is used, as its manual states it; results are 0 when all is well.
@@ -45,17 +63,6 @@ constexpr std::array kReasons = {Reason{0x8, "hardware slowdown"}, Reason{0x20, 
 using Sample = void*;
 struct GpmSupport {
   unsigned version, supported;
-};
-struct GpmMetric {
-  unsigned id;
-  int result;
-  double value;
-  const char *short_name, *long_name, *unit;
-};
-struct GpmMetrics {
-  unsigned version, count;
-  Sample before, after;
-  std::array<GpmMetric, 333> metrics;  // as many as any driver's structure has
 };
 constexpr unsigned kGpmVersion = 1, kOccupancy = 3, kAnyTensor = 5, kMemoryBandwidth = 10;
 
@@ -143,7 +150,7 @@ class DeviceMonitor::Counters {
   Counters(const Nvml& nvml, Device device)
       : device_(device),
         get_(nvml.find<int(Device, Sample)>("nvmlGpmSampleGet")),
-        metrics_(nvml.find<int(GpmMetrics*)>("nvmlGpmMetricsGet")),
+        metrics_(nvml.find<int(nvml::GpmMetrics*)>("nvmlGpmMetricsGet")),
         free_(nvml.find<int(Sample)>("nvmlGpmSampleFree")) {
     auto query = nvml.find<int(Device, GpmSupport*)>("nvmlGpmQueryDeviceSupport");
     auto make = nvml.find<int(Sample*)>("nvmlGpmSampleAlloc");
@@ -162,16 +169,16 @@ class DeviceMonitor::Counters {
   GpuActivity read() {
     GpuActivity activity;
     if (!known_ || get_(device_, samples_[1]) != 0) return activity;
-    GpmMetrics asked{.version = kGpmVersion,
-                     .count = 3,
-                     .before = samples_[0],
-                     .after = samples_[1],
-                     .metrics = {}};
+    nvml::GpmMetrics asked{.version = kGpmVersion,
+                           .count = 3,
+                           .before = samples_[0],
+                           .after = samples_[1],
+                           .metrics = {}};
     asked.metrics[0].id = kOccupancy;
     asked.metrics[1].id = kAnyTensor;
     asked.metrics[2].id = kMemoryBandwidth;
     if (begun_ && metrics_(&asked) == 0) {
-      auto share = [](const GpmMetric& metric) {
+      auto share = [](const nvml::GpmMetric& metric) {
         return metric.result == 0 ? metric.value * 0.01 : -1;
       };
       activity = {share(asked.metrics[0]), share(asked.metrics[1]), share(asked.metrics[2])};
@@ -184,7 +191,7 @@ class DeviceMonitor::Counters {
  private:
   Device device_;
   int (*get_)(Device, Sample);
-  int (*metrics_)(GpmMetrics*);
+  int (*metrics_)(nvml::GpmMetrics*);
   int (*free_)(Sample);
   std::array<Sample, 2> samples_{};
   bool known_ = false, begun_ = false;
