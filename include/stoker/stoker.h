@@ -34,6 +34,7 @@
 #include <stoker/layer.h>
 #include <stoker/layer_options.h>
 #include <stoker/layers.h>
+#include <stoker/lighter.h>
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
 #include <stoker/mixing.h>
@@ -45,6 +46,7 @@
 #include <stoker/optimizers.h>
 #include <stoker/plot_model.h>
 #include <stoker/profiler.h>
+#include <stoker/prune.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
 #include <stoker/residual_layers.h>

@@ -57,6 +57,12 @@ class Variable {
   Tensor read() const;              // a copy of the contents; synchronises with the device
   void write(const Tensor& value);  // ShapeError unless the spec is the same
 
+  // Which elements may differ from zero, as a bool variable of the same shape; undefined: all. An
+  // optimiser leaves the others at zero (prune.h). Copies share it. Programs that train the variable
+  // are traced anew when it gets a mask or loses it, not when the mask's contents change.
+  const Variable& mask() const;
+  void set_mask(const Variable& mask);  // ShapeError for another spec
+
   // Part of a step, in program order: what reads the variable afterwards reads `value`. Inside
   // function() or Layer::call; Error elsewhere. A number fills the variable.
   void assign(const Value& value) const;

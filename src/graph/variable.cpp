@@ -1,8 +1,11 @@
 #include <stoker/variable.h>
 
 #include <array>
+#include <atomic>
 
 #include <fmt/format.h>
+
+#include "graph/mask_changes.h"
 
 namespace stoker {
 
@@ -13,7 +16,16 @@ struct Variable::State {
   Options options;
   Tensor host;
   std::shared_ptr<Residence> residence;
+  Variable mask = {};
 };
+
+namespace {
+
+std::atomic<uint64_t> changed_masks = 0;
+
+}  // namespace
+
+uint64_t mask_changes() { return changed_masks.load(std::memory_order_relaxed); }
 
 std::string_view name(MemoryCategory category) {
   static constexpr std::array<std::string_view, 7> kNames = {
@@ -30,7 +42,7 @@ Variable::Variable(std::string name, Tensor initial, Options options) {
         fmt::format("variable \"{}\" needs an initial value, got an undefined tensor", name));
   TensorSpec spec = initial.spec();
   state_ = std::make_shared<State>(
-      State{std::move(name), std::move(spec), options, std::move(initial), nullptr});
+      State{std::move(name), std::move(spec), options, std::move(initial), nullptr, {}});
 }
 
 const std::string& Variable::name() const { return state_->name; }
@@ -62,6 +74,16 @@ void Variable::write(const Tensor& value) {
     state_->residence->write(value);
   else
     state_->host = value.clone();
+}
+
+const Variable& Variable::mask() const { return state_->mask; }
+
+void Variable::set_mask(const Variable& mask) {
+  if (mask.defined() && mask.spec() != TensorSpec{DType::bool_, shape()})
+    throw ShapeError(fmt::format("variable \"{}\" holds {}; its mask cannot be {}", name(),
+                                 to_string(spec()), to_string(mask.spec())));
+  state_->mask = mask;
+  changed_masks.fetch_add(1, std::memory_order_relaxed);
 }
 
 const std::shared_ptr<Residence>& Variable::residence() const { return state_->residence; }

@@ -33,7 +33,7 @@ struct Checkpoint {
   int64_t accumulated_batches = 0;
   std::vector<std::pair<std::string, CallbackState>> callbacks = {};  // by kind: "EarlyStopping"
   NamedTensors weights = {};                                          // "weights/dense/kernel"
-  NamedTensors state = {};  // "optimizer/…", "random_state", "metrics/…"
+  NamedTensors state = {};  // "optimizer/…", "random_state", "metrics/…", "masks/…"
 };
 
 // All but the tensors, as JSON text and back. The text is not trusted: ValueError.

@@ -7,7 +7,7 @@ namespace stoker {
 
 namespace {
 
-// Everything but the weights.
+// Everything but the weights and their masks.
 NamedVariables state_variables(const ModelBase& model, const NamedVariables& weights) {
   NamedVariables named = training_state(*model.trainer, weights);
   for (auto& entry : with_prefix("metrics/", model.trainer->compiled->training->variables()))
@@ -36,6 +36,7 @@ void take_state(const ModelBase& model, Checkpoint& checkpoint) {
   checkpoint.accumulated_batches = optimizer.accumulated_batches();
   checkpoint.weights = read_all(with_prefix("weights/", weights));
   checkpoint.state = read_all(state_variables(model, weights));
+  for (auto& entry : read_all(named_masks(weights))) checkpoint.state.push_back(std::move(entry));
 }
 
 void restore_state(ModelBase& model, const Checkpoint& checkpoint) {
@@ -43,8 +44,11 @@ void restore_state(ModelBase& model, const Checkpoint& checkpoint) {
   const Optimizer& optimizer = trainer.compiled->args.optimizer;
   NamedVariables weights = named_weights(model), wanted = with_prefix("weights/", weights);
   NamedVariables state = state_variables(model, weights);
+  NamedVariables masks = masks_for(weights, checkpoint.state);
+  state.insert(state.end(), masks.begin(), masks.end());
   check_tensors(wanted, checkpoint.weights, /*exact=*/true);
   check_tensors(state, checkpoint.state, /*exact=*/true);
+  set_masks(weights, masks);
   optimizer.set_accumulated_batches(checkpoint.accumulated_batches);
   // The variable, restored below, is what counts; the configuration follows it.
   if (!optimizer.schedule().defined()) optimizer.set_learning_rate(checkpoint.learning_rate);

@@ -33,7 +33,9 @@ void put(SafetensorsFile& file, const NamedVariables& named, Contents contents) 
 
 SafetensorsFile weights_file(const ModelBase& model, Contents contents) {
   SafetensorsFile file = file_of_format(kWeightsFormat);
-  put(file, with_prefix(kWeightsPrefix, named_weights(model)), contents);
+  NamedVariables weights = named_weights(model);
+  put(file, with_prefix(kWeightsPrefix, weights), contents);
+  put(file, named_masks(weights), contents);
   return file;
 }
 
@@ -54,6 +56,7 @@ SafetensorsFile model_file(const Model& handle, const SaveArgs& args, Contents c
   check_owned(model);
   NamedVariables weights = named_weights(model);
   put(file, with_prefix(kWeightsPrefix, weights), contents);
+  put(file, named_masks(weights), contents);
   for (size_t i = 0; i < constants.size(); ++i)
     file.tensors.emplace_back(fmt::format("constants/{}", i), constants[i]);
   if (args.include_optimizer && handle.compiled()) {
@@ -160,6 +163,8 @@ Model read_model(SafetensorsFile file, const LoadArgs& args) {
   check_makers(*base, objects);
   NamedVariables weights = named_weights(*base);
   NamedVariables wanted = with_prefix(kWeightsPrefix, weights);
+  NamedVariables masks = masks_for(weights, file.tensors);
+  wanted.insert(wanted.end(), masks.begin(), masks.end());
   if (file.metadata.contains("training"))
     for (auto& entry : begin_training(*base, file, weights, objects, args.context))
       wanted.push_back(std::move(entry));
@@ -170,6 +175,7 @@ Model read_model(SafetensorsFile file, const LoadArgs& args) {
   } catch (const ValueError& error) {
     fail_tensors(error, objects);
   }
+  set_masks(weights, masks);
   write_tensors(wanted, file.tensors);
   return model;
 }
@@ -209,18 +215,22 @@ void Model::load_weights(const std::string& path) const {
       throw ValueError(
           "it is not one of Stoker's; load_weights_by_name() takes weights that others wrote");
     check_format(file, {kWeightsFormat, kModelFormat});
-    std::erase_if(file.tensors,
-                  [](const auto& entry) { return !entry.first.starts_with(kWeightsPrefix); });
+    std::erase_if(file.tensors, [](const auto& entry) {
+      return !entry.first.starts_with(kWeightsPrefix) && !entry.first.starts_with(kMasksPrefix);
+    });
   } catch (const ValueError& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
-  NamedVariables wanted = with_prefix(kWeightsPrefix, named_weights(impl()));
+  NamedVariables weights = named_weights(impl()), masks = masks_for(weights, file.tensors);
+  NamedVariables wanted = with_prefix(kWeightsPrefix, weights);
+  wanted.insert(wanted.end(), masks.begin(), masks.end());
   try {
     check_tensors(wanted, file.tensors, /*exact=*/true);
   } catch (const ValueError& error) {
     throw FileError(
         fmt::format("{}: {}. load_weights_by_name() takes the part that fits", path, error.what()));
   }
+  set_masks(weights, masks);
   write_tensors(wanted, file.tensors);
 }
 

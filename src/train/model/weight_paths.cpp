@@ -91,4 +91,38 @@ void write_tensors(const NamedVariables& wanted,
   for (const auto& [name, variable] : wanted) Variable(variable).write(*by_name.at(name));
 }
 
+NamedVariables named_masks(const NamedVariables& weights) {
+  NamedVariables masks;
+  for (const auto& [name, weight] : weights)
+    if (weight.mask().defined()) masks.emplace_back(kMasksPrefix + name, weight.mask());
+  return masks;
+}
+
+NamedVariables masks_for(const NamedVariables& weights,
+                         const std::vector<std::pair<std::string, Tensor>>& there) {
+  std::set<std::string_view> names;
+  for (const auto& [name, tensor] : there)
+    if (name.starts_with(kMasksPrefix)) names.insert(name);
+  NamedVariables masks;
+  for (const auto& [path, weight] : weights) {
+    std::string name = kMasksPrefix + path;
+    if (weight.mask().defined())
+      masks.emplace_back(name, weight.mask());
+    else if (names.contains(name))
+      masks.emplace_back(
+          name, Variable(weight.name() + "/mask", Tensor::full(weight.shape(), 1, DType::bool_),
+                         {.trainable = false}));
+  }
+  return masks;
+}
+
+void set_masks(const NamedVariables& weights, const NamedVariables& masks) {
+  auto next = masks.begin();
+  for (const auto& [path, weight] : weights) {
+    if (next == masks.end() || next->first != kMasksPrefix + path) continue;
+    if (!(weight.mask() == next->second)) Variable(weight).set_mask(next->second);
+    ++next;
+  }
+}
+
 }  // namespace stoker

@@ -27,4 +27,17 @@ void check_tensors(const NamedVariables& wanted,
 void write_tensors(const NamedVariables& wanted,
                    const std::vector<std::pair<std::string, Tensor>>& there);
 
+// --- masks of weights (Variable::mask); in files "masks/PATH", bool, beside "weights/PATH" ---
+
+inline constexpr const char* kMasksPrefix = "masks/";
+
+// Of those weights that have one.
+NamedVariables named_masks(const NamedVariables& weights);
+// The same, and a new variable for every further weight whose mask is among the tensors. Nothing is
+// changed yet: check_tensors() has to see them first.
+NamedVariables masks_for(const NamedVariables& weights,
+                         const std::vector<std::pair<std::string, Tensor>>& there);
+// Gives the weights what masks_for() returned.
+void set_masks(const NamedVariables& weights, const NamedVariables& masks);
+
 }  // namespace stoker

@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "train/optimizers/optimizer_impl.h"
+#include "train/step/trained_masks.h"
 
 namespace stoker {
 
@@ -140,6 +141,11 @@ void Optimizer::set_accumulated_batches(int64_t count) const {
   impl_->accumulated = count;
 }
 
+Value unhidden(const Variable& parameter, const Value& value) {
+  if (!parameter.mask().defined()) return value;
+  return ops::where(Value(parameter.mask()), value, 0.0);
+}
+
 bool updates_next(const Optimizer& optimizer) {
   return optimizer.accumulated_batches() + 1 >= optimizer.gradient_accumulation_steps();
 }
@@ -231,6 +237,12 @@ void Optimizer::apply(const Values& gradients, const std::vector<Variable>& vari
       if (update) step[i] = step[i] * (1.0 / double(impl_->accumulation_steps));
     }
     if (!update) return;
+  }
+  // Moments and norms know nothing of what is hidden.
+  auto& masks = graph.notes<TrainedMasks>();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    masks.note(variables[i]);
+    step[i] = unhidden(variables[i], step[i]);
   }
   impl_->append_update(graph, step, variables);
 }

@@ -89,8 +89,8 @@ struct Optimizer::Impl {
     bool cycles = false;  // momentum comes from the schedule
   };
   Rates append_rates() const;
-  // Parameters that one fused form updates: alike in weight decay, and all with a constraint or all
-  // without.
+  // Parameters that one fused form updates: alike in weight decay, and all with a constraint or a
+  // mask or all without.
   struct Group {
     double weight_decay;
     bool constrained;

@@ -10,6 +10,7 @@
 #include "graph/placement.h"
 #include "nn/constraint_notes.h"
 #include "train/optimizers/optimizer_impl.h"
+#include "train/step/trained_masks.h"
 
 namespace stoker {
 
@@ -117,7 +118,7 @@ std::vector<Optimizer::Impl::Group> Optimizer::Impl::groups_of(
   std::vector<Group> groups;
   for (size_t i = 0; i < parameters.size(); ++i) {
     double decay = decay_of(parameters[i]);
-    bool constrained = bool(constraint_of(graph, parameters[i]));
+    bool constrained = constraint_of(graph, parameters[i]) || parameters[i].mask().defined();
     auto known = std::ranges::find_if(groups, [&](const Group& group) {
       return group.weight_decay == decay && group.constrained == constrained;
     });
@@ -177,14 +178,14 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
   Value overwrites = ema_overwrite_frequency > 0 ? overwrites_now() : Value();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Slots& state = slots_of(parameters[i]);
-    Value parameter = updated[i][0];
+    Value parameter = unhidden(parameters[i], updated[i][0]);
     if (use_ema) {
-      Value average = next_average(state, parameter);
+      Value average = unhidden(parameters[i], next_average(state, parameter));
       assign(state.average, average);
       if (overwrites.defined()) parameter = ops::where(overwrites, average, parameter);
     }
     if (Constraint constraint = constraint_of(graph, parameters[i]))
-      parameter = constraint(parameter);
+      parameter = unhidden(parameters[i], constraint(parameter));
     assign(parameters[i], parameter);
     for (size_t slot = 0; slot < state.own.size(); ++slot)
       assign(state.own[slot], updated[i][slot + 1]);

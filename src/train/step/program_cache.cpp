@@ -5,6 +5,7 @@
 #include "base/cores.h"
 #include "engine/registry.h"
 #include "graph/passes/passes.h"
+#include "train/step/trained_masks.h"
 
 namespace stoker {
 
@@ -68,7 +69,10 @@ CompileOptions compile_options(const Context& context) {
 
 template <class Matches>
 CachedProgram* ProgramCache::find_if(Matches matches) {
-  auto found = std::ranges::find_if(entries_, [&](const auto& entry) { return matches(*entry); });
+  bool masks = mask_changes() > 0;
+  auto found = std::ranges::find_if(entries_, [&](const auto& entry) {
+    return matches(*entry) && (!masks || entry->graph->template notes<TrainedMasks>().current());
+  });
   if (found == entries_.end()) return nullptr;
   std::rotate(entries_.begin(), found, found + 1);
   return entries_.front().get();

@@ -45,7 +45,8 @@ class ProgramCache {
  public:
   static constexpr size_t kCapacity = 32;  // of a kind
 
-  // The program for these inputs, or null. A program that is found becomes the most recently used.
+  // The program for these inputs, or null; one that was traced with other masks is passed over. A
+  // program that is found becomes the most recently used.
   CachedProgram* find(int kind, std::span<const Tensor> inputs);
   CachedProgram* find(int kind, std::span<const TensorSpec> specs);
   // The most recently used first.
