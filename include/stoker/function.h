@@ -133,4 +133,9 @@ auto function(F body, const FunctionOptions& options = {}) {
       TracedFunction(std::move(erased), options));
 }
 
+// Ops outside of a function: traces the body, runs it once, in inference mode, and forgets it.
+//   Tensor distances = compute([&] { return ops::norm(a - b, {.axes = {1}}); });
+// For what runs in a loop, function() is faster: it is traced once.
+Tensor compute(const std::function<Value()>& body, Context* context = nullptr);
+
 }  // namespace stoker

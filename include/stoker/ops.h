@@ -67,9 +67,9 @@ Value prod(const Value& x, const Reduce& options = {});
 Value argmax(const Value& x, int axis = -1);  // int64; the first of equals
 
 // --- shape -----------------------------------------------------------------------------------
-Value reshape(const Value& x, const Shape& shape);  // one dimension may be -1
-Value flatten(const Value& x);                      // [B, …] → [B, n]
-Value transpose(const Value& x, const std::vector<int64_t>& perm);
+Value reshape(const Value& x, const Shape& shape);                       // one dimension may be -1
+Value flatten(const Value& x);                                           // [B, …] → [B, n]
+Value transpose(const Value& x, const std::vector<int64_t>& perm = {});  // {}: axes reversed
 Value concatenate(const Values& values, int axis = -1);
 Values split(const Value& x, int parts, int axis = -1);
 // A size of -1 means: to the end.

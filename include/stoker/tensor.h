@@ -100,6 +100,9 @@ class Tensor {
   double mean() const;
   double min() const;  // NaN when an element is
   double max() const;
+  // int64: where the largest entry along an axis is, the first of equals; NaN is the largest.
+  // predict(x).argmax() is the class of every sample.
+  Tensor argmax(int axis = -1) const;
 
   // "float32[2, 3] {1, 2, 3, …}": at most `limit` values.
   std::string to_string(int limit = 8) const;

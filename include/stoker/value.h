@@ -37,6 +37,9 @@ class Value {
   const Shape& shape() const { return spec().shape; }
   DType dtype() const { return spec().dtype; }
   const TensorSpec& spec() const;
+  // Entry `index` of the first axis, which the result lacks; negative: from the end. ShapeError for
+  // one that does not exist. Other axes: ops::take(x, index, axis), ops::get_item.
+  Value operator[](int64_t index) const;
 
   // For the rooms that build and run graphs.
   struct Traced {
@@ -82,6 +85,16 @@ Value operator-(const Value& a, const Value& b);
 Value operator*(const Value& a, const Value& b);
 Value operator/(const Value& a, const Value& b);
 Value operator-(const Value& a);
+inline Value& operator+=(Value& a, const Value& b) { return a = a + b; }
+inline Value& operator-=(Value& a, const Value& b) { return a = a - b; }
+inline Value& operator*=(Value& a, const Value& b) { return a = a * b; }
+inline Value& operator/=(Value& a, const Value& b) { return a = a / b; }
+// bool, elementwise. There is no ==: whether two handles are one value is same(), and elements are
+// compared by ops::equal.
+Value operator<(const Value& a, const Value& b);
+Value operator<=(const Value& a, const Value& b);
+Value operator>(const Value& a, const Value& b);
+Value operator>=(const Value& a, const Value& b);
 
 // What gradients() gives for a value that the loss does not depend on.
 enum class Unconnected : uint8_t {

@@ -187,4 +187,38 @@ double Tensor::max() const {
               [](double most, double x) { return x > most || std::isnan(x) ? x : most; });
 }
 
+Tensor Tensor::argmax(int axis) const {
+  int rank = shape().rank(), at = axis < 0 ? axis + rank : axis;
+  if (!defined() || at < 0 || at >= rank)
+    throw ShapeError(fmt::format("argmax: {} has no axis {}",
+                                 defined() ? stoker::to_string(shape()) : "an undefined tensor",
+                                 axis));
+  int64_t count = shape()[at], outer = 1, inner = 1;
+  if (count == 0)
+    throw ShapeError(
+        fmt::format("argmax: axis {} of {} has no entries", axis, stoker::to_string(shape())));
+  std::vector<int64_t> left;
+  for (int i = 0; i < rank; ++i) {
+    if (i == at) continue;
+    (i < at ? outer : inner) *= shape()[i];
+    left.push_back(shape()[i]);
+  }
+  Tensor result(DType::int64, Shape(std::span<const int64_t>(left)));
+  auto* out = result.data_mut<int64_t>();
+  visit_numeric(dtype(), [&]<class T>(std::type_identity<T>) {
+    const T* values = data<T>();
+    for (int64_t place = 0; place < outer * inner; ++place) {
+      const T* first = values + place / inner * count * inner + place % inner;
+      int64_t best = 0;
+      auto most = convert<double>(first[0]);
+      for (int64_t i = 1; i < count && !std::isnan(most); ++i) {
+        auto value = convert<double>(first[i * inner]);
+        if (value > most || std::isnan(value)) most = value, best = i;
+      }
+      out[place] = best;
+    }
+  });
+  return result;
+}
+
 }  // namespace stoker

@@ -43,7 +43,8 @@ Graph* graph_of(std::string_view what, const Values& inputs) {
   if (graph == nullptr)
     throw Error(
         fmt::format("{}: none of its inputs belongs to a graph; call it inside Layer::call or "
-                    "function(), or start from Input()",
+                    "function(), start from Input(), or compute it now: compute([&] {{ return … "
+                    "}})",
                     what));
   return graph;
 }

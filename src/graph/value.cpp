@@ -1,6 +1,8 @@
 #include <stoker/value.h>
 
+#include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/ops.h>
 
 #include "graph/emit.h"
 #include "graph/graph.h"
@@ -51,6 +53,27 @@ Value operator*(const Value& a, const Value& b) { return emit::binary("mul", a, 
 Value operator/(const Value& a, const Value& b) { return emit::binary("div", a, b); }
 Value operator-(const Value& a) {
   return is_floating(a.dtype()) ? emit::unary("neg", a) : emit::binary("sub", 0.0, a);
+}
+Value operator<(const Value& a, const Value& b) { return ops::less(a, b); }
+Value operator<=(const Value& a, const Value& b) { return ops::less_equal(a, b); }
+Value operator>(const Value& a, const Value& b) { return ops::greater(a, b); }
+Value operator>=(const Value& a, const Value& b) { return ops::greater_equal(a, b); }
+
+Value Value::operator[](int64_t index) const {
+  const Shape& shape = this->shape();
+  if (shape.rank() == 0) throw ShapeError(fmt::format("[{}]: a scalar has no entries", index));
+  if (shape[0] == -1)
+    throw ShapeError(
+        fmt::format("[{}]: the first axis of {} is the batch of a model, whose samples have no "
+                    "numbers; ops::take(x, {}, 1) takes an entry of the axis behind it",
+                    index, to_string(shape), index));
+  if (index < -shape[0] || index >= shape[0])
+    throw ShapeError(fmt::format("[{}]: the first axis of {} has {} entries", index,
+                                 to_string(shape), shape[0]));
+  std::vector<int64_t> begin(size_t(shape.rank()), 0), size(size_t(shape.rank()), -1);
+  begin[0] = index < 0 ? index + shape[0] : index;
+  size[0] = 1;
+  return ops::squeeze(ops::slice(*this, begin, size), 0);
 }
 
 }  // namespace stoker

@@ -142,5 +142,21 @@ TEST(Promotion, KnowsWhatADtypeHolds) {
   EXPECT_TRUE(holds(DType::bfloat16, -INFINITY));
 }
 
+TEST(TensorArgmax, IsTheFirstLargestAlongAnyAxis) {
+  Tensor x = Tensor::from<float>({1, 5, 2, 9, 9, 0}, {2, 3});
+  EXPECT_EQ(x.argmax(), Tensor::from<int64_t>({1, 0}, {2}));
+  EXPECT_EQ(x.argmax(0), Tensor::from<int64_t>({1, 1, 0}, {3}));
+  EXPECT_EQ(Tensor::from<uint8_t>({3, 200}, {2}).argmax(), Tensor::from<int64_t>({1}, {}));
+  EXPECT_EQ(Tensor::from<float>({1, kNaN, 7}, {3}).argmax().item(), 1);
+  EXPECT_EQ(Tensor::zeros({0, 3}).argmax().shape(), Shape{0});
+}
+
+TEST(TensorArgmax, RefusesAxesWithoutEntries) {
+  EXPECT_THROW(Tensor::zeros({2, 3}).argmax(2), ShapeError);
+  EXPECT_THROW(Tensor::zeros({2, 0}).argmax(), ShapeError);
+  EXPECT_THROW(Tensor(1.0F).argmax(), ShapeError);
+  EXPECT_THROW(Tensor().argmax(), ShapeError);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -68,6 +68,43 @@ TEST(Value, WithoutContentsHasNoShape) {
               HasSubstr("input 1 is an undefined Value"));
 }
 
+TEST(Values, AreIndexedAlongTheirFirstAxis) {
+  Graph graph;
+  Value x = f32(graph, {3, 4});
+  EXPECT_EQ(x[0].shape(), Shape{4});
+  EXPECT_EQ(x[-3].shape(), Shape{4});
+  EXPECT_THAT(error_of<ShapeError>([&] { x[3]; }), HasSubstr("[3, 4] has 3 entries"));
+  EXPECT_THAT(error_of<ShapeError>([&] { x[-4]; }), HasSubstr("[-4]"));
+  EXPECT_THAT(error_of<ShapeError>([&] { f32(graph, {})[0]; }), HasSubstr("scalar"));
+  Value input = sketch_input("image", {DType::float32, {3}});
+  EXPECT_THAT(error_of<ShapeError>([&] { input[0]; }), HasSubstr("ops::take(x, 0, 1)"));
+}
+
+TEST(Values, CompareElementwise) {
+  Graph graph;
+  Value x = f32(graph, {3});
+  for (const Value& each : {x<1.0, x <= x, 1.0> x, x >= Value(2)}) {
+    EXPECT_EQ(each.dtype(), DType::bool_);
+    EXPECT_EQ(each.shape(), Shape{3});
+  }
+}
+
+TEST(Values, AreUpdatedInPlaceAsPythonDoes) {
+  Graph graph;
+  Value x = f32(graph, {3}), sum = 0.0;
+  sum += x;
+  sum *= 2.0;
+  sum -= x;
+  sum /= x;
+  EXPECT_EQ(sum.shape(), Shape{3});
+}
+
+TEST(Transpose, ReversesAxesUnlessToldOtherwise) {
+  Graph graph;
+  EXPECT_EQ(ops::transpose(f32(graph, {2, 3, 4})).shape(), (Shape{4, 3, 2}));
+  EXPECT_EQ(ops::transpose(f32(graph, {})).shape(), Shape());
+}
+
 TEST(Variables, JoinAGraphOnce) {
   Graph graph;
   Variable w = weight("w", {3});

@@ -35,6 +35,34 @@ TEST_P(FunctionTest, MayReturnWhatItWasGiven) {
   EXPECT_EQ(results[2].item(), 2);
 }
 
+TEST_P(FunctionTest, EntriesAndComparisonsOfValues) {
+  auto f = function([](Value x) {
+    Value sum = 0.0;
+    for (int64_t row = 0; row < 2; ++row) sum += x[row] * double(row + 1);
+    return Values{sum, ops::cast(x[-1] > x[0], DType::float32), ops::transpose(x)};
+  });
+  std::vector<LazyTensor> results = f(Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+  EXPECT_EQ(results[0].tensor(), Tensor::from<float>({7, 10}, {2}));
+  EXPECT_EQ(results[1].tensor(), Tensor::from<float>({1, 1}, {2}));
+  EXPECT_EQ(results[2].tensor(), Tensor::from<float>({1, 3, 2, 4}, {2, 2}));
+}
+
+TEST_P(FunctionTest, GradientsFlowThroughEntries) {
+  auto slopes = function([](Value x) { return gradients(ops::sum(x[1] * x[0]), {x})[0]; });
+  EXPECT_EQ(slopes(Tensor::from<float>({1, 2, 3, 4}, {2, 2})).tensor(),
+            Tensor::from<float>({3, 4, 1, 2}, {2, 2}));
+}
+
+TEST_P(FunctionTest, OpsRunAtOnceInsideCompute) {
+  Tensor x = Tensor::from<float>({3, 4, 6, 8}, {2, 2});
+  EXPECT_EQ(compute([&] { return ops::norm(x, {.axes = {1}}); }),
+            Tensor::from<float>({5, 10}, {2}));
+  Variable w("w", Tensor(2.0F));
+  EXPECT_EQ(compute([&] { return w * x; }).at(3), 16);
+  EXPECT_EQ(compute([&] { return Dropout(0.5)(x); }), x);  // inference
+  EXPECT_EQ(compute([&] { return 1.5; }).item(), 1.5);
+}
+
 TEST_P(FunctionTest, ResultsOutliveLaterCallsAndTheFunction) {
   std::vector<LazyTensor> kept;
   {

@@ -17,8 +17,11 @@ Value flatten(const Value& x) {
 }
 
 Value transpose(const Value& x, const std::vector<int64_t>& perm) {
+  int rank = x.shape().rank();
   Ints axes;
-  for (int64_t axis : perm) axes.push_back(normalize_axis("transpose", axis, x.shape().rank()));
+  for (int64_t axis : perm) axes.push_back(normalize_axis("transpose", axis, rank));
+  if (perm.empty())
+    for (int axis = rank - 1; axis >= 0; --axis) axes.push_back(axis);
   return emit::transpose(x, axes);
 }
 

@@ -166,4 +166,10 @@ std::vector<LazyTensor> TracedFunction::call(std::span<const Tensor> inputs) con
   return results;
 }
 
+Tensor compute(const std::function<Value()>& body, Context* context) {
+  TracedFunction once([&](const Values&) { return Values{body()}; },
+                      {.training = false, .name = "compute", .context = context});
+  return once.call({})[0].tensor();
+}
+
 }  // namespace stoker
