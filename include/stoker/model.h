@@ -56,7 +56,7 @@ class TensorList {
 };
 
 // One loss for every output, or a list with one for each: {"mse"} is a list, for models of one
-// output.
+// output. Loss() in a list stands for an output without a loss, which takes no target.
 class LossList {
  public:
   LossList() = default;
@@ -96,6 +96,8 @@ struct ModelOptions {
 
 struct CompileArgs {
   Optimizer optimizer = "rmsprop";
+  // Empty: the loss is what layers add to it (CallContext::add_loss, regularisers), and fit, whose
+  // y is then {}, takes no targets.
   LossList loss = {};
   std::vector<double> loss_weights = {};      // one for each output; empty: all 1
   std::vector<Metric> metrics = {};           // sample and class weights do not touch them

@@ -35,6 +35,7 @@ Json described(const std::string& kind, const Attrs& config) {
 }
 
 Json described(const Loss& loss) {
+  if (!loss.defined()) return nullptr;
   Json json = described(loss.kind(), loss.config());
   if (loss.custom()) json["custom"] = true;
   return json;
@@ -80,6 +81,7 @@ bool is_custom(const Json& json, const char* name = "custom") {
 }
 
 Loss loss_from(const Json& json, const CustomObjects& objects) {
+  if (json.is_null()) return {};
   std::string kind = kind_of(json);
   if (!is_custom(json))
     return {Loss(kind).kind(), config_of(json)};  // ValueError for an unknown one

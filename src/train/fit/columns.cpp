@@ -62,19 +62,22 @@ int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fal
 
 ClassWeights class_weights(ModelBase& model, const std::map<int64_t, double>& weights,
                            const char* action) {
-  const Topology& topology = model.topology(action);
-  if (topology.outputs.size() > 1)
-    throw ValueError(
-        fmt::format("{}: class_weight is for models of one output; use sample_weight", action));
-  return {weights, model.trainer->compiled->losses[0], topology.outputs[0].shape(), action};
+  const Compiled& compiled = *model.trainer->compiled;
+  if (compiled.judged.size() != 1)
+    throw ValueError(fmt::format(
+        "{}: class_weight is for models with one output that has a loss; use sample_weight",
+        action));
+  size_t output = compiled.judged[0];
+  return {weights, compiled.losses[output], model.topology(action).outputs[output].shape(), action};
 }
 
 void weigh_classes(ModelBase& model, const std::map<int64_t, double>& weights,
                    std::vector<Tensor>& columns, const char* action) {
   if (weights.empty()) return;
   size_t unweighted = model.topology(action).inputs.size() + 1;
+  ClassWeights of_classes = class_weights(model, weights, action);
   Tensor own = columns.size() > unweighted ? columns[unweighted] : Tensor();
-  Tensor all = class_weights(model, weights, action).of(columns[unweighted - 1], own);
+  Tensor all = of_classes.of(columns[unweighted - 1], own);
   columns.resize(unweighted);
   columns.push_back(std::move(all));
 }
@@ -85,13 +88,18 @@ void check_given(ModelBase& model, StepKind kind, const TensorList& x, const Ten
   check_defined(y.list(), "target", action);
   check_defined(sample_weight.list(), "sample_weight", action);
   const Topology& topology = model.topology(action);
-  size_t outputs = topology.outputs.size(), weights = sample_weight.size();
+  size_t weights = sample_weight.size();
   if (x.size() != topology.inputs.size())
     throw ValueError(
         fmt::format("{}: expected {} inputs, got {}", action, topology.inputs.size(), x.size()));
   if (kind == StepKind::predict) return;
+  size_t outputs = trainer_of(model).compiled->judged.size();
+  check_any_targets(action, outputs, y.size());
   if (y.size() != outputs)
     throw ValueError(fmt::format("{}: expected {} targets, got {}", action, outputs, y.size()));
+  if (outputs == 0 && weights > 0)
+    throw ValueError(
+        fmt::format("{}: got sample_weight, and compile() was given no loss to weigh", action));
   if (weights > 1 && weights != outputs)
     throw ValueError(fmt::format("{}: expected 1 sample_weight, or {}, one for each output, got {}",
                                  action, outputs, weights));

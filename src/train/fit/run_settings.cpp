@@ -48,7 +48,7 @@ void add_optimizer(const Optimizer& optimizer, RunSettings& settings) {
 void add_losses(const Compiled& compiled, RunSettings& settings) {
   RunSetting losses{"loss", {}}, weights{"loss_weights", {}}, metrics{"metrics", {}};
   for (const Loss& loss : compiled.losses)
-    losses.values.push_back(described(loss.kind(), loss.config()));
+    losses.values.push_back(loss.defined() ? described(loss.kind(), loss.config()) : "none");
   for (double weight : compiled.loss_weights) weights.values.push_back(fmt::format("{}", weight));
   for (const Metric& metric : compiled.args.metrics)
     metrics.values.push_back(

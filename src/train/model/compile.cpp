@@ -23,6 +23,7 @@ void check_output_count(const char* what, size_t given, const std::vector<std::s
 
 std::vector<Loss> losses_of(const LossList& losses, const std::vector<std::string>& outputs,
                             const std::string& title) {
+  if (losses.list().empty()) return std::vector<Loss>(outputs.size());
   if (losses.for_every_output()) return {outputs.size(), losses.list()[0]};
   check_output_count(
       "losses", losses.list().size(), outputs, title,
@@ -39,8 +40,7 @@ std::vector<double> loss_weights_of(const std::vector<double>& weights,
 }
 
 void check_loss(const Loss& loss) {
-  if (!loss.defined()) throw ValueError("compile: one of the losses is undefined");
-  if (loss.reduction() == "none")
+  if (loss.defined() && loss.reduction() == "none")
     throw ValueError(
         fmt::format("compile: {} with the reduction \"none\" gives one loss per element, and fit "
                     "trains by one number; take sum_over_batch_size or sum, or write an own loop",
@@ -69,6 +69,21 @@ void check_classes(const ModelBase& model, const std::vector<Loss>& losses) {
   }
 }
 
+// Metrics compare predictions with targets, which only outputs with a loss have.
+void check_metrics(const std::vector<Metric>& metrics, const std::vector<std::string>& outputs,
+                   const std::vector<std::string>& judged) {
+  for (const Metric& metric : metrics) {
+    bool known = std::ranges::find(outputs, metric.output()) != outputs.end();
+    bool has_target = std::ranges::find(judged, metric.output()) != judged.end();
+    if (judged.empty() || (known && !has_target))
+      throw ValueError(fmt::format(
+          "compile: metric \"{}\" needs targets, and {} has no loss, so that there are none; give "
+          "it a loss",
+          metric.name(),
+          judged.empty() ? "the model" : fmt::format("output \"{}\"", metric.output())));
+  }
+}
+
 // Whether anything in the model computes in float16, as far as policies say.
 bool uses_float16(const ModelBase& model, const Context& context) {
   if (compute_dtype(context.policy) == DType::float16) return true;
@@ -90,7 +105,6 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   Use use(trainer.gate, "compile", UseMode::alone);
   if (trainer.busy) throw Error("compile: this model is being trained");
   if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
-  if (args.loss.list().empty()) throw ValueError("compile: no loss was given");
   for (const Loss& loss : args.loss.list()) check_loss(loss);
   check_weights(args.loss_weights);
   Context& context = args.context ? *args.context : default_context();
@@ -123,6 +137,8 @@ void finish_compile(ModelBase& model) {
   const std::vector<std::string>& outputs = model.topology("compile").output_names;
   compiled.losses = losses_of(compiled.args.loss, outputs, model.title());
   check_classes(model, compiled.losses);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (compiled.losses[i].defined()) compiled.judged.push_back(i);
   compiled.loss_weights = loss_weights_of(compiled.args.loss_weights, outputs, model.title());
   compiled.trainable = model.trainable_weights();
   compiled.weights = model.weights();
@@ -134,9 +150,15 @@ void finish_compile(ModelBase& model) {
   compiled.args.optimizer.build(compiled.trainable);
   MetricLists metrics{compiled.args.metrics, compiled.args.weighted_metrics};
   std::vector<Shape> shapes;
-  for (const Value& output : model.topology("compile").outputs) shapes.push_back(output.shape());
-  auto evaluation = std::make_shared<MetricSet>(metrics, outputs, shapes);
-  compiled.training = std::make_shared<MetricSet>(metrics, outputs, shapes);
+  std::vector<std::string> judged;
+  for (size_t i : compiled.judged) {
+    shapes.push_back(model.topology("compile").outputs[i].shape());
+    judged.push_back(outputs[i]);
+  }
+  check_metrics(metrics.plain, outputs, judged);
+  check_metrics(metrics.weighted, outputs, judged);
+  auto evaluation = std::make_shared<MetricSet>(metrics, judged, shapes);
+  compiled.training = std::make_shared<MetricSet>(metrics, judged, shapes);
   compiled.evaluation = std::move(evaluation);
 }
 

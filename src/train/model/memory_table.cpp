@@ -39,7 +39,7 @@ std::vector<TensorSpec> likely_step_specs(const ModelBase& model, int64_t batch_
     specs.push_back({row.dtype, row.shape.prepend(batch_size)});
   }
   std::vector<TensorSpec> predictions = prediction_specs(model, batch_size);
-  for (size_t i = 0; i < predictions.size(); ++i)
+  for (size_t i : trainer.compiled->judged)
     specs.push_back(likely_target(trainer.compiled->losses[i], predictions[i]));
   return specs;
 }

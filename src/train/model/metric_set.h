@@ -19,7 +19,8 @@ struct MetricLists {
 
 class MetricSet : public LogSource {
  public:
-  // One loss sum, one more for each output where there are several, and for each output the metrics
+  // Outputs are those that have a loss. One loss sum, one more for each output where there are
+  // several, and for each output the metrics
   // that ask for it; then those that sample weights weigh. Names are Keras's: of two alike the
   // second is "accuracy_1", or "weighted_accuracy". ValueError when a metric names an output that
   // does not exist.

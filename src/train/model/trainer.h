@@ -35,13 +35,14 @@ class StepObserver;
 // What compile() settled.
 struct Compiled {
   CompileArgs args;
-  std::vector<Loss> losses;          // one for each output
+  std::vector<Loss> losses;          // one for each output; undefined: none
   std::vector<double> loss_weights;  // likewise
   std::shared_ptr<MetricSet> training, evaluation;
   std::vector<Variable> trainable;
   std::vector<Variable> weights;  // all that the model had
   // Which layers were frozen when compile() looked. A program that is traced later still obeys it.
   std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
+  std::vector<size_t> judged;  // the outputs that have a loss, and so a target
 };
 
 // part: adds the gradients of a part of a batch to those of the parts before it.

@@ -23,8 +23,12 @@ void check_count(const std::string& action, const char* what, size_t expected, s
       fmt::format("{}: expected {} {} ({}), got {}", action, expected, what, list, got));
 }
 
-void check_targets_given(const std::string& action, size_t expected, size_t given,
+// `names`: of the outputs that have a loss.
+void check_targets_given(const std::string& action, size_t given,
                          const std::vector<std::string>& names) {
+  size_t expected = names.size();
+  check_any_targets(action, expected, given);
+  if (expected == 0) return;
   if (given == 0)
     throw ValueError(
         fmt::format("{}: expected {} targets ({}), got 0; give x and y, and batches of (x, y), in "
@@ -68,6 +72,14 @@ void check_weight(const std::string& action, const std::string& output, const Lo
 
 }  // namespace
 
+void check_any_targets(const std::string& action, size_t expected, size_t given) {
+  if (expected == 0 && given > 0)
+    throw ValueError(
+        fmt::format("{}: got {} targets, and compile() was given no loss; give it one, .loss = "
+                    "\"mse\", or leave them out where layers add the loss (CallContext::add_loss)",
+                    action, given));
+}
+
 std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_size) {
   std::vector<TensorSpec> specs;
   for (const Value& output : model.topology("predict").outputs) {
@@ -80,7 +92,7 @@ std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_s
 void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
                       std::span<const TensorSpec> specs, const std::string& action) {
   const Topology& topology = model.topology(action.c_str());
-  size_t inputs = topology.inputs.size(), outputs = topology.outputs.size();
+  size_t inputs = topology.inputs.size();
   if (specs.size() < inputs || kind == StepKind::predict)
     check_count(action, "inputs", inputs, specs.size(), topology.input_names);
   for (size_t i = 0; i < inputs; ++i)
@@ -93,22 +105,23 @@ void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
     check_rows(action, fmt::format("input \"{}\"", topology.input_names[i]), specs[i], rows);
   if (kind == StepKind::predict) return;
 
-  size_t given = specs.size() - inputs;
-  check_targets_given(action, outputs, given, topology.output_names);
+  const std::vector<size_t>& judged = trainer.compiled->judged;
+  std::vector<std::string> names;
+  for (size_t output : judged) names.push_back(topology.output_names[output]);
+  check_targets_given(action, specs.size() - inputs, names);
   std::vector<TensorSpec> predictions = prediction_specs(model, rows);
-  for (size_t i = 0; i < outputs; ++i) {
+  for (size_t i = 0; i < judged.size(); ++i) {
     const TensorSpec& target = specs[inputs + i];
-    check_rows(action, fmt::format("the target of output \"{}\"", topology.output_names[i]), target,
-               rows);
-    check_target(action, topology.output_names[i], trainer.compiled->losses[i], predictions[i],
+    check_rows(action, fmt::format("the target of output \"{}\"", names[i]), target, rows);
+    check_target(action, names[i], trainer.compiled->losses[judged[i]], predictions[judged[i]],
                  target);
   }
-  if (given == outputs) return;
-  std::span<const TensorSpec> weights = specs.subspan(inputs + outputs);
+  std::span<const TensorSpec> weights = specs.subspan(inputs + judged.size());
+  if (weights.empty()) return;
   for (const TensorSpec& weight : weights) check_rows(action, "sample_weight", weight, rows);
-  for (size_t i = 0; i < outputs; ++i)
-    check_weight(action, topology.output_names[i], trainer.compiled->losses[i],
-                 predictions[i].shape, weights[weights.size() == 1 ? 0 : i]);
+  for (size_t i = 0; i < judged.size(); ++i)
+    check_weight(action, names[i], trainer.compiled->losses[judged[i]],
+                 predictions[judged[i]].shape, weights[weights.size() == 1 ? 0 : i]);
 }
 
 }  // namespace stoker

@@ -74,7 +74,7 @@ void check_all_trained(const ModelBase& model, const Graph& graph, const Compile
 }
 
 struct Traced {
-  Values targets, weights;  // one for each output; weights may be undefined
+  Values targets, weights;  // one for each output; undefined: it has none
   Values predictions;
 };
 
@@ -97,13 +97,16 @@ Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
   if (compiled == nullptr) return traced;
 
   size_t next = inputs.size(), outputs = traced.predictions.size();
-  for (size_t i = 0; i < outputs; ++i, ++next) {
+  traced.targets.resize(outputs);
+  traced.weights.resize(outputs);
+  for (size_t i : compiled->judged) {
     std::string name = outputs == 1 ? "y" : "y of " + topology.output_names[i];
-    traced.targets.push_back(graph.input(name, specs[next]));
+    traced.targets[i] = graph.input(name, specs[next++]);
   }
-  for (; next < specs.size(); ++next)
-    traced.weights.push_back(graph.input("sample_weight", specs[next]));
-  traced.weights.resize(outputs, traced.weights.empty() ? Value() : traced.weights[0]);
+  Values weights;  // none, one for all, or one per target
+  for (; next < specs.size(); ++next) weights.push_back(graph.input("sample_weight", specs[next]));
+  for (size_t i = 0; i < compiled->judged.size() && !weights.empty(); ++i)
+    traced.weights[compiled->judged[i]] = weights[weights.size() == 1 ? 0 : i];
   return traced;
 }
 
@@ -115,14 +118,28 @@ struct StepLoss {
 StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced) {
   Graph::Scope scope(graph, "loss");
   StepLoss loss;
-  for (size_t i = 0; i < traced.predictions.size(); ++i) {
+  auto add = [&](const Value& part) {
+    loss.total = loss.total.defined() ? loss.total + part : part;
+  };
+  for (size_t i : compiled.judged) {
     Value one = compiled.losses[i](traced.targets[i], traced.predictions[i], traced.weights[i]);
     loss.of_outputs.push_back(one);
-    Value weighted = compiled.loss_weights[i] == 1.0 ? one : one * compiled.loss_weights[i];
-    loss.total = i == 0 ? weighted : loss.total + weighted;
+    add(compiled.loss_weights[i] == 1.0 ? one : one * compiled.loss_weights[i]);
   }
-  for (const Value& penalty : graph.penalties()) loss.total = loss.total + penalty;
+  for (const Value& penalty : graph.penalties()) add(penalty);
+  if (!loss.total.defined() && graph.training())
+    throw Error(
+        "fit: there is nothing to minimise: no output has a loss, and no layer adds one "
+        "(CallContext::add_loss) or has a regulariser; give compile() a loss");
+  if (!loss.total.defined()) loss.total = graph.number(Tensor(0.0F));
   return loss;
+}
+
+// Of the outputs that have a loss.
+Values judged_of(const Values& all, const Compiled& compiled) {
+  Values some;
+  for (size_t i : compiled.judged) some.push_back(all[i]);
+  return some;
 }
 
 // With loss scaling the optimiser has named its alarm as the guard: it skips steps whose gradients
@@ -255,8 +272,9 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
     count_step(*graph, trainer.random_state);
   }
   const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
-  sums.append(*graph, loss.total, loss.of_outputs, traced.targets, traced.predictions,
-              traced.weights, specs[0].shape[0]);
+  sums.append(*graph, loss.total, loss.of_outputs, judged_of(traced.targets, *compiled),
+              judged_of(traced.predictions, *compiled), judged_of(traced.weights, *compiled),
+              specs[0].shape[0]);
   graph->output(loss.total, "loss");
   return graph;
 }

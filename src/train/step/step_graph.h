@@ -23,6 +23,9 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
 // Specs of the predictions for a batch of this size.
 std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_size);
 
+// ValueError for targets where no output has a loss.
+void check_any_targets(const std::string& action, size_t expected, size_t given);
+
 // Checks a batch: count and shapes of inputs, targets and weights, equal numbers of rows.
 // ValueError or ShapeError that begins with `action` and names what is wrong.
 void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,

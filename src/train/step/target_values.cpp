@@ -49,11 +49,12 @@ void check_shares(const Loss& loss, const Tensor& y, const std::string& output,
 
 void check_target_values(ModelBase& model, std::span<const Tensor> tensors, const char* action) {
   const Topology& topology = model.topology(action);
-  size_t inputs = topology.inputs.size(), outputs = topology.outputs.size();
-  if (tensors.size() < inputs + outputs) return;
-  for (size_t i = 0; i < outputs; ++i)
-    check_shares(model.trainer->compiled->losses[i], tensors[inputs + i], topology.output_names[i],
-                 action);
+  const Compiled& compiled = *model.trainer->compiled;
+  size_t inputs = topology.inputs.size();
+  if (tensors.size() < inputs + compiled.judged.size()) return;
+  for (size_t i = 0; i < compiled.judged.size(); ++i)
+    check_shares(compiled.losses[compiled.judged[i]], tensors[inputs + i],
+                 topology.output_names[compiled.judged[i]], action);
 }
 
 }  // namespace stoker
