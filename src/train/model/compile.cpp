@@ -135,8 +135,9 @@ void finish_compile(ModelBase& model) {
   MetricLists metrics{compiled.args.metrics, compiled.args.weighted_metrics};
   std::vector<Shape> shapes;
   for (const Value& output : model.topology("compile").outputs) shapes.push_back(output.shape());
-  auto evaluation = std::make_shared<MetricSet>(metrics, outputs, shapes);
-  compiled.training = std::make_shared<MetricSet>(metrics, outputs, shapes);
+  std::vector<std::string> beside = model.losses_beside();
+  auto evaluation = std::make_shared<MetricSet>(metrics, outputs, shapes, beside);
+  compiled.training = std::make_shared<MetricSet>(metrics, outputs, shapes, beside);
   compiled.evaluation = std::move(evaluation);
 }
 
