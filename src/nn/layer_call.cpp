@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "nn/masks.h"
+#include "nn/watched_layers.h"
 
 namespace stoker {
 
@@ -31,6 +32,13 @@ void check_not_running(const LayerBase& layer, const Graph::Call* call) {
   }
 }
 
+void show_watched(Graph& graph, const LayerBase& layer, const Values& outputs) {
+  auto& watched = graph.notes<WatchedLayers>().outputs;
+  auto found = watched.find(&layer);
+  if (found != watched.end() && !found->second.defined() && !outputs.empty())
+    found->second = outputs[0];
+}
+
 }  // namespace
 
 Values LayerCall::with_masks(const Values& inputs, const Values& masks) {
@@ -54,8 +62,11 @@ Values LayerCall::apply(Graph& graph, const Values& operands) {
   Values masks = masks_of(inputs);
   for (size_t i = 0; i < masked.size(); ++i)
     masks[masked[i]] = as_mask(operands[inputs.size() + i]);
-  if (!trial || inputs.empty() || inputs[0].shape().rank() == 0)
-    return layer.base().run(graph, inputs, masks, arguments);
+  if (!trial || inputs.empty() || inputs[0].shape().rank() == 0) {
+    Values outputs = layer.base().run(graph, inputs, masks, arguments);
+    show_watched(graph, layer.base(), outputs);
+    return outputs;
+  }
   try {
     return layer.base().run(graph, inputs, masks, arguments);
   } catch (const ShapeError& error) {

@@ -33,7 +33,7 @@ void put(SafetensorsFile& file, const NamedVariables& named, Contents contents) 
 
 SafetensorsFile weights_file(const ModelBase& model, Contents contents) {
   SafetensorsFile file = file_of_format(kWeightsFormat);
-  NamedVariables weights = named_weights(model);
+  NamedVariables weights = saved_weights(model);
   put(file, with_prefix(kWeightsPrefix, weights), contents);
   put(file, named_masks(weights), contents);
   return file;
@@ -54,7 +54,7 @@ SafetensorsFile model_file(const Model& handle, const SaveArgs& args, Contents c
   std::vector<Tensor> constants;
   file.metadata["architecture"] = architecture_to_json(model, constants);
   check_owned(model);
-  NamedVariables weights = named_weights(model);
+  NamedVariables weights = saved_weights(model);
   put(file, with_prefix(kWeightsPrefix, weights), contents);
   put(file, named_masks(weights), contents);
   for (size_t i = 0; i < constants.size(); ++i)
@@ -161,7 +161,7 @@ Model read_model(SafetensorsFile file, const LoadArgs& args) {
       architecture_from_json(metadata_of(file, "architecture"), constants, objects.layers);
   Model model = ModelAccess::wrap(base);
   check_makers(*base, objects);
-  NamedVariables weights = named_weights(*base);
+  NamedVariables weights = saved_weights(*base);
   NamedVariables wanted = with_prefix(kWeightsPrefix, weights);
   NamedVariables masks = masks_for(weights, file.tensors);
   wanted.insert(wanted.end(), masks.begin(), masks.end());
@@ -190,6 +190,14 @@ void check_can_save(const Model& model, const SaveArgs& args) {
 void check_can_save_weights(const Model& model) {
   std::string head;
   safetensors_pieces(weights_file(ModelAccess::base(model), Contents::none), head);
+}
+
+size_t saved_bytes(const Model& model, const SaveArgs& args) {
+  std::string head;
+  SafetensorsFile file = model_file(model, args, Contents::real);
+  size_t bytes = 0;
+  for (const auto& piece : safetensors_pieces(file, head)) bytes += piece.size();
+  return bytes;
 }
 
 void Model::save(const std::string& path, const SaveArgs& args) const {
@@ -221,7 +229,7 @@ void Model::load_weights(const std::string& path) const {
   } catch (const ValueError& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
-  NamedVariables weights = named_weights(impl()), masks = masks_for(weights, file.tensors);
+  NamedVariables weights = saved_weights(impl()), masks = masks_for(weights, file.tensors);
   NamedVariables wanted = with_prefix(kWeightsPrefix, weights);
   wanted.insert(wanted.end(), masks.begin(), masks.end());
   try {

@@ -14,6 +14,9 @@ void check_can_save(const Model& model, const SaveArgs& args = {});
 // The same for Model::save_weights().
 void check_can_save_weights(const Model& model);
 
+// Bytes of the file that Model::save() would write.
+size_t saved_bytes(const Model& model, const SaveArgs& args = {});
+
 // Variables that the model's predictions are computed from and that none of its layers lists among
 // its weights(): captured by a Lambda, made by an own layer without add_weight(). No file holds
 // them.

@@ -157,8 +157,9 @@ void finish_compile(ModelBase& model) {
   }
   check_metrics(metrics.plain, outputs, judged);
   check_metrics(metrics.weighted, outputs, judged);
-  auto evaluation = std::make_shared<MetricSet>(metrics, judged, shapes);
-  compiled.training = std::make_shared<MetricSet>(metrics, judged, shapes);
+  std::vector<std::string> beside = model.losses_beside();
+  auto evaluation = std::make_shared<MetricSet>(metrics, judged, shapes, beside);
+  compiled.training = std::make_shared<MetricSet>(metrics, judged, shapes, beside);
   compiled.evaluation = std::move(evaluation);
 }
 

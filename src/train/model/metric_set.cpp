@@ -36,10 +36,11 @@ void check_output(const Metric& metric, const std::vector<std::string>& outputs)
 }  // namespace
 
 MetricSet::MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs,
-                     const std::vector<Shape>& shapes)
+                     const std::vector<Shape>& shapes, const std::vector<std::string>& more_losses)
     : names_{"loss"} {
   if (outputs.size() > 1)
     for (const std::string& output : outputs) names_.push_back(output + "_loss");
+  for (const std::string& name : more_losses) names_.push_back(free_name("", name, false));
   for (const std::string& name : names_) loss_sums_.push_back(make_sum(name));
   for (const std::string& output : outputs) nan_seen_.push_back(make_sum(output + "_nan"));
   add_metrics(metrics.plain, outputs, false);
@@ -77,7 +78,7 @@ std::string MetricSet::free_name(const std::string& prefix, const std::string& n
   return candidate;
 }
 
-void MetricSet::append(Graph& graph, const Value& loss, const Values& output_losses,
+void MetricSet::append(Graph& graph, const Value& loss, const Values& losses_beside,
                        const Values& targets, const Values& predictions,
                        const Values& sample_weights, int64_t batch_size) const {
   Graph::Scope scope(graph, "metrics");
@@ -86,7 +87,7 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& output_los
     graph.assign(sum, Value(sum) + value * double(batch_size), Assign::always);
   };
   add(loss_sums_[0], loss);
-  for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], output_losses[i - 1]);
+  for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], losses_beside[i - 1]);
   if (!graph.training() && !metrics_.empty())
     for (size_t i = 0; i < nan_seen_.size(); ++i) {
       Value seen = nan_seen_[i];

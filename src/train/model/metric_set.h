@@ -20,16 +20,15 @@ struct MetricLists {
 class MetricSet : public LogSource {
  public:
   // Outputs are those that have a loss. One loss sum, one more for each output where there are
-  // several, and for each output the metrics
-  // that ask for it; then those that sample weights weigh. Names are Keras's: of two alike the
-  // second is "accuracy_1", or "weighted_accuracy". ValueError when a metric names an output that
-  // does not exist.
+  // several and for each of `more_losses`, and for each output the metrics that ask for it; then
+  // those that sample weights weigh. Names are Keras's: of two alike the second is "accuracy_1", or
+  // "weighted_accuracy". ValueError when a metric names an output that does not exist.
   MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs,
-            const std::vector<Shape>& shapes);
+            const std::vector<Shape>& shapes, const std::vector<std::string>& more_losses = {});
 
-  // Appends to a step's graph: the loss of the whole, the losses of single outputs, and the
-  // metrics.
-  void append(Graph& graph, const Value& loss, const Values& output_losses, const Values& targets,
+  // Appends to a step's graph: the loss of the whole, the losses beside it (of single outputs where
+  // there are several, then `more_losses`), and the metrics.
+  void append(Graph& graph, const Value& loss, const Values& losses_beside, const Values& targets,
               const Values& predictions, const Values& sample_weights, int64_t batch_size) const;
   void reset();
   // After a step of this many samples: what was read before is stale.
@@ -57,7 +56,7 @@ class MetricSet : public LogSource {
   std::string free_name(const std::string& prefix, const std::string& name, bool weighted) const;
   double read_metric(const OutputMetric& each) const;
 
-  std::vector<Variable> loss_sums_;  // the whole, then the outputs if there are several
+  std::vector<Variable> loss_sums_;  // the whole, then those beside it
   std::vector<Variable> nan_seen_;   // one per output: 0, or NaN
   std::vector<OutputMetric> metrics_;
   std::vector<std::string> names_;

@@ -14,6 +14,16 @@ namespace stoker {
 
 struct Trainer;
 
+// What the loss of a step is computed from, traced: one target, weight and prediction per output.
+// Weights may be undefined.
+struct StepValues {
+  Values inputs, targets, weights, predictions;
+};
+struct StepLoss {
+  Value total;
+  Values beside;  // one scalar for each of losses_beside()
+};
+
 class ModelBase : public LayerBase {
  public:
   // A functional model.
@@ -50,6 +60,20 @@ class ModelBase : public LayerBase {
   // after all layers that call it.
   std::vector<std::shared_ptr<LayerBase>> leaves() const;
   std::string title() const;  // Sequential "digits"
+
+  // --- for a model that learns from more than its targets (compress/distiller.h) ---
+  // The loss of a step, given that of its targets; the penalties of the model's layers come to it
+  // afterwards, those of what is called here do not.
+  virtual StepLoss step_loss(Graph& graph, const Value& of_targets, const StepValues& values) {
+    (void)graph, (void)values;
+    return {of_targets, {}};
+  }
+  virtual std::vector<std::string> losses_beside() const { return {}; }  // names in logs
+  // Layers that only training needs, among children(). Checkpoints hold their weights, files of
+  // the model do not.
+  virtual std::vector<Layer> training_layers() const { return {}; }
+  // Weights that a step reads and nothing trains, none of the model's own.
+  virtual std::vector<Variable> borrowed_weights() const { return {}; }
 
   const std::unique_ptr<Trainer> trainer;
 

@@ -49,6 +49,15 @@ NamedVariables named_weights(const ModelBase& model) {
   return std::move(namer.named);
 }
 
+NamedVariables saved_weights(const ModelBase& model) {
+  std::set<const void*> left_out;
+  for (const Layer& layer : model.training_layers())
+    for (const Variable& weight : layer.weights()) left_out.insert(weight.id());
+  NamedVariables named = named_weights(model);
+  std::erase_if(named, [&](const auto& each) { return left_out.contains(each.second.id()); });
+  return named;
+}
+
 std::string first_few(const std::vector<std::string>& lines, const char* separator) {
   constexpr size_t kListed = 5;
   size_t listed = std::min(lines.size(), kListed);

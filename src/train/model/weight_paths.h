@@ -14,6 +14,8 @@ using NamedVariables = std::vector<std::pair<std::string, Variable>>;
 
 // Each weight once, under the first of its names.
 NamedVariables named_weights(const ModelBase& model);
+// Those that a file of the model holds: without the weights of its training_layers().
+NamedVariables saved_weights(const ModelBase& model);
 
 // For messages: the first five, and how many more there are.
 std::string first_few(const std::vector<std::string>& lines, const char* separator);

@@ -61,6 +61,7 @@ void check_all_trained(const ModelBase& model, const Graph& graph, const Compile
                       model.title(), weight.name()));
   for (const Descendant& inner : descendants(model))  // also what its parent does not list
     known.merge(ids_of(inner.layer.weights()));
+  known.merge(ids_of(model.borrowed_weights()));
   for (const GraphVariable& used : graph.variables()) {
     const Variable& variable = used.variable;
     if (variable.category() == MemoryCategory::weights && variable.trainable() &&
@@ -73,21 +74,15 @@ void check_all_trained(const ModelBase& model, const Graph& graph, const Compile
   }
 }
 
-struct Traced {
-  Values targets, weights;  // one for each output; undefined: it has none
-  Values predictions;
-};
-
-Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
-                     std::span<const TensorSpec> specs) {
+StepValues trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
+                         std::span<const TensorSpec> specs) {
   const Topology& topology = model.topology("a step");
-  Values inputs;
+  StepValues traced;
   for (size_t i = 0; i < topology.inputs.size(); ++i)
-    inputs.push_back(graph.input(topology.input_names[i], specs[i]));
+    traced.inputs.push_back(graph.input(topology.input_names[i], specs[i]));
   CallContext context(graph);
-  Traced traced;
   Graph::Scope scope(graph, "inputs");
-  traced.predictions = model.call(inputs, context);
+  traced.predictions = model.call(traced.inputs, context);
   for (Value& prediction : traced.predictions)  // losses and metrics count in float32
     if (is_floating(prediction.dtype()) && prediction.dtype() != DType::float32) {
       Value wide = ops::cast(prediction, DType::float32);
@@ -96,7 +91,7 @@ Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
     }
   if (compiled == nullptr) return traced;
 
-  size_t next = inputs.size(), outputs = traced.predictions.size();
+  size_t next = traced.inputs.size(), outputs = traced.predictions.size();
   traced.targets.resize(outputs);
   traced.weights.resize(outputs);
   for (size_t i : compiled->judged) {
@@ -110,28 +105,29 @@ Traced trace_forward(ModelBase& model, Graph& graph, const Compiled* compiled,
   return traced;
 }
 
-struct StepLoss {
-  Value total;
-  Values of_outputs;
-};
-
-StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced) {
+// `beside`: of the outputs where there are several, then the model's own.
+StepLoss trace_loss(ModelBase& model, Graph& graph, const Compiled& compiled,
+                    const StepValues& traced) {
   Graph::Scope scope(graph, "loss");
-  StepLoss loss;
-  auto add = [&](const Value& part) {
-    loss.total = loss.total.defined() ? loss.total + part : part;
-  };
+  Value of_targets;
+  Values of_outputs;
   for (size_t i : compiled.judged) {
     Value one = compiled.losses[i](traced.targets[i], traced.predictions[i], traced.weights[i]);
-    loss.of_outputs.push_back(one);
-    add(compiled.loss_weights[i] == 1.0 ? one : one * compiled.loss_weights[i]);
+    of_outputs.push_back(one);
+    Value weighted = compiled.loss_weights[i] == 1.0 ? one : one * compiled.loss_weights[i];
+    of_targets = of_targets.defined() ? of_targets + weighted : weighted;
   }
-  for (const Value& penalty : graph.penalties()) add(penalty);
+  Values penalties = graph.penalties();
+  StepLoss loss = model.step_loss(graph, of_targets, traced);
+  for (const Value& penalty : penalties)
+    loss.total = loss.total.defined() ? loss.total + penalty : penalty;
   if (!loss.total.defined() && graph.training())
     throw Error(
         "fit: there is nothing to minimise: no output has a loss, and no layer adds one "
         "(CallContext::add_loss) or has a regulariser; give compile() a loss");
   if (!loss.total.defined()) loss.total = graph.number(Tensor(0.0F));
+  if (of_outputs.size() > 1)
+    loss.beside.insert(loss.beside.begin(), of_outputs.begin(), of_outputs.end());
   return loss;
 }
 
@@ -246,7 +242,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
     graph->offer_random_state([&trainer, kind] { return inference_state(trainer, kind); });
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
   AsCompiled layers(compiled);
-  Traced traced = trace_forward(model, *graph, compiled, specs);
+  StepValues traced = trace_forward(model, *graph, compiled, specs);
   say_dropped_masks(trainer, *graph);
   if (compiled == nullptr) {
     for (size_t i = 0; i < traced.predictions.size(); ++i)
@@ -255,7 +251,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
     return graph;
   }
   if (training) check_all_trained(model, *graph, *compiled);
-  StepLoss loss = trace_loss(*graph, *compiled, traced);
+  StepLoss loss = trace_loss(model, *graph, *compiled, traced);
   if (training) {
     const Optimizer& optimizer = compiled->args.optimizer;
     Values slopes;
@@ -272,7 +268,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
     count_step(*graph, trainer.random_state);
   }
   const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
-  sums.append(*graph, loss.total, loss.of_outputs, judged_of(traced.targets, *compiled),
+  sums.append(*graph, loss.total, loss.beside, judged_of(traced.targets, *compiled),
               judged_of(traced.predictions, *compiled), judged_of(traced.weights, *compiled),
               specs[0].shape[0]);
   graph->output(loss.total, "loss");
