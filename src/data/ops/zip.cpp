@@ -3,6 +3,7 @@
 
 #include "data/node.h"
 #include "data/runtime/planning.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -53,6 +54,11 @@ class ZipMaker final : public Maker {
       text = sides_[i]->origin(ticket.held ? ticket.held->parts[i] : ticket);
     return text;
   }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    std::vector<MakerRef> sides;
+    for (const MakerRef& side : sides_) sides.push_back(slice_of(side, slice, context));
+    return std::make_shared<ZipMaker>(std::move(sides), shifts_);
+  }
 
  private:
   std::vector<MakerRef> sides_;
@@ -68,8 +74,7 @@ class ZipNode final : public Node {
     std::vector<Planned> sides;
     bool counted = true;
     for (size_t i = 0; i < inputs().size(); ++i) {
-      sides.push_back(inputs().size() == 1 ? inputs()[0]->plan(context)
-                                           : context.plan_input(*this, i));
+      sides.push_back(context.plan_input(*this, i));
       counted = counted && sides.back().length.has_value();
     }
     Planned planned;

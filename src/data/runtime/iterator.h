@@ -14,7 +14,9 @@ class Iterator::Impl {
   const Batch* next();
   int64_t epoch() const;
   bool finished() const { return finished_; }
-  std::string state() const;
+  std::string state() const { return state(position()); }
+  std::string state(const Runner::Position& position) const;
+  Runner::Position position() const { return runner_->position(); }
   std::vector<int64_t> order() const { return runner_->order(); }
   const std::shared_ptr<Run>& run() const { return run_; }
 

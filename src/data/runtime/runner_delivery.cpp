@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "data/runtime/runner_state.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -44,10 +45,13 @@ bool Runner::State::hand_over(Work& work, Batch& out, Made& made, std::exception
     made = error ? Made{work.epoch, work.number + part} : work.made[size_t(part)];
     pass(work.number + part);
     if (error) return true;
-    if (!made.kept) continue;
-    if (work.by_rows) {
+    if (!made.kept && options.keeps_dropped)
+      out = empty_batch(spec);
+    else if (!made.kept)
+      continue;
+    else if (work.by_rows) {
       made = maker->name_of(work.tickets[0]);
-      out = work.rows.take();
+      out = work.rows.take(work.dropped);
     } else {
       out = std::move(work.elements[size_t(part)]);
     }

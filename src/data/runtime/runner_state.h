@@ -21,6 +21,7 @@ struct Runner::Work {
   std::vector<Batch> elements;  // otherwise
   std::vector<Made> made;
   std::map<int64_t, std::exception_ptr> errors;  // by part
+  std::set<int64_t> dropped;                     // rows that a maker dropped
   bool epoch_end = false;
 
   bool complete() const { return epoch_end || done == parts; }
