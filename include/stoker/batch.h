@@ -69,6 +69,9 @@ class BatchStream {
   virtual std::string state() const { return {}; }
   // Whether it obeys WalkOptions::slice: its batches hold only the rows of that rank.
   virtual bool sliced() const { return false; }
+  // Of a sliced batch, the one that next() returned last: the rows that all ranks have together. -1:
+  // known only to all of them together, as where elements are left out because they are bad.
+  virtual int64_t whole_rows() const { return -1; }
 
   // For sources that are pipelines; false: this one is not. What was measured since the walk began.
   virtual bool measure(PipelineStatistics& statistics) const { return (void)statistics, false; }

@@ -69,6 +69,7 @@ struct Walking {
   Iterator iterator;
   std::shared_ptr<Run> run;
   std::function<std::string(const Runner::Position&)> state_at;
+  std::function<int64_t()> whole_rows;
   Runner::Position begin;
 };
 using Go = std::function<Walking(const IterateOptions&, const PipelineKnobs&,
@@ -100,6 +101,7 @@ class DatasetStream : public BatchStream {
   }
   std::string state() const override { return walking_.iterator.state(); }
   bool sliced() const override { return options_.slice.has_value(); }
+  int64_t whole_rows() const override { return walking_.whole_rows(); }
 
  protected:
   Walking& walking() { return walking_; }
@@ -174,9 +176,11 @@ Batches Dataset::batches() const {
     std::shared_ptr<Run> run = impl->run();
     Runner::Position begin = impl->position();
     auto state_at = [at = impl.get()](const Runner::Position& place) { return at->state(place); };
+    auto whole_rows = [at = impl.get()] { return at->whole_rows(); };
     std::lock_guard lock(dataset.observed_->mutex);
     dataset.observed_->latest = run;
-    return {Iterator(std::move(impl)), std::move(run), std::move(state_at), std::move(begin)};
+    return {Iterator(std::move(impl)), std::move(run), std::move(state_at), std::move(whole_rows),
+            std::move(begin)};
   };
   AutoShardPolicy policy = options().auto_shard_policy.value_or(AutoShardPolicy::automatic);
   bool even = policy == AutoShardPolicy::automatic || policy == AutoShardPolicy::data;

@@ -134,8 +134,8 @@ class ChosenMaker final : public Maker {
   explicit ChosenMaker(std::vector<MakerRef> inputs) : inputs_(std::move(inputs)) {}
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     ticket.held->value();  // throws where there is none
-    inputs_[size_t(ticket.choice)]->make(ticket.held->parts[0], out, worker);
-    return {ticket.epoch, ticket.index};
+    Made made = inputs_[size_t(ticket.choice)]->make(ticket.held->parts[0], out, worker);
+    return {.epoch = ticket.epoch, .index = ticket.index, .whole = made.whole};
   }
   std::string origin(const Ticket& ticket) const override {
     if (ticket.held->error) return {};

@@ -46,7 +46,10 @@ class ChainMaker final : public Maker {
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     auto [maker, part] = side(ticket);
-    return {ticket.epoch, ticket.index, maker->make(part, out, worker).kept};
+    Made made = maker->make(part, out, worker);
+    made.epoch = ticket.epoch;
+    made.index = ticket.index;
+    return made;
   }
   std::string origin(const Ticket& ticket) const override {
     auto [maker, part] = side(ticket);

@@ -52,17 +52,16 @@ class GapMaker final : public Maker {
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     ScratchElement& element = worker.scratch(scratch_);
-    Made made{ticket.epoch, ticket.index, false};
     try {
-      made = input_->make(ticket, element, worker);
+      Made made = input_->make(ticket, element, worker);
       quarantine_->count_good(ticket.epoch);
+      for (size_t i = 0; made.kept && i < element.views().size(); ++i)
+        out.copy(i, element.views()[i]);
+      return made;
     } catch (...) {
       quarantine_->add(ticket.epoch, ticket.index);
-      return made;
     }
-    for (size_t i = 0; made.kept && i < element.views().size(); ++i)
-      out.copy(i, element.views()[i]);
-    return made;
+    return {.epoch = ticket.epoch, .index = ticket.index, .kept = false};
   }
   std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
 

@@ -54,7 +54,8 @@ class PaddedMaker final : public Maker {
     RowElements rows = kept_rows(made, slice_.begin(count), slice_.end(count));
     for (size_t i = 0; i < spec_.size(); ++i) write(i, rows, padded_shape(i, ticket, all), out);
     if (padding_.mask) write_mask(rows, padded_shape(0, ticket, all)[0], out);
-    return {ticket.epoch, ticket.index};
+    int64_t whole = slice_.size > 1 ? count : rows_->name_of(ticket).whole;
+    return {.epoch = ticket.epoch, .index = ticket.index, .whole = whole};
   }
 
   // Rows are padded to the longest of the whole batch, unless their extents are stated.

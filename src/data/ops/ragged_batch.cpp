@@ -35,7 +35,7 @@ class RaggedMaker final : public Maker {
         ++component;
       }
     }
-    return {ticket.epoch, ticket.index};
+    return {.epoch = ticket.epoch, .index = ticket.index, .whole = rows_->name_of(ticket).whole};
   }
   MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
     return std::make_shared<RaggedMaker>(sliced_rows(rows_, slice, context), spec_, place_);

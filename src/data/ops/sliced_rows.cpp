@@ -29,9 +29,13 @@ class SlicedRowsMaker final : public Maker {
       write_none(ticket, out, worker);
     else
       write_rows(kept, out);
-    return batches_->name_of(ticket);
+    return name_of(ticket);
   }
-  Made name_of(const Ticket& ticket) const override { return batches_->name_of(ticket); }
+  Made name_of(const Ticket& ticket) const override {
+    Made made = batches_->name_of(ticket);
+    made.whole = batches_->rows(ticket);
+    return made;
+  }
   std::string origin(const Ticket& ticket) const override { return batches_->origin(ticket); }
 
  private:

@@ -42,11 +42,13 @@ class ZipMaker final : public Maker {
       : sides_(std::move(sides)), shifts_(std::move(shifts)) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    Made made{ticket.epoch, ticket.index};
     for (size_t i = 0; i < sides_.size(); ++i) {
       ShiftedWriter side(out, shifts_[i]);
-      sides_[i]->make(ticket.held ? ticket.held->parts[i] : ticket, side, worker);
+      made.whole =
+          sides_[i]->make(ticket.held ? ticket.held->parts[i] : ticket, side, worker).whole;
     }
-    return {ticket.epoch, ticket.index};
+    return made;
   }
   std::string origin(const Ticket& ticket) const override {
     std::string text;

@@ -43,6 +43,7 @@ nlohmann::json walk_of(const std::string& state) {
 
 Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const PipelineKnobs& knobs,
                      std::shared_ptr<void> kept) {
+  if (options.slice) check_slice(*options.slice);
   const Context& context = options.context != nullptr ? *options.context : default_context();
   Settings settings = settings_of(*root);
   seed_ = settings.options.seed ? *settings.options.seed : context.seed.value();
@@ -117,6 +118,7 @@ const Batch* Iterator::Impl::next() {
   Made made;
   std::exception_ptr none;
   Runner::Outcome outcome = runner_->next(current_, made, none);
+  whole_rows_ = run_->batches_of.empty() ? made.whole : -1;
   hand_on_notices();
   int64_t now = steady_clock().now();
   run_->elapsed_ns.store(now - run_->begin_ns, std::memory_order_relaxed);

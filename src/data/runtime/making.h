@@ -43,7 +43,8 @@ struct Ticket {
 // Under which name an element was made: what its randomness is keyed by from here on.
 struct Made {
   int64_t epoch = 0, index = 0;
-  bool kept = true;  // false: it was dropped, nothing has to be written
+  bool kept = true;    // false: it was dropped, nothing has to be written
+  int64_t whole = -1;  // rows of the whole batch that a slice was made of; -1: it is none
 };
 
 // How many rows ahead of the one being made the caches are asked for.

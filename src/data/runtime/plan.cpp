@@ -32,16 +32,6 @@ int64_t ranks_of(const std::optional<BatchSlice>& slice) {
   return slice ? slice->ranks_of_host : 1;
 }
 
-void check_slice(const BatchSlice& slice) {
-  bool fits = slice.size >= 1 && slice.rank >= 0 && slice.rank < slice.size &&
-              slice.ranks_of_host >= 1 && slice.ranks_of_host <= slice.size;
-  if (!fits)
-    throw ValueError(fmt::format(
-        "iterate: the slice is rank {} of {}, {} of them on this host; expected a rank below the "
-        "number of ranks",
-        slice.rank, slice.size, slice.ranks_of_host));
-}
-
 // Run::batches_of.
 std::string batches_of(const PlanContext& context) {
   if (context.policy == AutoShardPolicy::file)
@@ -105,6 +95,16 @@ void join(DatasetOptions& options, const DatasetOptions& earlier) {
 
 }  // namespace
 
+void check_slice(const BatchSlice& slice) {
+  bool fits = slice.size >= 1 && slice.rank >= 0 && slice.rank < slice.size &&
+              slice.ranks_of_host >= 1 && slice.ranks_of_host <= slice.size;
+  if (!fits)
+    throw ValueError(fmt::format(
+        "iterate: the slice is rank {} of {}, {} of them on this host; expected a rank below the "
+        "number of ranks",
+        slice.rank, slice.size, slice.ranks_of_host));
+}
+
 Settings settings_of(const Node& root) {
   Settings settings;
   bool at_end = true;
@@ -136,7 +136,6 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   run.root = root;
   run.settings = settings_of(*root);
   const std::optional<BatchSlice>& slice = plan_options.slice;
-  if (slice) check_slice(*slice);
   int64_t ranks = ranks_of(slice);
   run.budget = std::make_shared<MemoryBudget>(byte_limit(run.settings.budget, ranks));
   if (knobs.repaired) run.settings.options.as_written = false;

@@ -32,6 +32,8 @@ struct PlanOptions {
 };
 // `pool` null: only to be described.
 Plan make_plan(const NodeRef& root, const PlanOptions& options);
+// ValueError for a slice that cannot be.
+void check_slice(const BatchSlice& slice);
 // Of each setting the outermost that states it.
 Settings settings_of(const Node& root);
 // Most threads that workers of this chain could use.

@@ -66,8 +66,8 @@ uint64_t fingerprint(const Node& node) {
 
 Planned PlanContext::plan_input(const Node& node, size_t i) {
   Planned planned = plan_input_with_gaps(node, i);
-  bool gaps = planned.may_drop && planned.length;
-  return gaps ? materialised(std::move(planned), *node.inputs()[i]) : std::move(planned);
+  bool closes = planned.may_drop && planned.length;
+  return closes ? materialised(std::move(planned), *node.inputs()[i]) : std::move(planned);
 }
 
 Planned PlanContext::plan_input_with_gaps(const Node& node, size_t i) {

@@ -36,6 +36,7 @@ class WholeBatchMaker final : public Maker {
             i, view.shape[0], rows, slice_.rank));
       out.copy(i, rows_of(view, slice_.begin(rows), slice_.end(rows)));
     }
+    made.whole = rows;
     return made;
   }
   std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }

@@ -79,13 +79,8 @@ void BatchRows::mismatch(size_t component, DType dtype, const Shape& shape) cons
       component, to_string(TensorSpec{dtype, shape}), to_string(components_[component].spec)));
 }
 
-// Rows that stay move up. A component that no row was written to has unknown extents: 0.
+// Rows that stay move up.
 Tensor BatchRows::without(Component& component, const std::set<int64_t>& dropped) {
-  if (!component.ready) {
-    Shape row = component.spec.shape;
-    for (int axis = 0; axis < row.rank(); ++axis) row.set(axis, std::max<int64_t>(row[axis], 0));
-    return {component.spec.dtype, row.prepend(0)};
-  }
   const auto& [dtype, shape] = component.spec;
   int64_t kept = 0;
   for (int64_t row = 0; row < rows_; ++row) {

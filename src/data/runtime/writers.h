@@ -23,7 +23,7 @@ class BatchRows {
   // Where a row goes. ShapeError when its dtype or shape differ from the other rows'.
   void* row(size_t component, int64_t row, DType dtype, const Shape& shape);
   void copy_row(size_t component, int64_t row, const ConstTensorView& value);
-  // When all rows are written; without those of `dropped`.
+  // When all rows are written; without those of `dropped`, which are not all.
   Batch take(const std::set<int64_t>& dropped);
 
  private:

@@ -101,7 +101,7 @@ ArrayBatches::OwnRows ArrayBatches::own_rows(int64_t position) const {
 }
 
 const Batch* ArrayBatches::next() {
-  int64_t count = std::min(batch_size_, rows_ - position_);
+  int64_t count = next_rows();
   if (count <= 0) return nullptr;
   if (pool_) {
     if (ahead_.empty()) work_ahead();

@@ -8,6 +8,7 @@
 // batches are the same.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -39,6 +40,8 @@ class ArrayBatches : public BatchStream {
   // asked for, so it may be made ahead.
   void begin_shuffled(uint64_t seed, uint64_t epoch, bool next_follows = false);
   const Batch* next() override;
+  // Rows of the batch that next() will return, on all ranks together.
+  int64_t next_rows() const { return std::min(batch_size_, rows_ - position_); }
   bool skip(int64_t batches);  // false, and at the end, when there are fewer
 
  private:

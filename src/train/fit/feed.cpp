@@ -78,7 +78,9 @@ WalkOptions Feed::walk_options() const {
 
 // Views of the rows of this rank, where the source gives those of all.
 const Batch* Feed::own_rows(const Batch* batch) {
-  if (batch == nullptr || !options_.slice || arrays_ || walk_->sliced()) return batch;
+  if (batch == nullptr || !options_.slice) return batch;
+  whole_rows_ = walk_->whole_rows();
+  if (walk_->sliced()) return batch;
   std::vector<Tensor> own;
   for (size_t i = 0; i < batch->size(); ++i) {
     const Tensor& whole = (*batch)[i];
@@ -91,6 +93,7 @@ const Batch* Feed::own_rows(const Batch* batch) {
                       options_.action, i, to_string(whole.shape()), rows, options_.slice->size));
     own.push_back(whole.slice(options_.slice->begin(rows), options_.slice->end(rows)));
   }
+  whole_rows_ = (*batch)[0].shape()[0];
   own_ = std::move(own);
   return &own_;
 }
@@ -105,6 +108,7 @@ const Batch* Feed::next() {
   ended_ = ended_ || (options_.steps && step_ == *options_.steps);
   if (ended_) return nullptr;
   if (!walking_) begin_walk();
+  if (arrays_) whole_rows_ = arrays_->next_rows();
   const Batch* batch = arrays_ ? arrays_->next() : own_rows(walk_->next());
   if (batch == nullptr) {
     if (walk_batches_ == 0)

@@ -55,6 +55,9 @@ class Feed {
   // The epoch's next batch, valid until the next call; null at its end. ValueError when there is no
   // batch at all, or when a source that can be walked once ends too early.
   const Batch* next();
+  // Of a sliced feed: the rows that all ranks have together of the batch that next() returned last; -1:
+  // not known to one rank.
+  int64_t whole_rows() const { return whole_rows_; }
   // The batch that next() will return first; for looking at its shapes before anything runs.
   const Batch* peek();
 
@@ -80,6 +83,7 @@ class Feed {
   std::unique_ptr<BatchStream> walk_;  // of batches_
   bool walking_ = false, ended_ = false;
   const Batch* peeked_ = nullptr;
+  int64_t whole_rows_ = -1;
   Batch own_;  // the rows of this rank, of a source that gives all
   int64_t walks_ = 0, epoch_ = 0, step_ = 0, walk_batches_ = 0;
 };
