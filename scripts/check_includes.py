@@ -44,6 +44,7 @@ PUBLIC = {
     "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
     "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model more_callbacks "
     "optimizers plot_model run_plan schedules weights",
+    "distribute": "distribute",
     "compress": "lighter prune",
     "jobs": "applications",
     "interop": "language_models onnx",
@@ -60,8 +61,9 @@ VENDORS = [
     (
         "CUDA",
         re.compile(r"(cuda|cudnn|cublas|curand|cusparse|cufft|nvjpeg|nvml|nvrtc|nccl|nvtx3/|cub/|thrust/|cooperative_groups)"),
-        ("src/engine/cuda/", "src/observe/device_monitor", "include/stoker/extend/"),
+        ("src/engine/cuda/", "src/observe/device_monitor", "include/stoker/extend/", "src/distribute/nccl/"),
     ),
+    ("MPI", re.compile(r"mpi\.h$"), ("src/distribute/mpi/",)),
     ("oneDNN", re.compile(r"(oneapi/dnnl/|dnnl|mkldnn)"), ("src/engine/cpu/",)),
 ]
 # Libraries that Stoker uses inside and that a user of its headers need not have.

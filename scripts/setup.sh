@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing. Does nothing, and asks nothing, when all are there.
-#   scripts/setup.sh [build] [format] [bench] [fuzz] [browser]      (default: build)
+#   scripts/setup.sh [build] [format] [bench] [mpi] [fuzz] [browser]      (default: build)
 set -euo pipefail
 
 build=(build-essential cmake ninja-build ccache libdnnl-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libcli11-dev libtomlplusplus-dev libgtest-dev libgmock-dev python3)
 format=(clang-format clang-tidy)
 bench=(libtorch-dev)
 browser=(chromium)
+mpi=(libopenmpi-dev openmpi-bin)
 fuzz=(clang libclang-rt-14-dev)
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -68,10 +69,11 @@ for group in "${@:-build}"; do
       ;;
     format) need "${format[@]}" || say "without them nothing is formatted or checked by clang-tidy" ;;
     bench) need "${bench[@]}" || say "optional: the benchmarks run without the libtorch column" ;;
+    mpi) need "${mpi[@]}" || say "optional: no training on several processes, and no test of it" ;;
     browser) need "${browser[@]}" || say "optional: the doctor's page is not tested in a browser" ;;
     fuzz) need "${fuzz[@]}" || { say "without them nothing is fuzzed"; status=1; } ;;
     *)
-      say "unknown group '$group': build, format, bench, fuzz"
+      say "unknown group '$group': build, format, bench, mpi, fuzz, browser"
       status=2
       ;;
   esac

@@ -208,6 +208,8 @@ struct BatchNormalizationOptions {
   Regularizer gamma_regularizer = {};
   Constraint beta_constraint = {};
   Constraint gamma_constraint = {};
+  // Statistics over the rows of all replicas of a step, instead of a replica's own (distribute.h).
+  bool synchronized = false;
   std::string name = "";
   std::string dtype = "";
 };

@@ -17,6 +17,7 @@
 #include <stoker/dataset.h>
 #include <stoker/dataset_options.h>
 #include <stoker/devices.h>
+#include <stoker/distribute.h>
 #include <stoker/doctor.h>
 #include <stoker/dtype.h>
 #include <stoker/element.h>

@@ -122,6 +122,7 @@ int PlanBuilder::keep(int value) {
 
 void PlanBuilder::finish_outputs() {
   node_ = -1;
+  before_updates();
   for (const GraphOutput& output : graph_.outputs())
     parts().output_buffers.push_back(keep(output.value));
   if (graph_.guard() >= 0) parts().guard_buffer = keep(graph_.guard());

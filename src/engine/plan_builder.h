@@ -48,6 +48,7 @@ class PlanBuilder {
   // Whether a value is, at the end of the step's computations, what lies in a variable.
   virtual bool lies_in_variable(int value) = 0;
   virtual void emit_copy(int from, int to, size_t bytes) = 0;
+  virtual void before_updates() {}  // everything that the updates wait for has been built
   // Variables get what they are assigned; staged() has what an update might overwrite before.
   virtual void write_assignments() = 0;
 

@@ -19,10 +19,15 @@ struct Schedule {
   // Once all uses are known: bytes are in use as long as any of their names is.
   void extend_shared(const Graph& graph);
 
-  std::vector<int> order;        // nodes: updates whose results are only assigned come last
+  // Nodes: collectives as soon as their operands are there, so that the rest runs meanwhile; updates
+  // whose results are only assigned come last.
+  std::vector<int> order;
   size_t first_update = 0;       // in `order`
   std::vector<int> last_use;     // by value: position in `order`, kForEver, or -1
   std::vector<int> assigned_to;  // by value: variable, or -1
+
+ private:
+  void start_sums_early(const Graph& graph);
 };
 
 }  // namespace stoker

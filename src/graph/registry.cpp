@@ -8,6 +8,7 @@
 #include "graph/ops/decoding.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/order.h"
+#include "graph/replica.h"
 #include "graph/text.h"
 
 namespace stoker {
@@ -33,6 +34,7 @@ OpRegistry build() {
   register_host_ops(registry);
   register_recurrent_ops(registry);
   register_scan_ops(registry);
+  register_collective_ops(registry);
   register_attention_ops(registry);
   register_decoding_ops(registry);
   return registry;

@@ -106,7 +106,7 @@ const Layout& Builder::layout(int value, const Layout& otherwise) {
 
 int Builder::input(int value, const Layout& wanted) {
   std::vector<Copy>& copies = copies_[size_t(value)];
-  if (copies.empty()) place_leaf(value, wanted);
+  if (copies.empty() && !finish(value)) place_leaf(value, wanted);
   for (const Copy& copy : copies)
     if (copy.layout == wanted) return copy.buffer;
   // From a copy that one reorder can read: a plain one, or one that names its dimensions in the
@@ -140,6 +140,31 @@ int Builder::define_update(int output, int input_value, const Layout& layout) {
   int to = define_over(output, layout, {from});
   if (to != from) emit_copy(from, to, layout.bytes(spec(output)));
   return to;
+}
+
+// --- work under way ---
+
+void Builder::finish_later(std::function<void(Builder&)> finish) {
+  under_way_[node_index()] = std::move(finish);
+}
+
+bool Builder::finish(int value) {
+  const Node* producer = graph().producer(value);
+  if (producer == nullptr) return false;
+  auto found = under_way_.find(index_of(*producer));
+  if (found == under_way_.end()) return false;
+  auto finish = std::move(found->second);
+  under_way_.erase(found);
+  finish(*this);
+  return true;
+}
+
+void Builder::before_updates() {
+  while (!under_way_.empty()) {
+    auto finish = std::move(under_way_.begin()->second);
+    under_way_.erase(under_way_.begin());
+    finish(*this);
+  }
 }
 
 // --- instructions ---

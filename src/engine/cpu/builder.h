@@ -86,6 +86,15 @@ class Builder final : public PlanBuilder {
     return new_buffer({BufferKind::arena, bytes, MemoryCategory::activations, -1});
   }
   std::map<int, std::vector<int>>& attachments() { return attachments_; }
+  // Memory in which gradients are summed over replicas.
+  int bucket(size_t bytes) {
+    return new_buffer({BufferKind::arena, bytes, MemoryCategory::gradients, -1});
+  }
+
+  // --- work under way ---
+  // `finish` defines the results of node() and is called when one of them is first asked for, or
+  // before the updates.
+  void finish_later(std::function<void(Builder&)> finish);
 
   // --- instructions ---
   template <class F>
@@ -142,6 +151,8 @@ class Builder final : public PlanBuilder {
   void attach(int value, const Layout& layout, int buffer);
   int place_variable(int value, const Layout& layout);
   void place_leaf(int value, const Layout& wanted);
+  bool finish(int value);  // whether it was under way
+  void before_updates() override;
   int reordered(int value, const Copy& from, const Layout& wanted);
   void analyse();
 
@@ -152,6 +163,7 @@ class Builder final : public PlanBuilder {
   std::vector<int> alias_;  // by value: the value whose row-major bytes it shares, or -1
   std::map<int, std::function<void(Builder&)>> claims_;  // by node
   std::map<int, std::vector<int>> attachments_;
+  std::map<int, std::function<void(Builder&)>> under_way_;  // by node
   std::vector<int> into_;  // by node: the one whose kernel does its work, or -1
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/collective.h"
 #include "engine/cpu/team.h"
 #include "engine/out_of_memory.h"
 
@@ -84,6 +85,7 @@ RunStatus CpuProgram::run(std::span<const Tensor> inputs) {
   bool open = is_finite(parts_.gate_buffer);
   for (size_t i = parts_.first_update; i < parts_.instructions.size(); ++i)
     if (open || parts_.instructions[i].always) run_instruction(i);
+  count_changes(*parts_.graph, parts_.homes);
   return RunStatus::ok;
 }
 
@@ -106,6 +108,7 @@ RunStatus CpuProgram::run_timed(std::span<const Tensor> inputs, std::vector<int6
     nanoseconds[i] = std::chrono::nanoseconds(now - before).count();
     before = now;
   }
+  count_changes(*parts_.graph, parts_.homes);
   return guard_is_finite() ? RunStatus::ok : RunStatus::skipped_non_finite;
 }
 
@@ -125,6 +128,7 @@ std::optional<NonFinite> CpuProgram::non_finite_output(const Instruction& instru
 std::optional<NonFinite> CpuProgram::find_non_finite(std::span<const Tensor> inputs) {
   prepare(inputs);
   TeamScope team(threads_);
+  AloneReplica alone(*parts_.graph);
   has_run_ = true;
   if (int variable = watched_variable(); variable >= 0)
     return NonFinite{"variable", variables_[size_t(variable)].name(),

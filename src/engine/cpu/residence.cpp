@@ -21,6 +21,7 @@ Tensor CpuResidence::read() const {
 }
 
 void CpuResidence::write(const Tensor& value) {
+  changed();
   came_finite_ =
       value.dtype() != DType::float32 ||
       std::ranges::all_of(value.values<float>(), [](float x) { return std::isfinite(x); });

@@ -8,7 +8,7 @@
 
 namespace stoker::cpu {
 
-class CpuResidence final : public Residence {
+class CpuResidence final : public CountedResidence {
  public:
   CpuResidence(const TensorSpec& spec, const Layout& layout);
 

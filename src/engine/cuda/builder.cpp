@@ -77,7 +77,7 @@ void Builder::place_variable(int value) {
 
 int Builder::input(int value) {
   if (auto turned = untaken_.find(value); turned != untaken_.end()) turn_gradients();
-  if (buffer_of_[size_t(value)] >= 0) return buffer_of_[size_t(value)];
+  if (buffer_of_[size_t(value)] >= 0 || finish(value)) return buffer_of_[size_t(value)];
   const ValueInfo& info = graph().values()[size_t(value)];
   if (info.kind == ValueKind::variable) {
     place_variable(value);
@@ -124,6 +124,36 @@ int Builder::kept(size_t bytes) {
 
 int Builder::zeroed(size_t bytes) {
   return new_buffer({BufferKind::zeroed, bytes, MemoryCategory::workspace, -1});
+}
+
+// --- work under way ---
+
+void Builder::finish_later(std::function<void(Builder&)> finish) {
+  under_way_[node_index()] = std::move(finish);
+}
+
+bool Builder::finish(int value) {
+  const Node* producer = graph().producer(value);
+  if (producer == nullptr) return false;
+  auto found = under_way_.find(index_of(*producer));
+  if (found == under_way_.end()) return false;
+  auto finish = std::move(found->second);
+  under_way_.erase(found);
+  finish(*this);
+  return true;
+}
+
+void Builder::before_updates() {
+  while (!under_way_.empty()) {
+    auto finish = std::move(under_way_.begin()->second);
+    under_way_.erase(under_way_.begin());
+    finish(*this);
+  }
+}
+
+const std::shared_ptr<Stream>& Builder::communication_stream() {
+  if (communication_ == nullptr) communication_ = std::make_shared<Stream>();
+  return communication_;
 }
 
 // --- instructions ---

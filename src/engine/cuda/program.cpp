@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/collective.h"
 #include "engine/cuda/kernels/update.h"
 
 namespace stoker::cuda {
@@ -190,6 +191,7 @@ RunStatus CudaProgram::run(std::span<const Tensor> inputs) {
   timer_.begin_kernels();
   replay(slot, nullptr);
   end_run(slot);
+  count_changes(*parts_.graph, parts_.homes);
   if (!has_guard() || options_.status_lag > 0) return RunStatus::ok;
   wait();
   return take_status();
@@ -251,6 +253,7 @@ RunStatus CudaProgram::run_timed(std::span<const Tensor> inputs,
 
 std::optional<NonFinite> CudaProgram::find_non_finite(std::span<const Tensor> inputs) {
   Device::Turn turn(device_);
+  AloneReplica alone(*parts_.graph);
   Gate& gate = arena_->gate();
   wait();
   bool replays = has_guard() && gate.is_closed() && *gate.program() == id_;

@@ -5,6 +5,7 @@
 
 #include "engine/cuda/program.h"
 #include "engine/out_of_memory.h"
+#include "graph/replica.h"
 
 namespace stoker::cuda {
 
@@ -23,7 +24,9 @@ void CudaProgram::plan_memory() {
   // Where all of it is small, no two buffers share memory, so that nothing waits for nothing. Not
   // where that could be what does not fit.
   size_t most = std::min(kMostForBranches, pool_->free_bytes() / 2);
-  branches_ = options_.capture && !options_.keep_order && stretches_.size() == 1 &&
+  // Collectives must begin in the same order on every replica.
+  bool sums = std::ranges::any_of(parts_.graph->nodes(), is_collective);
+  branches_ = options_.capture && !options_.keep_order && stretches_.size() == 1 && !sums &&
               bytes_without_sharing(parts_.buffers, kAlignment) <= most &&
               parts_.instructions.size() <= kMostBranched;
   PlanOptions options{.unit = kAlignment, .share = !branches_};

@@ -19,6 +19,7 @@ Tensor CudaResidence::read() const {
 }
 
 void CudaResidence::write(const Tensor& value) {
+  changed();
   if (value.bytes() == 0) return;
   Device::Turn turn(pool_->device());
   cudaStream_t stream = pool_->device().stream();

@@ -8,7 +8,7 @@
 
 namespace stoker::cuda {
 
-class CudaResidence final : public Residence {
+class CudaResidence final : public CountedResidence {
  public:
   CudaResidence(std::shared_ptr<DevicePool> pool, const TensorSpec& spec);
 

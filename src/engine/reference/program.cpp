@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/collective.h"
 #include "engine/graph_memory.h"
 #include "engine/schedule.h"
 
@@ -81,6 +82,7 @@ void ReferenceProgram::write_assignments() {
     if (open || assignment.when == Assign::always)
       variables_[size_t(assignment.variable)]->array().data =
           values_[size_t(assignment.value)].data;
+  count_changes(*graph_, variables_);
 }
 
 RunStatus ReferenceProgram::run(std::span<const Tensor> inputs) {
@@ -106,6 +108,7 @@ RunStatus ReferenceProgram::run_timed(std::span<const Tensor> inputs,
 
 std::optional<NonFinite> ReferenceProgram::find_non_finite(std::span<const Tensor> inputs) {
   bind(inputs);
+  AloneReplica alone(*graph_);
   Schedule schedule(*graph_);  // updates that nothing reads come last: they are left out
   for (size_t i = 0; i < schedule.first_update; ++i) {
     const Step& step = steps_[size_t(schedule.order[i])];

@@ -1,19 +1,22 @@
 // A variable's contents while a program of a reference backend uses it.
 #pragma once
 
-#include <stoker/variable.h>
 #include "engine/reference/array.h"
+#include "engine/variable_homes.h"
 
 namespace stoker::reference {
 
-class ArrayResidence final : public Residence {
+class ArrayResidence final : public CountedResidence {
  public:
   // Two backends that round differently do not share contents: `rounding` distinguishes them.
   ArrayResidence(const Tensor& contents, Rounding rounding)
       : array_(to_array(contents)), rounding_(rounding) {}
 
   Tensor read() const override { return to_tensor(array_); }
-  void write(const Tensor& value) override { load(value, array_); }
+  void write(const Tensor& value) override {
+    changed();
+    load(value, array_);
+  }
 
   Array& array() { return array_; }
   Rounding rounding() const { return rounding_; }

@@ -21,6 +21,7 @@ const OnnxExporters& onnx_exporters() {
 const std::map<std::string_view, std::string>& onnx_refusals() {
   static const std::map<std::string_view, std::string> table = [] {
     std::map<std::string_view, std::string> all = {
+        {"all_reduce", "it is part of a training on several replicas"},
         {"host_call", "it is C++ code of this program, which no file can hold"},
         {"dropout", "it draws random numbers, which predictions do not"},
         {"random", "it draws random numbers, and an ONNX model has none of ours"},

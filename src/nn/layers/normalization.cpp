@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "graph/graph.h"
 #include "graph/op.h"
+#include "graph/replica.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
@@ -33,7 +35,8 @@ struct BatchNormalizationConfig : BatchNormalizationOptions {
     return Fields<C>{{"axis", &C::axis}, {"momentum", &C::momentum}}
         .then(gamma_and_beta_fields<C>())
         .then({{"moving_mean_initializer", &C::moving_mean_initializer},
-               {"moving_variance_initializer", &C::moving_variance_initializer}});
+               {"moving_variance_initializer", &C::moving_variance_initializer},
+               {"synchronized", &C::synchronized, {.sparse = true}}});
   }
 };
 
@@ -112,8 +115,10 @@ class BatchNormalizationLayer : public NormalizationLayer<BatchNormalizationConf
       fail_input(
           fmt::format("{} channels in axis {}, which it was built for", shape_[0], options().axis),
           x.shape());
-    if (context.mask().defined() && context.training() && trainable())
-      return normalize_masked(x, axis, context);
+    bool by_batch = context.training() && trainable();
+    bool over_replicas = options().synchronized && !replica_of_input(x).alone();
+    if (by_batch && (context.mask().defined() || over_replicas))
+      return normalize_composed(x, axis, context);
     if (axis == rank - 1) return normalize(x, context);
     Ints perm = to_the_end({axis}, rank);
     return ops::transpose(normalize(ops::transpose(x, perm), context), inverse(perm));
@@ -131,14 +136,18 @@ class BatchNormalizationLayer : public NormalizationLayer<BatchNormalizationConf
     return batch.y;
   }
 
-  // By the moments of the steps that count, as Keras has them.
-  Value normalize_masked(const Value& x, int axis, CallContext& context) {
+  static Replica replica_of_input(const Value& x) {
+    return x.traced() != nullptr ? replica_of(*x.traced()->graph) : Replica();
+  }
+
+  // By the moments of the steps that count, as Keras has them, and of all replicas.
+  Value normalize_composed(const Value& x, int axis, CallContext& context) {
     constexpr double kNoStep = 1e-7;  // beside the number of steps, which may be 0
-    Value mask = context.mask();
-    if (mask.shape().rank() != x.shape().rank() - 1)
+    Value mask = context.mask(), counts;
+    if (mask.defined() && mask.shape().rank() != x.shape().rank() - 1)
       fail_input(fmt::format("a mask of one dimension less than the input {}, got {}",
                              to_string(x.shape()), to_string(mask.shape())));
-    Value counts = ops::broadcast_to(ops::expand_dims(mask, -1), x.shape());
+    if (mask.defined()) counts = ops::broadcast_to(ops::expand_dims(mask, -1), x.shape());
     ops::Reduce others{.keepdims = true};
     Shape along = x.shape();  // of gamma beside x
     for (int i = 0; i < along.rank(); ++i)
@@ -146,16 +155,35 @@ class BatchNormalizationLayer : public NormalizationLayer<BatchNormalizationConf
         others.axes.push_back(i);
         along.set(i, 1);
       }
+    auto counted = [&](const Value& values) {
+      return counts.defined() ? ops::where(counts, values, 0.0) : values;
+    };
+    auto total = [&](const Value& values) {
+      Value sum = ops::sum(values, others);
+      return options().synchronized && sum.traced() != nullptr ? sum_over_replicas(sum) : sum;
+    };
     Value floats = as_float32(x);
-    Value weights = ops::sum(ops::cast(counts, DType::float32), others) + kNoStep;
-    Value mean = ops::sum(ops::where(counts, floats, 0.0), others) / weights;
-    Value variance =
-        ops::sum(ops::square(ops::where(counts, floats - mean, 0.0)), others) / weights;
+    Value weights;
+    if (counts.defined())
+      weights = total(ops::cast(counts, DType::float32)) + kNoStep;
+    else
+      weights = Value(Tensor(float(rows_over_replicas(x) * double(x.shape().elements()) /
+                                   double(x.shape()[0] * shape_[0]))));
+    Value mean = total(counted(floats)) / weights;
+    Value variance = total(ops::square(counted(floats - mean))) / weights;
     move(moving_mean_, ops::reshape(mean, shape_), context);
     move(moving_variance_, ops::reshape(variance, shape_), context);
     Value scale = ops::rsqrt(variance + options().epsilon) * ops::reshape(gamma(), along);
     Value y = (floats - mean) * scale + ops::reshape(beta(), along);
     return y.dtype() == x.dtype() ? y : ops::cast(y, x.dtype());
+  }
+
+  // What the first dimension of x is over all replicas.
+  static double rows_over_replicas(const Value& x) {
+    Replica replica = replica_of_input(x);
+    double own = double(x.shape()[0]);
+    if (replica.whole == 0) return own * double(replica.ranks);
+    return own * double(replica.whole) / double(std::max<int64_t>(replica.rows, 1));
   }
 
   void move(const Variable& average, const Value& value, CallContext& context) const {

@@ -4,6 +4,7 @@
 #include <stoker/error.h>
 #include <stoker/ops.h>
 
+#include "graph/replica.h"
 #include "nn/element_weights.h"
 #include "nn/losses/loss_kind.h"
 #include "nn/masks.h"
@@ -104,6 +105,7 @@ namespace {
 Value mask_weights(const Value& mask) {
   Value counts = cast_to(mask, DType::float32);
   Value valid = ops::sum(counts);
+  valid = divisor_over_replicas(valid);
   return counts * (double(mask.shape().elements()) / ops::maximum(valid, 1.0));
 }
 
@@ -149,9 +151,10 @@ Value Loss::reduced(const Value& losses, const Value& mask, const Value& sample_
   }
   Value weighted = weights.defined() ? losses * weights : losses;
   if (how == "none") return weighted;
-  if (how == "sum") return ops::sum(weighted);
-  return weights.defined() ? share_of_sum(ops::sum(weighted), ops::sum(weights))
-                           : ops::mean(weighted);
+  if (how == "sum") return sum_as_share(ops::sum(weighted));
+  return weights.defined()
+             ? share_of_sum(ops::sum(weighted), divisor_over_replicas(ops::sum(weights)))
+             : ops::mean(weighted);
 }
 
 Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {

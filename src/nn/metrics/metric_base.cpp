@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "graph/placement.h"
+#include "graph/replica.h"
 #include "nn/element_weights.h"
 #include "nn/targets.h"
 
@@ -32,12 +33,18 @@ Value MetricBase::current(const Variable& variable) const {
 
 void MetricBase::assign(const Variable& variable, const Value& value) const {
   Graph& graph = *graph_of("metric", {Value(variable), value});
-  graph.assign(variable, cast_to(place(graph, value), variable.dtype()), Assign::always);
+  Value next = cast_to(place(graph, value), variable.dtype());
+  if (replica_of(graph).alone()) return graph.assign(variable, next, Assign::always);
+  add_over_replicas(graph, variable, next - current(variable));
 }
 
 void MetricBase::assign_add(const Variable& variable, const Value& value) const {
   Value more = value.scalar() ? value : cast_to(value, variable.dtype());
-  assign(variable, current(variable) + more);
+  Graph& graph = *graph_of("metric", {Value(variable), value});
+  if (replica_of(graph).alone()) return assign(variable, current(variable) + more);
+  // A number counts once per replica that has rows: what it counts are batches.
+  Value placed = more.scalar() ? Value(Tensor::full({}, *more.scalar(), variable.dtype())) : more;
+  add_over_replicas(graph, variable, place(graph, ops::broadcast_to(placed, variable.shape())));
 }
 
 Value MetricBase::weights_of(const Value& values, const Value& sample_weight) const {

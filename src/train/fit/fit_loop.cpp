@@ -147,6 +147,7 @@ class FitLoop {
     callbacks_(&Callback::on_train_begin);
     Logs logs;
     int64_t epoch = checkpoints_ ? checkpoints_->begin_training(logs) : args_.initial_epoch;
+    begin_alike();
     if (observer_) observer_->fit_began();
     for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
@@ -154,6 +155,15 @@ class FitLoop {
     if (processes_ != nullptr) verify_weights(*processes_, handle_, "at the end");
     callbacks_(&Callback::on_train_end, logs);
     if (checkpoints_) checkpoints_->finish();
+  }
+
+  // Every process begins with what the first one holds.
+  void begin_alike() {
+    if (trainer_.distribution == nullptr) return;
+    std::vector<Variable> state = compiled_.weights;
+    for (const Variable& variable : compiled_.args.optimizer.variables()) state.push_back(variable);
+    state.push_back(trainer_.random_state);
+    trainer_.distribution->broadcast(state);
   }
 
   Logs run_epoch(int64_t epoch) {

@@ -108,11 +108,13 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   trainer.context = &context;
   trainer.programs.clear();
   trainer.lanes.clear();
+  trainer.distribution = make_distribution();
   trainer.generator.reset();
   say_settings_without_effect(context, layer_policies(model));
   trainer.traced_call.reset();
   if (!trainer.random_state.defined()) {
     trainer.seed = trainer.context->seed.value();
+    if (trainer.distribution) trainer.seed = trainer.distribution->agreed(trainer.seed);
     trainer.random_state = make_random_state("random_state", trainer.seed, kDropoutPurpose);
   }
 }

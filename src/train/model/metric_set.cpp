@@ -10,6 +10,7 @@
 
 #include "base/tracing.h"
 #include "graph/graph.h"
+#include "graph/replica.h"
 
 namespace stoker {
 
@@ -89,10 +90,11 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& output_los
   for (size_t i = 1; i < loss_sums_.size(); ++i) add(loss_sums_[i], output_losses[i - 1]);
   if (!graph.training() && !metrics_.empty())
     for (size_t i = 0; i < nan_seen_.size(); ++i) {
-      Value seen = nan_seen_[i];
+      Value seen;
       for (const Value* values : {&predictions[i], &targets[i]})
-        if (is_floating(values->dtype())) seen = seen + nan_if_any(*values);
-      if (seen.traced() != nullptr) graph.assign(nan_seen_[i], seen, Assign::always);
+        if (is_floating(values->dtype()))
+          seen = seen.defined() ? seen + nan_if_any(*values) : nan_if_any(*values);
+      if (seen.defined()) add_over_replicas(graph, nan_seen_[i], seen);
     }
   for (const OutputMetric& each : metrics_)
     each.metric.update(targets[each.output], predictions[each.output],

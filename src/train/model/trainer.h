@@ -18,6 +18,7 @@
 #include "train/model/metric_set.h"
 #include "train/model/topology.h"
 #include "train/model/use_gate.h"
+#include "train/step/distribution.h"
 #include "train/step/program_cache.h"
 #include "train/step/program_lanes.h"
 
@@ -66,6 +67,7 @@ struct PartSizes {
 struct Trainer {
   Context* context = &default_context();
   std::unique_ptr<Compiled> compiled;
+  std::shared_ptr<Distribution> distribution;  // of the strategy it was compiled in; null: none
   ProgramCache programs;
   ProgramLanes lanes{programs};  // for calls at the same time
   UseGate gate;

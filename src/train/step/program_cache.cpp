@@ -105,12 +105,18 @@ CachedProgram& ProgramCache::add(int kind, std::vector<TensorSpec> specs,
   }
   CompileOptions options = compile_options(context);
   options.arena = arena_;
+  passes::use_fused_forms(
+      *graph, [&](std::string_view op, DType dtype) { return engine.supports(op, dtype); });
+  std::unique_ptr<Program> program = engine.compile(*graph, options);
+  return add(kind, std::move(specs), std::move(graph), std::move(program));
+}
+
+CachedProgram& ProgramCache::add(int kind, std::vector<TensorSpec> specs,
+                                 std::unique_ptr<Graph> graph, std::unique_ptr<Program> program) {
   auto entry = std::make_unique<CachedProgram>();
   entry->kind = kind;
   entry->specs = std::move(specs);
-  passes::use_fused_forms(
-      *graph, [&](std::string_view op, DType dtype) { return engine.supports(op, dtype); });
-  entry->program = engine.compile(*graph, options);
+  entry->program = std::move(program);
   entry->graph = std::move(graph);
   make_room(kind);
   entries_.insert(entries_.begin(), std::move(entry));

@@ -56,6 +56,9 @@ class ProgramCache {
   // Compiles a graph on the context's device, with the fused forms that its engine has, and keeps it.
   CachedProgram& add(int kind, std::vector<TensorSpec> specs, std::unique_ptr<Graph> graph,
                      const Context& context);
+  // Keeps a program that was made elsewhere, of this graph or of several like it.
+  CachedProgram& add(int kind, std::vector<TensorSpec> specs, std::unique_ptr<Graph> graph,
+                     std::unique_ptr<Program> program);
   void clear();  // the arena too
   size_t size() const { return entries_.size(); }
 

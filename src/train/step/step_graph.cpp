@@ -11,6 +11,7 @@
 #include "nn/masks.h"
 #include "train/model/model_base.h"
 #include "train/model/settings.h"
+#include "train/step/replica_sums.h"
 
 namespace stoker {
 
@@ -125,6 +126,16 @@ StepLoss trace_loss(Graph& graph, const Compiled& compiled, const Traced& traced
   return loss;
 }
 
+// The losses of the whole batch, of which the replica computed a part.
+StepLoss over_replicas(Graph& graph, const StepLoss& own) {
+  Values means = own.of_outputs;
+  means.push_back(own.total);
+  means = means_over_replicas(graph, means);
+  StepLoss whole{.total = means.back(), .of_outputs = {}};
+  whole.of_outputs.assign(means.begin(), means.end() - 1);
+  return whole;
+}
+
 // With loss scaling the optimiser has named its alarm as the guard: it skips steps whose gradients
 // are not finite, until its scale cannot become smaller. A loss that is not finite has nothing to
 // do with the scale. Else: not finite when the loss or any gradient is not. A loss can hide a bad
@@ -215,16 +226,31 @@ void say_dropped_masks(Trainer& trainer, Graph& graph) {
 
 }  // namespace
 
+namespace {
+
+// Replicas draw different numbers from the one state that all of them have.
+Value state_of_replica(Graph& graph, const Variable& state) {
+  Value whole = graph.variable(state);
+  const Replica& replica = replica_of(graph);
+  if (replica.rank == 0) return whole;
+  Graph::Scope scope(graph, "replicas");
+  return whole + Value(Tensor::from<int64_t>({replica.rank, 0}, {2}));
+}
+
+}  // namespace
+
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
-                                  std::span<const TensorSpec> specs, int64_t whole) {
+                                  std::span<const TensorSpec> specs, int64_t whole,
+                                  const Replica& replica) {
   if (!trainer.compiled && !trainer.settings_said.exchange(true))
     say_settings_without_effect(*trainer.context);  // compile() has, where there was one
   auto graph = std::make_unique<Graph>();
+  replica_of(*graph) = replica;
   bool training = is_training(kind);
   graph->set_training(training);
   set_precision(*graph, *trainer.context);
   if (training)
-    graph->set_random_state(graph->variable(trainer.random_state));
+    graph->set_random_state(state_of_replica(*graph, trainer.random_state));
   else
     graph->offer_random_state([&trainer, kind] { return inference_state(trainer, kind); });
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();
@@ -238,14 +264,18 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
     return graph;
   }
   if (training) check_all_trained(model, *graph, *compiled);
+  average_assigned(*graph);
   StepLoss loss = trace_loss(*graph, *compiled, traced);
+  Value own_loss = replica.alone() ? loss.total : loss.total * replica.share();
+  loss = over_replicas(*graph, loss);
   if (training) {
     const Optimizer& optimizer = compiled->args.optimizer;
     Values slopes;
     if (!compiled->trainable.empty()) {  // a summary may ask for the step of a frozen model
-      Value differentiated = optimizer.scale_loss(loss.total);
+      Value differentiated = optimizer.scale_loss(own_loss);
       if (whole > 0) differentiated = differentiated * (double(specs[0].shape[0]) / double(whole));
       slopes = trace_gradients(*graph, differentiated, compiled->trainable);
+      slopes = sum_gradients(*graph, slopes);
       if (whole > 0) slopes = add_part(*graph, trainer, slopes, kind != StepKind::part);
       if (kind != StepKind::part) optimizer.apply(slopes, compiled->trainable);
     }
@@ -256,7 +286,8 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   }
   const MetricSet& sums = training ? *compiled->training : *compiled->evaluation;
   sums.append(*graph, loss.total, loss.of_outputs, traced.targets, traced.predictions,
-              traced.weights, specs[0].shape[0]);
+              traced.weights, replica.alone() ? specs[0].shape[0] : replica.whole);
+  assign_pending_sums(*graph);
   graph->output(loss.total, "loss");
   return graph;
 }

@@ -11,14 +11,17 @@
 #include <span>
 
 #include "graph/graph.h"
+#include "graph/replica.h"
 #include "train/model/trainer.h"
 
 namespace stoker {
 
 // `whole`: samples of the batch that the specs are a part of; its share of them weighs the part's
-// gradients. 0: the specs are the whole batch.
+// gradients. 0: the specs are the whole batch. `replica`: which of several the graph is; its sums
+// are those of the whole batch.
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
-                                  std::span<const TensorSpec> specs, int64_t whole = 0);
+                                  std::span<const TensorSpec> specs, int64_t whole = 0,
+                                  const Replica& replica = {});
 
 // Specs of the predictions for a batch of this size.
 std::vector<TensorSpec> prediction_specs(const ModelBase& model, int64_t batch_size);

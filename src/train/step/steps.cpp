@@ -14,11 +14,31 @@ namespace stoker {
 
 namespace {
 
+// One program of all replicas of this process.
+CachedProgram& make_distributed(ModelBase& model, ProgramCache& programs, StepKind kind,
+                                std::vector<TensorSpec> specs, int64_t whole) {
+  Trainer& trainer = trainer_of(model);
+  if (whole > 0)
+    throw Error(
+        "a batch of several replicas runs whole; where it does not fit into memory, take a "
+        "smaller batch or more replicas");
+  DistributedStep step{.specs = specs,
+                       .predicts = kind == StepKind::predict,
+                       .trace = [&](const Replica& replica, std::span<const TensorSpec> own) {
+                         return trace_step(model, trainer, kind, own, 0, replica);
+                       }};
+  Distribution::Made made = trainer.distribution->compile(step, *trainer.context);
+  return programs.add(program_key(kind), std::move(specs), std::move(made.graph),
+                      std::move(made.program));
+}
+
 CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind kind,
                             std::vector<TensorSpec> specs, const char* action, int64_t whole) {
   std::lock_guard lock(building());
   Trainer& trainer = trainer_of(model);
   check_step_specs(model, trainer, kind, specs, action);
+  if (trainer.distribution != nullptr)
+    return make_distributed(model, programs, kind, std::move(specs), whole);
   std::unique_ptr<Graph> graph = trace_step(model, trainer, kind, specs, whole);
   return programs.add(program_key(kind, whole), std::move(specs), std::move(graph),
                       *trainer.context);

@@ -1,0 +1,163 @@
+#include "distribute/local/replica_group.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "distribute/sums.h"
+
+namespace stoker::distribute {
+
+// What a replica's program sees. It numbers its sums; equal numbers meet.
+class ReplicaGroup::Member final : public Communicator {
+ public:
+  Member(std::shared_ptr<ReplicaGroup> group, int replica)
+      : group_(std::move(group)), replica_(replica) {}
+
+  int rank() const override { return group_->rank_of(replica_); }
+  int size() const override { return group_->ranks(); }
+  uint64_t start_sum(const SumCall& call) override {
+    if (uint64_t era = group_->era_; era != era_) {
+      era_ = era;
+      next_ = 0;
+    }
+    return group_->start(replica_, next_++, call);
+  }
+  void wait(uint64_t ticket) override { group_->wait(replica_, ticket); }
+
+ private:
+  std::shared_ptr<ReplicaGroup> group_;
+  int replica_;
+  uint64_t next_ = 0, era_ = 0;
+};
+
+int ReplicaGroup::ranks() const {
+  int processes = options_.transport != nullptr ? options_.transport->processes() : 1;
+  return processes * options_.replicas;
+}
+
+int ReplicaGroup::rank_of(int replica) const {
+  int process = options_.transport != nullptr ? options_.transport->process() : 0;
+  return process * options_.replicas + replica;
+}
+
+std::shared_ptr<Communicator> ReplicaGroup::communicator(int replica) {
+  return std::make_shared<Member>(shared_from_this(), replica);
+}
+
+void ReplicaGroup::fail(const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = reason;
+  changed_.notify_all();
+}
+
+void ReplicaGroup::recover() {
+  std::lock_guard lock(mutex_);
+  if (failure_.empty() && meetings_.empty()) return;
+  failure_.clear();
+  meetings_.clear();
+  first_ = 0;
+  ++era_;
+}
+
+std::shared_ptr<ReplicaGroup::Meeting> ReplicaGroup::meeting(uint64_t number) {
+  while (first_ + meetings_.size() <= number) {
+    meetings_.push_back(std::make_shared<Meeting>());
+    meetings_.back()->calls.resize(size_t(options_.replicas));
+  }
+  return meetings_[size_t(number - first_)];
+}
+
+uint64_t ReplicaGroup::start(int replica, uint64_t number, const SumCall& call) {
+  std::shared_ptr<Meeting> met;
+  {
+    std::lock_guard lock(mutex_);
+    met = meeting(number);
+    for (const SumCall& other : met->calls)
+      if (other.data != nullptr && (other.elements != call.elements || other.wire != call.wire))
+        throw CollectiveError(
+            fmt::format("replica {} sums {} elements where another sums {}: the replicas run "
+                        "different steps",
+                        rank_of(replica), call.elements, other.elements));
+    met->calls[size_t(replica)] = call;
+    if (++met->arrived < options_.replicas) return number;
+    changed_.notify_all();
+  }
+  if (options_.transport != nullptr) hand_over(met);
+  return number;
+}
+
+void ReplicaGroup::hand_over(const std::shared_ptr<Meeting>& meeting) {
+  Exchange exchange{
+      .contributions = {}, .elements = meeting->calls[0].elements, .wire = meeting->calls[0].wire};
+  for (const SumCall& call : meeting->calls) exchange.contributions.push_back(call.data);
+  options_.transport->start(std::move(exchange),
+                            [self = shared_from_this(), meeting](const std::exception_ptr& error) {
+                              std::lock_guard lock(self->mutex_);
+                              meeting->done = true;
+                              meeting->error = error;
+                              self->changed_.notify_all();
+                            });
+}
+
+std::string ReplicaGroup::who_is_missing(const Meeting& meeting) const {
+  std::string missing;
+  for (int replica = 0; replica < options_.replicas; ++replica)
+    if (meeting.calls[size_t(replica)].data == nullptr)
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank_of(replica));
+  return missing.empty() ? "another process" : "replica " + missing;
+}
+
+template <class Ready>
+void ReplicaGroup::wait_until(std::unique_lock<std::mutex>& lock, const Meeting& meeting,
+                              uint64_t number, const Ready& ready) {
+  bool met =
+      changed_.wait_for(lock, options_.deadline, [&] { return ready() || !failure_.empty(); });
+  if (ready()) return;
+  if (!failure_.empty()) throw CollectiveError(failure_);
+  if (!met)
+    throw CollectiveError(fmt::format("sum {} of a step: {} did not join within {:.0f} s", number,
+                                      who_is_missing(meeting),
+                                      double(options_.deadline.count()) / 1000));
+}
+
+// A part of the elements, for all replicas: each adds up its own part.
+void ReplicaGroup::sum_part(int replica, const Meeting& meeting) const {
+  const SumCall& call = meeting.calls[0];
+  auto part = [&](int number) {
+    return call.elements * size_t(number) / size_t(options_.replicas);
+  };
+  size_t begin = part(replica), count = part(replica + 1) - begin;
+  if (count == 0) return;
+  size_t size = memory_size(call.wire);
+  std::vector<const void*> parts;
+  for (const SumCall& each : meeting.calls)
+    parts.push_back(static_cast<const std::byte*>(each.data) + begin * size);
+  auto* first = static_cast<std::byte*>(call.data) + begin * size;
+  sum_in_order(parts, count, call.wire, first);
+  for (size_t i = 1; i < meeting.calls.size(); ++i)
+    std::memcpy(static_cast<std::byte*>(meeting.calls[i].data) + begin * size, first, count * size);
+}
+
+void ReplicaGroup::wait(int replica, uint64_t number) {
+  std::unique_lock lock(mutex_);
+  std::shared_ptr<Meeting> met = meeting(number);
+  if (options_.transport != nullptr) {
+    wait_until(lock, *met, number, [&] { return met->done; });
+    if (met->error) std::rethrow_exception(met->error);
+  } else {
+    wait_until(lock, *met, number, [&] { return met->arrived == options_.replicas; });
+    lock.unlock();
+    sum_part(replica, *met);
+    lock.lock();
+    if (++met->summed == options_.replicas) changed_.notify_all();
+    wait_until(lock, *met, number, [&] { return met->summed == options_.replicas; });
+  }
+  ++met->left;
+  while (!meetings_.empty() && meetings_.front()->left == options_.replicas) {
+    meetings_.pop_front();
+    ++first_;
+  }
+}
+
+}  // namespace stoker::distribute

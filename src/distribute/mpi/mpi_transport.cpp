@@ -1,0 +1,299 @@
+#include "distribute/mpi/mpi_transport.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "distribute/mpi/sum_job.h"
+
+namespace stoker::distribute {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(std::chrono::milliseconds deadline) : deadline_(deadline) {
+    std::promise<void> begun;
+    thread_ = std::thread([this, &begun] { work(begun); });
+    try {
+      begun.get_future().get();
+    } catch (...) {
+      thread_.join();
+      throw;
+    }
+  }
+  ~MpiTransport() override {
+    {
+      std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  int process() const override { return process_; }
+  int processes() const override { return processes_; }
+  int local_process() const override { return local_process_; }
+  int local_processes() const override { return local_processes_; }
+  std::string host(int process) const override { return hosts_[size_t(process)]; }
+  void set_deadline(std::chrono::milliseconds deadline) { deadline_ = deadline; }
+
+  void start(Exchange exchange, std::function<void(std::exception_ptr)> done) override {
+    size_t pieces = (exchange.elements + mpi::SumJob::kMost - 1) / mpi::SumJob::kMost;
+    if (pieces == 0) return done(nullptr);
+    std::lock_guard lock(mutex_);
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      size_t begin = piece * mpi::SumJob::kMost;
+      Exchange part = exchange;
+      part.elements = std::min(exchange.elements - begin, mpi::SumJob::kMost);
+      for (void*& data : part.contributions)
+        data = static_cast<std::byte*>(data) + begin * memory_size(exchange.wire);
+      bool last = piece + 1 == pieces;
+      new_sums_.push_back({std::make_unique<mpi::SumJob>(std::move(part), process_, processes_),
+                           last ? std::move(done) : nullptr, Clock::now()});
+    }
+    changed_.notify_all();
+  }
+
+  void all_gather(const void* mine, size_t bytes, void* all) override {
+    control("gathering", [=](MPI_Comm comm, MPI_Request* request) {
+      return MPI_Iallgather(mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, comm, request);
+    });
+  }
+  void broadcast(void* data, size_t bytes, int root) override {
+    constexpr size_t kMost = size_t(1) << 30;
+    for (size_t begin = 0; begin < bytes; begin += kMost) {
+      void* from = static_cast<std::byte*>(data) + begin;
+      int count = int(std::min(kMost, bytes - begin));
+      control("broadcasting", [=](MPI_Comm comm, MPI_Request* request) {
+        return MPI_Ibcast(from, count, MPI_BYTE, root, comm, request);
+      });
+    }
+  }
+  void barrier() override {
+    control("a barrier",
+            [](MPI_Comm comm, MPI_Request* request) { return MPI_Ibarrier(comm, request); });
+  }
+
+ private:
+  struct Sum {
+    std::unique_ptr<mpi::SumJob> job;
+    std::function<void(std::exception_ptr)> done;
+    Clock::time_point begun;
+  };
+  // A call that its caller waits for.
+  struct Control {
+    const char* what;
+    std::function<int(MPI_Comm, MPI_Request*)> begin;
+    std::promise<void> ended;
+    Clock::time_point begun;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  void control(const char* what, std::function<int(MPI_Comm, MPI_Request*)> begin) {
+    std::future<void> ended;
+    {
+      std::lock_guard lock(mutex_);
+      auto call = std::make_unique<Control>();
+      *call = {.what = what, .begin = std::move(begin), .ended = {}, .begun = Clock::now()};
+      ended = call->ended.get_future();
+      new_controls_.push_back(std::move(call));
+    }
+    changed_.notify_all();
+    ended.get();
+  }
+
+  // --- the communication thread ---
+
+  struct Comms {
+    mpi::Comm exchange, gather, control;
+    void release() {
+      exchange.release();
+      gather.release();
+      control.release();
+    }
+  };
+
+  void initialise() {
+    int initialised = 0, level = 0;
+    MPI_Initialized(&initialised);
+    if (initialised == 0) {
+      mpi::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+      finalises_ = true;
+    } else {
+      MPI_Query_thread(&level);
+      if (level < MPI_THREAD_MULTIPLE)
+        throw CollectiveError(
+            "MPI was initialised before the strategy was made, for one thread; call "
+            "MPI_Init_thread with MPI_THREAD_MULTIPLE, or leave it to the strategy");
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &process_);
+    MPI_Comm_size(MPI_COMM_WORLD, &processes_);
+    MPI_Comm host = MPI_COMM_NULL;
+    mpi::check(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, process_, MPI_INFO_NULL, &host),
+        "the processes of a host");
+    MPI_Comm_rank(host, &local_process_);
+    MPI_Comm_size(host, &local_processes_);
+    MPI_Comm_free(&host);
+    constexpr size_t kName = MPI_MAX_PROCESSOR_NAME;
+    std::vector<char> mine(kName), all(kName * size_t(processes_));
+    int length = 0;
+    MPI_Get_processor_name(mine.data(), &length);
+    MPI_Allgather(mine.data(), int(kName), MPI_CHAR, all.data(), int(kName), MPI_CHAR,
+                  MPI_COMM_WORLD);
+    for (int process = 0; process < processes_; ++process)
+      hosts_.emplace_back(all.data() + kName * size_t(process));
+  }
+
+  void work(std::promise<void>& begun) {
+    std::unique_ptr<Comms> comms;
+    try {
+      initialise();
+      comms = std::make_unique<Comms>();
+    } catch (...) {
+      begun.set_exception(std::current_exception());
+      return;
+    }
+    begun.set_value();
+    while (take_new(*comms)) advance(*comms);
+    // After a failure other processes may be gone: finalising would wait for them.
+    if (failure_) return;
+    comms->release();
+    if (finalises_) MPI_Finalize();
+  }
+
+  // False: nothing is left, and the transport ends.
+  bool take_new(Comms& comms) {
+    using namespace std::chrono_literals;
+    std::deque<Sum> sums;
+    std::deque<std::unique_ptr<Control>> controls;
+    {
+      std::unique_lock lock(mutex_);
+      auto something = [&] { return ending_ || !new_sums_.empty() || !new_controls_.empty(); };
+      bool idle = sums_.empty() && controls_.empty();
+      if (idle)
+        changed_.wait(lock, something);
+      else if (polls_ > 200)
+        changed_.wait_for(lock, 20us, something);
+      if (ending_ && idle && new_sums_.empty() && new_controls_.empty()) return false;
+      sums.swap(new_sums_);
+      controls.swap(new_controls_);
+    }
+    if (!sums.empty() || !controls.empty()) polls_ = 0;
+    for (Sum& sum : sums) {
+      attempt([&] { sum.job->begin(comms.exchange.get()); });
+      sums_.push_back(std::move(sum));
+    }
+    for (auto& call : controls) {
+      attempt([&] { mpi::check(call->begin(comms.control.get(), &call->request), call->what); });
+      controls_.push_back(std::move(call));
+    }
+    return true;
+  }
+
+  template <class Body>
+  void attempt(const Body& body) {
+    if (failure_) return;
+    try {
+      body();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  void expect_in_time(Clock::time_point begun, const char* what) {
+    if (Clock::now() - begun < deadline_.load()) return;
+    throw CollectiveError(fmt::format(
+        "process {} on {}: {} did not end within {:.0f} s: another of the {} processes has "
+        "stopped or hangs",
+        process_, hosts_[size_t(process_)], what, double(deadline_.load().count()) / 1000,
+        processes_));
+  }
+
+  void advance(Comms& comms) {
+    ++polls_;
+    attempt([&] {
+      bool in_order = true;  // all earlier sums are in their second round
+      for (Sum& sum : sums_) {
+        if (in_order && sum.job->wants_second_round()) {
+          sum.job->begin_second_round(comms.gather.get());
+          polls_ = 0;
+        }
+        in_order = in_order && (sum.job->in_second_round() || sum.job->is_done());
+        expect_in_time(sum.begun, "a sum over replicas");
+      }
+    });
+    while (!sums_.empty() && finished(sums_.front())) sums_.pop_front();
+    while (!controls_.empty() && finished(*controls_.front())) controls_.pop_front();
+    if (polls_ <= 200) std::this_thread::yield();
+  }
+
+  bool finished(Sum& sum) {
+    bool done = false;
+    attempt([&] { done = sum.job->is_done(); });
+    if (!done && !failure_) return false;
+    if (sum.done) sum.done(done ? nullptr : failure_);
+    polls_ = 0;
+    return true;
+  }
+
+  bool finished(Control& call) {
+    int done = 0;
+    attempt([&] {
+      mpi::check(MPI_Test(&call.request, &done, MPI_STATUS_IGNORE), call.what);
+      if (done == 0) expect_in_time(call.begun, call.what);
+    });
+    if (done == 0 && !failure_) return false;
+    if (done != 0)
+      call.ended.set_value();
+    else
+      call.ended.set_exception(failure_);
+    polls_ = 0;
+    return true;
+  }
+
+  std::atomic<std::chrono::milliseconds> deadline_;
+  int process_ = 0, processes_ = 1, local_process_ = 0, local_processes_ = 1;
+  std::vector<std::string> hosts_;
+  bool finalises_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Sum> new_sums_;
+  std::deque<std::unique_ptr<Control>> new_controls_;
+  bool ending_ = false;
+
+  // Of the communication thread alone.
+  std::deque<Sum> sums_;
+  std::deque<std::unique_ptr<Control>> controls_;
+  std::exception_ptr failure_;
+  int64_t polls_ = 0;  // in a row without an event
+
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string version(text, size_t(length));
+  return version.substr(0, version.find(','));
+}
+
+Transport& mpi_transport(std::chrono::milliseconds deadline) {
+  static MpiTransport transport(deadline);
+  transport.set_deadline(deadline);
+  return transport;
+}
+
+}  // namespace stoker::distribute

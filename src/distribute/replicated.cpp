@@ -1,0 +1,164 @@
+#include "distribute/replicated.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/cores.h"
+#include "distribute/replicated_program.h"
+#include "graph/passes/passes.h"
+#include "train/step/program_cache.h"
+
+namespace stoker::distribute {
+
+Replicated::Shared::Shared(std::shared_ptr<ReplicaPlan> given)
+    : plan(std::move(given)), mirrors(plan->group->replicas()), team(plan->group->replicas()) {
+  for (int replica = 0; replica < plan->group->replicas(); ++replica) {
+    communicators.push_back(plan->group->communicator(replica));
+    arenas.push_back(backend(plan->devices[size_t(replica)]).make_arena());
+  }
+}
+
+Replicated::Replicated(std::shared_ptr<ReplicaPlan> plan)
+    : shared_(std::make_shared<Shared>(std::move(plan))) {}
+
+namespace {
+
+// Whether the launcher gave this process cores of its own.
+bool has_own_cores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return false;
+  return CPU_COUNT(&mask) < sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+// The cores of a host are shared by its processes, and those of a process by its replicas.
+int threads_of_replica(int threads, const ReplicaPlan& plan) {
+  int sharing = plan.group->replicas();
+  if (plan.transport != nullptr && !has_own_cores()) sharing *= plan.transport->local_processes();
+  return std::max(1, threads / sharing);
+}
+
+}  // namespace
+
+std::unique_ptr<Program> Replicated::compile_one(Graph& graph, int replica,
+                                                 const Context& context) const {
+  const ReplicaPlan& plan = *shared_->plan;
+  Backend& engine = backend(plan.devices[size_t(replica)]);
+  CompileOptions options = compile_options(context);
+  options.threads = plan.threads > 0 ? plan.threads : threads_of_replica(options.threads, plan);
+  options.arena = shared_->arenas[size_t(replica)];
+  // A replica that learns late of a step that was skipped would begin sums that others do not.
+  if (plan.group->ranks() > 1) options.status_lag = 0;
+  passes::use_fused_forms(
+      graph, [&](std::string_view op, DType dtype) { return engine.supports(op, dtype); });
+  return engine.compile(graph, options);
+}
+
+namespace {
+
+std::vector<TensorSpec> with_rows(std::span<const TensorSpec> specs, int64_t rows) {
+  std::vector<TensorSpec> own(specs.begin(), specs.end());
+  for (TensorSpec& spec : own) spec.shape.set(0, rows);
+  return own;
+}
+
+void add_variables(std::vector<Variable>& all, const std::vector<Variable>& more) {
+  for (const Variable& variable : more)
+    if (std::ranges::find(all, variable) == all.end()) all.push_back(variable);
+}
+
+}  // namespace
+
+Distribution::Made Replicated::compile(const DistributedStep& step, const Context& context) {
+  std::lock_guard turn(shared_->plan->turn);
+  if (step.predicts) return compile_prediction(step, context);
+  const ReplicaPlan& plan = *shared_->plan;
+  ReplicaGroup& group = *plan.group;
+  int64_t rows = step.specs[0].shape[0], whole = step.whole > 0 ? step.whole : rows;
+  int64_t before = step.whole > 0 ? rows_of(whole, group.rank_of(0), group.ranks()).begin : 0;
+  Made made;
+  std::vector<ReplicatedProgram::Piece> pieces;
+  std::vector<Variable> variables;
+  for (int replica = 0; replica < group.replicas(); ++replica) {
+    RowRange own = rows_of(whole, group.rank_of(replica), group.ranks());
+    Replica place{.ranks = group.ranks(),
+                  .rank = group.rank_of(replica),
+                  .rows = own.size(),
+                  .whole = whole,
+                  .wire = plan.wire,
+                  .bucket_bytes = plan.bucket_bytes};
+    if (group.ranks() > 1)
+      place.group = std::make_shared<CommunicatorLink>(shared_->communicators[size_t(replica)]);
+    std::vector<TensorSpec> specs = with_rows(step.specs, std::max<int64_t>(own.size(), 1));
+    std::unique_ptr<Graph> graph = step.trace(place, specs);
+    add_variables(variables, shared_->mirrors.bind(*graph, replica));
+    ReplicatedProgram::Piece piece{.program = compile_one(*graph, replica, context),
+                                   .rows = {own.begin - before, own.end - before}};
+    if (own.size() == 0)
+      for (const TensorSpec& spec : specs)
+        piece.stand_in.push_back(Tensor::zeros(spec.shape, spec.dtype));
+    pieces.push_back(std::move(piece));
+    if (replica == 0) made.graph = std::move(graph);
+  }
+  made.program =
+      std::make_unique<ReplicatedProgram>(shared_, std::move(pieces), std::move(variables), false);
+  return made;
+}
+
+// The rows of the process among its replicas, where every output has the batch as its first
+// dimension; else the first replica does all of it.
+Distribution::Made Replicated::compile_prediction(const DistributedStep& step,
+                                                  const Context& context) {
+  int64_t rows = step.specs[0].shape[0];
+  Made made;
+  made.graph = step.trace({}, step.specs);
+  bool joins = std::ranges::all_of(made.graph->outputs(), [&](const GraphOutput& output) {
+    const Shape& shape = made.graph->spec(output.value).shape;
+    return shape.rank() > 0 && shape[0] == rows;
+  });
+  auto replicas = joins ? std::min<int64_t>(shared_->plan->group->replicas(), rows) : 1;
+  std::vector<ReplicatedProgram::Piece> pieces;
+  std::vector<Variable> variables;
+  for (int replica = 0; replica < int(replicas); ++replica) {
+    RowRange own = rows_of(rows, replica, replicas);
+    std::unique_ptr<Graph> graph = step.trace({}, with_rows(step.specs, own.size()));
+    add_variables(variables, shared_->mirrors.bind(*graph, replica));
+    pieces.push_back({.program = compile_one(*graph, replica, context), .rows = own});
+    if (replica == 0) made.graph = std::move(graph);
+  }
+  made.program =
+      std::make_unique<ReplicatedProgram>(shared_, std::move(pieces), std::move(variables), joins);
+  return made;
+}
+
+uint64_t Replicated::agreed(uint64_t value) {
+  if (Transport* transport = shared_->plan->transport)
+    transport->broadcast(&value, sizeof(value), 0);
+  return value;
+}
+
+void Replicated::broadcast(std::span<const Variable> variables) {
+  Transport* transport = shared_->plan->transport;
+  if (transport == nullptr) return;
+  std::vector<uint64_t> mine = {0, variables.size()}, all(2 * size_t(transport->processes()));
+  for (const Variable& variable : variables)
+    for (int64_t extent : variable.shape()) mine[0] = mine[0] * 1000003 + uint64_t(extent);
+  transport->all_gather(mine.data(), mine.size() * sizeof(uint64_t), all.data());
+  for (int process = 0; process < transport->processes(); ++process)
+    if (all[2 * size_t(process)] != all[0] || all[2 * size_t(process) + 1] != all[1])
+      throw CollectiveError(
+          fmt::format("the models of processes 0 and {} differ: {} and {} variables, or other "
+                      "shapes; every process must build the same model",
+                      process, all[1], all[2 * size_t(process) + 1]));
+  for (Variable variable : variables) {
+    Tensor contents = variable.read();
+    transport->broadcast(contents.raw_mut(), contents.bytes(), 0);
+    if (transport->process() != 0) variable.write(contents);
+  }
+}
+
+}  // namespace stoker::distribute

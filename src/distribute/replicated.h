@@ -1,0 +1,55 @@
+// Fills train's seam: the steps of one model on the replicas of this process, as part of all
+// replicas of all processes.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distribute/local/replica_group.h"
+#include "distribute/mirrors.h"
+#include "distribute/replica_team.h"
+#include "train/step/distribution.h"
+
+namespace stoker::distribute {
+
+// What a strategy decides for all models that are compiled in its scope.
+struct ReplicaPlan {
+  std::vector<std::string> devices;  // of the replicas of this process, as Context::device has them
+  int threads = 0;                   // per replica on a CPU; 0: the process's share of the cores
+  std::string wire = "float32";
+  int64_t bucket_bytes = 4 << 20;
+  std::shared_ptr<ReplicaGroup> group;
+  Transport* transport = nullptr;  // null: one process
+  std::mutex turn;                 // one step at a time: sums of two models must not mix
+};
+
+class Replicated final : public Distribution {
+ public:
+  explicit Replicated(std::shared_ptr<ReplicaPlan> plan);
+
+  int64_t ranks() const override { return shared_->plan->group->ranks(); }
+  Made compile(const DistributedStep& step, const Context& context) override;
+  uint64_t agreed(uint64_t value) override;
+  void broadcast(std::span<const Variable> variables) override;
+
+  // What its programs share; they may outlive the distribution.
+  struct Shared {
+    explicit Shared(std::shared_ptr<ReplicaPlan> given);
+    std::shared_ptr<ReplicaPlan> plan;
+    Mirrors mirrors;
+    ReplicaTeam team;
+    std::vector<std::shared_ptr<Communicator>> communicators;  // by replica
+    std::vector<std::shared_ptr<Arena>> arenas;                // likewise
+  };
+
+ private:
+  struct Part;
+  std::unique_ptr<Program> compile_one(Graph& graph, int replica, const Context& context) const;
+  Made compile_prediction(const DistributedStep& step, const Context& context);
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace stoker::distribute

@@ -1,0 +1,134 @@
+// Sums over replicas: the operands are gathered in a bucket, which is summed while the program goes
+// on, and taken out of it when a result is first needed.
+#include <cstring>
+
+#include "engine/collective.h"
+#include "engine/cpu/ops/op_builders.h"
+#include "engine/cpu/team.h"
+
+namespace stoker::cpu {
+
+namespace {
+
+// One operand in its bucket, whose elements are float or int64_t.
+struct Section {
+  DType dtype = DType::float32;
+  int64_t begin = 0, elements = 0;
+};
+
+template <class To, class From>
+void convert_all(const From* from, To* to, int64_t count) {
+  parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = To(from[i]);
+  });
+}
+
+// Calls body(T()) for the dtypes that a sum takes.
+template <class Body>
+void with_dtype(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::float16:
+      return body(Float16());
+    case DType::bfloat16:
+      return body(BFloat16());
+    case DType::int32:
+      return body(int32_t());
+    case DType::int64:
+      return body(int64_t());
+    default:
+      return body(float());
+  }
+}
+
+template <class Element>
+void pack(const Section& section, const void* operand, Element* bucket) {
+  with_dtype(section.dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T> == std::is_integral_v<Element>)
+      convert_all(static_cast<const T*>(operand), bucket + section.begin, section.elements);
+  });
+}
+
+template <class Element>
+void unpack(const Section& section, const Element* bucket, void* result) {
+  with_dtype(section.dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T> == std::is_integral_v<Element>)
+      convert_all(bucket + section.begin, static_cast<T*>(result), section.elements);
+  });
+}
+
+struct Bucket {
+  std::vector<Section> sections;
+  int64_t elements = 0;
+  Wire wire = Wire::float32;
+
+  template <class Body>
+  void with_elements(void* data, const Body& body) const {
+    if (wire == Wire::int64)
+      body(static_cast<int64_t*>(data));
+    else
+      body(static_cast<float*>(data));
+  }
+};
+
+Bucket bucket_of(Builder& b, const Node& node) {
+  Bucket bucket;
+  for (int value : node.inputs) {
+    int64_t count = b.shape(value).elements();
+    bucket.sections.push_back({b.spec(value).dtype, bucket.elements, count});
+    bucket.elements += count;
+  }
+  bucket.wire = is_floating(bucket.sections[0].dtype)
+                    ? wire_from_name(node.attrs.get<std::string>("wire"))
+                    : Wire::int64;
+  return bucket;
+}
+
+void build_all_reduce(Builder& b, const Node& node) {
+  std::shared_ptr<Communicator> communicator = communicator_of(node.attrs);
+  if (communicator == nullptr) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      int from = b.plain(node.inputs[i]);
+      b.emit_copy(from, b.define(node.outputs[i]), Layout().bytes(b.spec(node.inputs[i])));
+    }
+    return;
+  }
+  Bucket bucket = bucket_of(b, node);
+  std::string how = "all_reduce:" + std::string(name(bucket.wire));
+  int memory = b.bucket(size_t(bucket.elements) * memory_size(bucket.wire));
+  auto ticket = std::make_shared<uint64_t>(0);
+  Call start{how, {}, {memory}};
+  for (int value : node.inputs) start.reads.push_back(b.plain(value));
+  int into = int(start.reads.size());
+  b.emit(std::move(start), [bucket, into, ticket, communicator](Pointers p) {
+    bucket.with_elements(p.out<void>(into), [&](auto* data) {
+      for (size_t i = 0; i < bucket.sections.size(); ++i)
+        pack(bucket.sections[i], p.in<void>(int(i)), data);
+    });
+    if (!communicator->is_alone())
+      *ticket = communicator->start_sum({p.out<void>(into), size_t(bucket.elements), bucket.wire});
+  });
+  const Node* summed = &node;
+  b.finish_later([bucket, how, memory, ticket, communicator, summed](Builder& builder) {
+    Call finish{how, {memory}, {}, "all_reduce_wait", builder.index_of(*summed)};
+    for (int value : summed->outputs) finish.writes.push_back(builder.define(value));
+    builder.emit(std::move(finish), [bucket, ticket, communicator](Pointers p) {
+      if (!communicator->is_alone()) communicator->wait(*ticket);
+      bucket.with_elements(p.out<void>(0), [&](auto* data) {
+        for (size_t i = 0; i < bucket.sections.size(); ++i)
+          unpack(bucket.sections[i], data, p.out<void>(int(i) + 1));
+      });
+    });
+  });
+}
+
+bool summable(DType dtype) {
+  return is_floating(dtype) || dtype == DType::int32 || dtype == DType::int64;
+}
+
+}  // namespace
+
+void add_collective_builders(OpBuilders& table) {
+  table["all_reduce"] = {summable, build_all_reduce};
+}
+
+}  // namespace stoker::cpu

@@ -1,0 +1,77 @@
+// How the steps of a model run on several replicas: the seam that src/distribute fills. A strategy's
+// scope makes one distribution per model that is compiled inside of it; from then on the model's
+// programs are made here, and nothing above them knows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <stoker/context.h>
+
+#include "engine/backend.h"
+#include "graph/replica.h"
+
+namespace stoker {
+
+// A step to be divided among replicas.
+struct DistributedStep {
+  std::span<const TensorSpec> specs;  // of the batch that run() gets
+  // Rows of the whole batch where `specs` are this process's part of it, as rows_of() divides it;
+  // 0: they are the whole batch.
+  int64_t whole = 0;
+  bool predicts = false;  // no sums: its outputs are rows of predictions
+  // The graph of one replica, for its rows.
+  std::function<std::unique_ptr<Graph>(const Replica& replica, std::span<const TensorSpec> specs)>
+      trace;
+};
+
+class Distribution {
+ public:
+  virtual ~Distribution() = default;
+  virtual int64_t ranks() const = 0;  // replicas in sync, over all processes
+
+  struct Made {
+    std::unique_ptr<Graph> graph;  // of the first replica of this process
+    std::unique_ptr<Program> program;
+  };
+  virtual Made compile(const DistributedStep& step, const Context& context) = 0;
+
+  // Rank 0's value, on all processes: seeds.
+  virtual uint64_t agreed(uint64_t value) = 0;
+  // Makes all processes hold what rank 0 holds, before a training begins. Error where their models
+  // differ.
+  virtual void broadcast(std::span<const Variable> variables) = 0;
+};
+
+// The rows [begin, end) of a whole batch that replica `rank` of `ranks` has: as equal as possible,
+// in order. The one rule: input pipelines that read only their part of a batch follow it.
+struct RowRange {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+inline RowRange rows_of(int64_t rows, int64_t rank, int64_t ranks) {
+  return {rows * rank / ranks, rows * (rank + 1) / ranks};
+}
+
+// What compile() asks on the calling thread: the distribution of the innermost strategy scope for
+// one more model; null outside of all scopes.
+std::shared_ptr<Distribution> make_distribution();
+
+using DistributionMaker = std::function<std::shared_ptr<Distribution>()>;
+// Until it goes, make_distribution() on this thread calls `make`. Scopes nest.
+class DistributionScope {
+ public:
+  explicit DistributionScope(DistributionMaker make);
+  ~DistributionScope();
+  DistributionScope(const DistributionScope&) = delete;
+  DistributionScope& operator=(const DistributionScope&) = delete;
+
+ private:
+  DistributionMaker make_;
+  const DistributionMaker* before_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,80 @@
+#include "train/step/replica_sums.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <stoker/ops.h>
+
+namespace stoker {
+
+namespace {
+
+int made_at(const Graph& graph, const Value& value) {
+  const Node* producer = graph.producer(value.traced()->id);
+  return producer != nullptr ? int(producer - graph.nodes().data()) : -1;
+}
+
+int64_t bytes_of_sum(const Value& value) {
+  return value.shape().elements() * int64_t(sizeof(float));
+}
+
+// Narrower where the wire is; the sum comes back in the same dtype.
+Value on_the_wire(const Value& gradient, const Replica& replica) {
+  bool narrows = replica.wire == "bfloat16" && gradient.dtype() == DType::float32;
+  return narrows ? ops::cast(gradient, DType::bfloat16) : gradient;
+}
+
+}  // namespace
+
+Values sum_gradients(Graph& graph, const Values& gradients) {
+  const Replica& replica = replica_of(graph);
+  if (replica.alone()) return gradients;
+  Graph::Scope scope(graph, "replicas");
+  Graph::Scope phase(graph, Phase::backward);
+  std::vector<size_t> order(gradients.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return made_at(graph, gradients[i]); });
+  Values summed(gradients.size());
+  for (size_t first = 0; first < order.size();) {
+    Values bucket;
+    int64_t bytes = 0;
+    size_t next = first;
+    for (; next < order.size() && (bucket.empty() || bytes < replica.bucket_bytes); ++next) {
+      bucket.push_back(on_the_wire(gradients[order[next]], replica));
+      bytes += bytes_of_sum(bucket.back());
+    }
+    Values sums = sum_over_replicas(graph, bucket, replica.wire);
+    for (size_t i = 0; i < sums.size(); ++i) {
+      size_t which = order[first + i];
+      summed[which] = ops::cast(sums[i], gradients[which].dtype());
+    }
+    first = next;
+  }
+  return summed;
+}
+
+Values means_over_replicas(Graph& graph, const Values& means) {
+  const Replica& replica = replica_of(graph);
+  if (replica.alone()) return means;
+  Graph::Scope scope(graph, "replicas");
+  Values shares;
+  for (const Value& mean : means) shares.push_back(mean * replica.share());
+  return sum_over_replicas(graph, shares);
+}
+
+void average_assigned(Graph& graph) {
+  if (replica_of(graph).alone()) return;
+  Values values;
+  std::vector<std::pair<Variable, Assign>> targets;
+  for (const Assignment& assignment : graph.assignments()) {
+    const Variable& variable = graph.variables()[size_t(assignment.variable)].variable;
+    if (!is_floating(variable.dtype())) continue;
+    values.push_back(graph.value(assignment.value));
+    targets.emplace_back(variable, assignment.when);
+  }
+  Values averages = means_over_replicas(graph, values);
+  for (size_t i = 0; i < averages.size(); ++i)
+    graph.assign(targets[i].first, averages[i], targets[i].second);
+}
+
+}  // namespace stoker

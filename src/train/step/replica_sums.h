@@ -1,0 +1,20 @@
+// What a training step sums over its replicas: gradients in buckets, what layers assign, the loss.
+// With one replica nothing changes and no node is added.
+#pragma once
+
+#include "graph/graph.h"
+#include "graph/replica.h"
+
+namespace stoker {
+
+// Gradients in buckets of Replica::bucket_bytes, in the order in which the backward pass makes them.
+Values sum_gradients(Graph& graph, const Values& gradients);
+
+// What the forward pass assigned to floating variables (moving averages, power iterations) becomes
+// the mean over replicas, weighted by their rows.
+void average_assigned(Graph& graph);
+
+// Scalars that are means over a replica's rows become means over the whole batch.
+Values means_over_replicas(Graph& graph, const Values& means);
+
+}  // namespace stoker
