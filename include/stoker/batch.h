@@ -40,6 +40,22 @@ struct Context;
 struct PipelineStatistics;
 struct PipelineKnobs;
 
+// The rows of every batch that belong to one of several ranks of a data-parallel training: contiguous,
+// in the order of the ranks, and even but for one row. A rank may get no row of a small batch. Slices
+// nest: two neighbours of four ranks have together the rows of one of two.
+struct BatchSlice {
+  int64_t rank = 0, size = 1;
+  int64_t ranks_of_host = 1;  // that share the cores and the memory of this machine
+
+  int64_t begin(int64_t rows) const { return border(rank, rows); }
+  int64_t end(int64_t rows) const { return border(rank + 1, rows); }
+
+ private:
+  int64_t border(int64_t at, int64_t rows) const {
+    return rows / size * at + rows % size * at / size;
+  }
+};
+
 // One pass over batches; not thread-safe.
 class BatchStream {
  public:
@@ -51,6 +67,11 @@ class BatchStream {
   // The position after the batch that next() returned last, for WalkOptions::state. Empty: not
   // supported; to resume there, a new walk skips as many batches.
   virtual std::string state() const { return {}; }
+  // Whether it obeys WalkOptions::slice: its batches hold only the rows of that rank.
+  virtual bool sliced() const { return false; }
+  // Of a sliced batch, the one that next() returned last: the rows that all ranks have together. -1:
+  // known only to all of them together, as where elements are left out because they are bad.
+  virtual int64_t whole_rows() const { return -1; }
 
   // For sources that are pipelines; false: this one is not. What was measured since the walk began.
   virtual bool measure(PipelineStatistics& statistics) const { return (void)statistics, false; }
@@ -68,6 +89,13 @@ struct WalkOptions {
   // Where the batches are put together, unless Context::pin is off; null: ordinary memory. fit,
   // evaluate and predict name the pinned memory of their device here.
   HostMemory* memory = nullptr;
+  // The part of a rank; nothing: the walk is not one of several. Positions count whole batches, so a
+  // state may be resumed with another number of ranks.
+  std::optional<BatchSlice> slice = {};
+  // Collective: whether any rank passes true. Asked before every batch by sources whose ranks may have
+  // different numbers of batches (AutoShardPolicy::file and off); ranks that have none left then get
+  // batches without rows. Empty: a walk ends with its own last batch.
+  std::function<bool(bool)> any_rank = {};
 };
 
 class Batches;

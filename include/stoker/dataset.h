@@ -56,6 +56,10 @@ struct IterateOptions {
   // Where elements are put together, unless Context::pin is off: pinned_memory() of function.h for
   // an own loop that feeds a GPU; nullptr: ordinary memory.
   HostMemory* memory = nullptr;
+  // Only the rows of one rank, for own data-parallel loops; state() stays that of whole batches.
+  // Elements that on_error(skip) leaves out make their batch shorter, so that all ranks have the same
+  // number of batches.
+  std::optional<BatchSlice> slice = {};
 };
 
 class Dataset {

@@ -22,6 +22,9 @@ struct MapOptions {
   int64_t parallel = AUTOTUNE;           // elements made concurrently; 1: sequentially
   bool deterministic = true;             // false: elements may come out of order
   std::optional<ElementSpec> spec = {};  // of the result, where the C++ types do not say it
+  // After batch: row i of the result depends on row i alone. A rank of several then makes only its own
+  // rows; otherwise every rank makes whole batches and keeps its rows.
+  bool per_row = false;
 };
 struct FilterOptions {
   std::string name = {};
@@ -107,6 +110,14 @@ struct Budget {
   int cores = 0;
   int64_t bytes = 0;
 };
+// How the ranks of a data-parallel training share a dataset; tf.data's names. `data` and `automatic`
+// give the same whole batches for any number of ranks, and those of one process; the others do not.
+enum class AutoShardPolicy {
+  automatic,  // as data, and says where sharing files would save work
+  file,       // every file is read by one rank: other batches for another number of ranks
+  data,       // rows of every batch: with random access only they are made, else all ranks read all
+  off,        // every rank walks the whole dataset, and its batches are its part of a larger one
+};
 struct DatasetOptions {
   std::string name = {};
   std::optional<uint64_t> seed = {};  // none: the default context's
@@ -114,6 +125,7 @@ struct DatasetOptions {
   // For comparisons.
   bool as_written = false;
   std::string tuned = {};  // a file to load tuned settings from and save them to
+  std::optional<AutoShardPolicy> auto_shard_policy = {};  // none: automatic
 };
 
 }  // namespace data

@@ -1,6 +1,7 @@
 #include "base/cores.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +53,14 @@ std::optional<double> cgroup_cpu_quota(const fs::path& root) {
     if (found) result = std::min(*found, result.value_or(*found));
   }
   return result;
+}
+
+int cores_of_rank(int64_t ranks_of_host) {
+  int cores = available_cores();
+  auto online = int(sysconf(_SC_NPROCESSORS_ONLN));
+  int share = std::max(1, int(std::max(cores, online) / ranks_of_host));
+  bool bound = cores_by_affinity() < online;
+  return bound ? std::min(cores, share) : std::max(1, int(cores / ranks_of_host));
 }
 
 int available_cores() {

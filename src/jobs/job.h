@@ -60,6 +60,7 @@ struct Job {
 
   std::optional<uint64_t> seed = {};  // none: drawn
   std::string device = "auto";
+  std::string devices = "";  // of a data-parallel training: strategy_of.h; none: one
   std::string precision = "float32";
   int64_t memory_limit = 0;                   // bytes that may be held; 0: all there are
   int64_t threads = 0, pipeline_threads = 0;  // 0: chosen

@@ -19,6 +19,7 @@
 #include "jobs/memory_taken.h"
 #include "jobs/save_trained.h"
 #include "jobs/step_clock.h"
+#include "jobs/strategy_of.h"
 #include "observe/model_calls.h"
 #include "train/checkpoint/run_lock.h"
 #include "train/checkpoint/verify_resume.h"
@@ -59,16 +60,22 @@ class AtBegin : public Callback {
 class TrainingRun {
  public:
   TrainingRun(Job job, std::ostream* out, std::optional<int64_t> stop_after = {})
-      : job_(std::move(job)), out_(out), stop_after_(stop_after) {}
+      : job_(std::move(job)), out_(first_ ? out : nullptr), stop_after_(stop_after) {}
 
   json run() {
     double begin = now();
     check_job(job_);
-    if (!job_.out.empty()) lock_ = locks_.lock(job_.out, out_);
+    if (writes()) lock_ = locks_.lock(job_.out, out_);
     adopt_choices();
     configure_context(job_, out_);
+    strategy_ = strategy_of(job_);
+    if (strategy_) scope_.emplace(*strategy_);
+    share_choices();
     job_.seed = default_context().seed.value();
     say("{}", device_line(default_context()));
+    if (strategy_)
+      say("ranks   {}, a batch of {} among them\n", strategy_->num_replicas_in_sync(),
+          job_.batch.size == 0 ? std::string("auto") : std::to_string(job_.batch.size));
     JobData data = open_data(job_);
     say("data    {}\n", data.text);
     memory_before_ = anonymous_memory();
@@ -83,7 +90,7 @@ class TrainingRun {
     prepare_folder();
     fit(model, data);
     json result = figures(model, data);
-    if (!job_.out.empty()) keep(model, result);
+    if (writes()) keep(model, result);
     result["seconds"] = now() - begin;
     tell(result);
     return result;
@@ -92,6 +99,15 @@ class TrainingRun {
   const History& history() const { return history_; }
 
  private:
+  // Of several processes the first one has the run's folder.
+  bool writes() const { return !job_.out.empty() && first_; }
+
+  // What the first process drew, chose and found in its folder holds for all.
+  void share_choices() {
+    if (auto* workers = dynamic_cast<MultiWorkerMirroredStrategy*>(strategy_.get()))
+      default_context().seed.set(uint64_t(workers->agreed_seed()));
+  }
+
   std::string model_path() const { return job_.out + "/model.stoker"; }
   static double now() { return double(steady_clock().now()) * 1e-9; }
 
@@ -151,9 +167,9 @@ class TrainingRun {
 
   // A run that begins anew has no use for the checkpoints of the one before.
   void prepare_folder() {
-    if (!job_.out.empty()) check_can_write_file(model_path());
+    if (writes()) check_can_write_file(model_path());
     std::string checkpoints = job_.out + "/checkpoints";
-    if (job_.out.empty() || job_.resume != "never" || !local_files().exists(checkpoints)) return;
+    if (!writes() || job_.resume != "never" || !local_files().exists(checkpoints)) return;
     auto lock = locks_.lock(checkpoints, nullptr);
     for (const DirectoryEntry& entry : local_files().list(checkpoints))
       if (entry.name != kLockName) local_files().remove_all(checkpoints + "/" + entry.name);
@@ -176,7 +192,7 @@ class TrainingRun {
                  .callbacks = {clock_},
                  .on_out_of_memory =
                      job_.on_out_of_memory == "halve" ? OnOutOfMemory::halve : OnOutOfMemory::fail};
-    if (!job_.out.empty()) args.callbacks.emplace_back(AtBegin([&] { write_job(data); }));
+    if (writes()) args.callbacks.emplace_back(AtBegin([&] { write_job(data); }));
     if (data.validation)
       args.validation_data = plain_batches(job_, data, *data.validation, job_.batch.size);
     if (!job_.out.empty()) {
@@ -248,16 +264,19 @@ class TrainingRun {
   }
 
   void tell(json& result) const {
-    if (!job_.out.empty()) keep_result(result);
+    if (writes()) keep_result(result);
     say("speed   {:.0f} samples/s, {:.2f} ms/step; waited for input {:.1f} % of the time\n",
         result["samples_per_second"].get<double>(), result["ms_per_step"].get<double>(),
         100 * result["input_wait_share"].get<double>());
     say("weights {}\n", result["final_weights_sha256"].get<std::string>());
-    if (!job_.out.empty()) say("saved   {}\n", result["model"].get<std::string>());
+    if (writes()) say("saved   {}\n", result["model"].get<std::string>());
   }
 
   Job job_;
+  const bool first_ = process_number() == 0;
   std::ostream* out_;
+  std::unique_ptr<Strategy> strategy_;    // null: one device
+  std::optional<Strategy::Scope> scope_;  // of it
   std::optional<int64_t> stop_after_;
   RunLocks locks_;
   std::shared_ptr<FolderLock> lock_;  // of `out`; null: there is none

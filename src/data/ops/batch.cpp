@@ -16,8 +16,8 @@ namespace {
 
 class CountedBatchMaker final : public Maker {
  public:
-  CountedBatchMaker(MakerRef input, int64_t length, int64_t size)
-      : input_(std::move(input)), length_(length), size_(size) {}
+  CountedBatchMaker(MakerRef input, int64_t length, int64_t size, std::optional<size_t> place)
+      : input_(std::move(input)), length_(length), size_(size), place_(place) {}
 
   int64_t rows(const Ticket& ticket) const override {
     return std::min(size_, length_ - ticket.index * size_);
@@ -32,12 +32,17 @@ class CountedBatchMaker final : public Maker {
     if (index < length_) input_->hint({.epoch = ticket.epoch, .index = index});
   }
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    return make_all_rows(*this, ticket, out, worker);
+    return make_all_rows(*this, ticket, out, worker, place_);
+  }
+  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
+                  PlanContext& context) const override {
+    return sliced_rows(self, slice, context);
   }
 
  private:
   MakerRef input_;
   int64_t length_, size_;
+  std::optional<size_t> place_;
 };
 
 class GroupTickets final : public Tickets {
@@ -78,7 +83,8 @@ class GroupTickets final : public Tickets {
 
 class GroupMaker final : public Maker {
  public:
-  explicit GroupMaker(MakerRef input) : input_(std::move(input)) {}
+  GroupMaker(MakerRef input, std::optional<size_t> place)
+      : input_(std::move(input)), place_(place) {}
 
   int64_t rows(const Ticket& ticket) const override { return int64_t(ticket.held->parts.size()); }
   Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
@@ -86,11 +92,16 @@ class GroupMaker final : public Maker {
     return make_part("batch", *input_, ticket.held->parts[size_t(row)], out, worker);
   }
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    return make_all_rows(*this, ticket, out, worker);
+    return make_all_rows(*this, ticket, out, worker, place_);
+  }
+  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
+                  PlanContext& context) const override {
+    return sliced_rows(self, slice, context);
   }
 
  private:
   MakerRef input_;
+  std::optional<size_t> place_;
 };
 
 class BatchNode final : public Node {
@@ -107,15 +118,19 @@ class BatchNode final : public Node {
   }
 
   Planned plan(PlanContext& context) const override {
-    Planned planned = context.plan_input(*this);
+    int64_t size = context.rows_of_batch(size_);
+    Planned planned = context.plan_input_with_gaps(*this);
+    std::optional<size_t> place;
+    if (std::exchange(planned.may_drop, false)) place = context.new_scratch();
     if (planned.length) {
       int64_t length = *planned.length;
-      planned.maker = std::make_shared<CountedBatchMaker>(std::move(planned.maker), length, size_);
-      planned.length = *batch_count({length}, size_, options_.drop_remainder).count;
+      planned.maker =
+          std::make_shared<CountedBatchMaker>(std::move(planned.maker), length, size, place);
+      planned.length = *batch_count({length}, size, options_.drop_remainder).count;
     } else {
-      planned.maker = group_maker(std::move(planned.maker));
+      planned.maker = group_maker(std::move(planned.maker), place);
       planned.stream = std::make_unique<GroupTickets>(
-          std::move(planned.stream), std::vector<int64_t>{size_}, options_.drop_remainder);
+          std::move(planned.stream), std::vector<int64_t>{size}, options_.drop_remainder);
     }
     return planned;
   }
@@ -230,7 +245,9 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
   return spec;
 }
 
-MakerRef group_maker(MakerRef input) { return std::make_shared<GroupMaker>(std::move(input)); }
+MakerRef group_maker(MakerRef input, std::optional<size_t> place) {
+  return std::make_shared<GroupMaker>(std::move(input), place);
+}
 
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder) {
   return counted(of, [&](int64_t n) { return n / size + (n % size > 0 && !drop_remainder); });
@@ -245,7 +262,36 @@ Made make_part(const char* stage, const Maker& input, const Ticket& part, Elemen
   }
 }
 
-Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker) {
+namespace {
+
+// Where rows may be dropped, it is known only afterwards how many there are.
+Made make_kept_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker,
+                    size_t place) {
+  RowElements rows = make_rows(maker, ticket, worker, place);
+  RowElements kept = kept_rows(rows, 0, int64_t(rows.size()));
+  if (kept.empty()) throw_no_rows(ticket, int64_t(rows.size()));
+  write_rows(kept, out);
+  return {ticket.epoch, ticket.index};
+}
+
+}  // namespace
+
+void throw_no_rows(const Ticket& ticket, int64_t rows) {
+  throw Error(fmt::format("batch {} of epoch {}: none of its {} rows could be made", ticket.index,
+                          ticket.epoch, rows));
+}
+
+void write_rows(const RowElements& rows, ElementWriter& out) {
+  RowsInto into(out, int64_t(rows.size()));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    into.begin(int64_t(row));
+    for (size_t i = 0; i < rows[row]->views().size(); ++i) into.copy(i, rows[row]->views()[i]);
+  }
+}
+
+Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker,
+                   std::optional<size_t> place) {
+  if (place) return make_kept_rows(maker, ticket, out, worker, *place);
   int64_t count = maker.rows(ticket);
   RowsInto rows(out, count);
   for (int64_t row = 0; row < count; ++row) {

@@ -66,7 +66,7 @@ class CacheNode final : public Node {
 
   std::string recipe() const override { return {}; }
   Planned plan(PlanContext& context) const override {
-    Planned planned = context.plan_input(*this);
+    Planned planned = context.plan_input_with_gaps(*this);
     if (!planned.length) {
       planned = context.materialised(std::move(planned), *this);
       planned.stream = std::make_unique<CacheTickets>(std::move(planned.stream), context.budget);

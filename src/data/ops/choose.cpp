@@ -11,6 +11,7 @@
 #include "data/ops/common_spec.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/planning.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -133,12 +134,17 @@ class ChosenMaker final : public Maker {
   explicit ChosenMaker(std::vector<MakerRef> inputs) : inputs_(std::move(inputs)) {}
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     ticket.held->value();  // throws where there is none
-    inputs_[size_t(ticket.choice)]->make(ticket.held->parts[0], out, worker);
-    return {ticket.epoch, ticket.index};
+    Made made = inputs_[size_t(ticket.choice)]->make(ticket.held->parts[0], out, worker);
+    return {.epoch = ticket.epoch, .index = ticket.index, .whole = made.whole};
   }
   std::string origin(const Ticket& ticket) const override {
     if (ticket.held->error) return {};
     return inputs_[size_t(ticket.choice)]->origin(ticket.held->parts[0]);
+  }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    std::vector<MakerRef> inputs;
+    for (const MakerRef& input : inputs_) inputs.push_back(slice_of(input, slice, context));
+    return std::make_shared<ChosenMaker>(std::move(inputs));
   }
 
  private:

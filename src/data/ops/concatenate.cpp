@@ -4,6 +4,7 @@
 #include "data/node.h"
 #include "data/ops/common_spec.h"
 #include "data/runtime/planning.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -45,12 +46,18 @@ class ChainMaker final : public Maker {
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     auto [maker, part] = side(ticket);
-    maker->make(part, out, worker);
-    return {ticket.epoch, ticket.index};
+    Made made = maker->make(part, out, worker);
+    made.epoch = ticket.epoch;
+    made.index = ticket.index;
+    return made;
   }
   std::string origin(const Ticket& ticket) const override {
     auto [maker, part] = side(ticket);
     return maker->origin(part);
+  }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    return std::make_shared<ChainMaker>(slice_of(first_, slice, context),
+                                        slice_of(second_, slice, context), border_);
   }
 
  private:
@@ -73,7 +80,9 @@ class ConcatenateNode final : public Node {
                  !first->cardinality().infinite()) {}
 
   Planned plan(PlanContext& context) const override {
-    Planned first = context.plan_input(*this, 0), second = context.plan_input(*this, 1), planned;
+    Planned first = context.plan_input_with_gaps(*this, 0),
+            second = context.plan_input_with_gaps(*this, 1), planned;
+    planned.may_drop = first.may_drop || second.may_drop;
     planned.limits = first.limits;
     planned.limits.join(second.limits);
     planned.replay = first.replay.empty() ? second.replay : first.replay;

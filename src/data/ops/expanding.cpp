@@ -24,6 +24,7 @@ class Inner {
     PlanContext context(seed, outer.as_written, ahead ? outer.pool : nullptr, outer.budget,
                         statistics_);
     context.notices = outer.notices;
+    context.cores = outer.cores;
     Planned planned = node_->plan(context);
     own_bad_ = std::move(context.quarantines);
     Runner::Options options{.title = title(*node_),

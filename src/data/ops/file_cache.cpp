@@ -43,6 +43,7 @@ class FileCacheMaker final : public Maker {
     }
     ScratchElement& element = worker.scratch(place_);
     Made made = input_->make({.epoch = 0, .index = ticket.index}, element, worker);
+    if (!made.kept) return made;
     file_->add(ticket.index, element.views(), made.index, length_, *notices_);
     for (size_t i = 0; i < element.views().size(); ++i) out.copy(i, element.views()[i]);
     return {ticket.epoch, made.index};
@@ -141,7 +142,7 @@ class FileCacheNode final : public Node {
   Planned plan(PlanContext& context) const override {
     if (cardinality().infinite())
       throw ValueError("cache(path): the dataset has no end; put it before repeat()");
-    Planned planned = context.plan_input(*this);
+    Planned planned = context.plan_input_with_gaps(*this);
     CacheRef file = file_for(context);
     size_t place = context.new_scratch();
     if (planned.length) {

@@ -8,6 +8,7 @@
 #include "data/node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/planning.h"
+#include "data/runtime/slicing.h"
 #include "data/runtime/worker.h"
 #include "data/runtime/writers.h"
 
@@ -80,14 +81,15 @@ class CheckedWriter final : public ElementWriter {
 class MapMaker final : public Maker {
  public:
   MapMaker(MakerRef input, FunctionRef function, ElementSpec spec, std::string stage, uint64_t key,
-           size_t scratch, StageStats& stats)
+           size_t scratch, StageStats& stats, bool per_row)
       : input_(std::move(input)),
         function_(std::move(function)),
         spec_(std::move(spec)),
         stage_(std::move(stage)),
         key_(key),
         scratch_(scratch),
-        stats_(stats) {}
+        stats_(stats),
+        per_row_(per_row) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     ScratchElement& in = worker.scratch(scratch_);
@@ -108,6 +110,11 @@ class MapMaker final : public Maker {
   }
   void hint(const Ticket& ticket) const override { input_->hint(ticket); }
   std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    if (!per_row_) return nullptr;
+    return std::make_shared<MapMaker>(slice_of(input_, slice, context), function_,
+                                      sliced_spec(spec_), stage_, key_, scratch_, stats_, true);
+  }
 
  private:
   void apply_measured(const ScratchElement& in, ElementWriter& out, Rng& rng) const {
@@ -137,6 +144,7 @@ class MapMaker final : public Maker {
   uint64_t key_;
   size_t scratch_;
   StageStats& stats_;
+  bool per_row_;
 };
 
 class MapNode final : public Node {
@@ -167,12 +175,15 @@ class MapNode final : public Node {
   }
 
   Planned plan(PlanContext& context) const override {
-    Planned planned = context.plan_input(*this);
+    Planned planned = context.plan_input_with_gaps(*this);
     std::string stage = fmt::format("map(\"{}\")", name_);
     StageStats& stats = context.statistics.stage(*this, stage);
     stats.random = function_->is_random();
-    planned.maker = std::make_shared<MapMaker>(std::move(planned.maker), function_, spec(), stage,
-                                               context.key(*this), context.new_scratch(), stats);
+    // Random numbers are drawn for a batch, row after row: those of a slice would be others.
+    bool per_row = options_.per_row && !function_->is_random();
+    planned.maker =
+        std::make_shared<MapMaker>(std::move(planned.maker), function_, spec(), stage,
+                                   context.key(*this), context.new_scratch(), stats, per_row);
     WorkLimits& limits = planned.limits;
     bool automatic = options_.parallel == AUTOTUNE;
     limits.join({.some_auto = automatic,

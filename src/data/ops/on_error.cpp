@@ -43,6 +43,34 @@ class SkippingTickets final : public Tickets {
   int64_t epoch_ = 0;
 };
 
+// Leaves out what could not be made where it stands: a batch is shorter then, on the rank whose row it
+// is, and nothing else changes.
+class GapMaker final : public Maker {
+ public:
+  GapMaker(MakerRef input, size_t scratch, std::shared_ptr<Quarantine> quarantine)
+      : input_(std::move(input)), scratch_(scratch), quarantine_(std::move(quarantine)) {}
+
+  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    ScratchElement& element = worker.scratch(scratch_);
+    try {
+      Made made = input_->make(ticket, element, worker);
+      quarantine_->count_good(ticket.epoch);
+      for (size_t i = 0; made.kept && i < element.views().size(); ++i)
+        out.copy(i, element.views()[i]);
+      return made;
+    } catch (...) {
+      quarantine_->add(ticket.epoch, ticket.index);
+    }
+    return {.epoch = ticket.epoch, .index = ticket.index, .kept = false};
+  }
+  std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
+
+ private:
+  MakerRef input_;
+  size_t scratch_;
+  std::shared_ptr<Quarantine> quarantine_;
+};
+
 // Makes another element of the same epoch instead. Which one follows from the key and the place
 // alone, so that it is the same at any thread count and after a resume.
 class ReplacingMaker final : public Maker {
@@ -104,9 +132,10 @@ class OnErrorNode final : public Node {
   std::string identity() const override { return policy_ == OnError::fail ? "" : details(); }
 
   Planned plan(PlanContext& context) const override {
-    if (policy_ == OnError::fail) return context.plan_input(*this);
+    if (policy_ == OnError::fail) return context.plan_input_with_gaps(*this);
     PlanContext::KeepPositions keep(context);
-    Planned planned = context.plan_input(*this);
+    bool skips = policy_ == OnError::skip;
+    Planned planned = skips ? context.plan_input_with_gaps(*this) : context.plan_input(*this);
     auto quarantine = std::make_shared<Quarantine>(title(*this), options_);
     context.quarantines.push_back(quarantine);
     if (policy_ == OnError::replace) {
@@ -114,6 +143,12 @@ class OnErrorNode final : public Node {
       planned.maker =
           std::make_shared<ReplacingMaker>(std::move(planned.maker), length, context.key(*this) + 1,
                                            context.new_scratch(), quarantine);
+      return planned;
+    }
+    if (context.slice && planned.length) {
+      planned.maker = std::make_shared<GapMaker>(std::move(planned.maker), context.new_scratch(),
+                                                 std::move(quarantine));
+      planned.may_drop = context.gaps = true;
       return planned;
     }
     planned = context.materialised(std::move(planned), *this);

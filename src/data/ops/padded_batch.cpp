@@ -48,13 +48,39 @@ class PaddedMaker final : public Maker {
         place_(place) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    RowElements rows = make_rows(*rows_, ticket, worker, place_);
-    for (size_t i = 0; i < spec_.size(); ++i) write(i, rows, padded_shape(i, ticket, rows), out);
-    if (padding_.mask) write_mask(rows, padded_shape(0, ticket, rows)[0], out);
-    return {ticket.epoch, ticket.index};
+    RowElements made = make_rows(*rows_, ticket, worker, place_);
+    auto count = int64_t(made.size());
+    RowElements all = kept_rows(made, 0, count);
+    RowElements rows = kept_rows(made, slice_.begin(count), slice_.end(count));
+    for (size_t i = 0; i < spec_.size(); ++i) write(i, rows, padded_shape(i, ticket, all), out);
+    if (padding_.mask) write_mask(rows, padded_shape(0, ticket, all)[0], out);
+    int64_t whole = slice_.size > 1 ? count : rows_->name_of(ticket).whole;
+    return {.epoch = ticket.epoch, .index = ticket.index, .whole = whole};
+  }
+
+  // Rows are padded to the longest of the whole batch, unless their extents are stated.
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    bool stated = extents_are_stated();
+    auto result = std::make_shared<PaddedMaker>(stated ? sliced_rows(rows_, slice, context) : rows_,
+                                                spec_, padding_, place_);
+    if (!stated) result->slice_ = slice;
+    if (!stated && !context.runs_all)
+      context.note(
+          "every rank makes all rows of a batch, to pad to its longest; padded_shapes would say "
+          "how "
+          "long without them");
+    return result;
   }
 
  private:
+  bool extents_are_stated() const {
+    for (size_t i = 0; i < spec_.size(); ++i)
+      for (int axis = 0; axis < spec_[i].shape.rank(); ++axis)
+        if (spec_[i].shape[axis] < 0 && (padding_.shapes.empty() || padding_.shapes[i][axis] < 0))
+          return false;
+    return true;
+  }
+
   Shape padded_shape(size_t component, const Ticket& ticket, const RowElements& rows) const {
     Shape shape = spec_[component].shape;
     for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -107,6 +133,7 @@ class PaddedMaker final : public Maker {
   ElementSpec spec_;  // of a row
   Padding padding_;
   size_t place_;
+  BatchSlice slice_;  // of the rows that are written
 };
 
 int64_t rounded_up(int64_t length, const PaddedBatchOptions& options) {
@@ -225,8 +252,8 @@ RowElements make_rows(const Maker& maker, const Ticket& ticket, Worker& worker, 
       places.push_back(std::make_unique<ScratchElement>(worker.budget()));
     ScratchElement& element = *places[size_t(row)];
     element.clear(/*keeps=*/true);
-    maker.make_row(ticket, row, element, worker);
-    rows.push_back(&element);
+    bool kept = maker.make_row(ticket, row, element, worker).kept;
+    rows.push_back(kept ? &element : nullptr);
   }
   return rows;
 }

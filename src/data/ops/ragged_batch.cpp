@@ -17,12 +17,15 @@ class RaggedMaker final : public Maker {
       : rows_(std::move(rows)), spec_(std::move(spec)), place_(place) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    RowElements rows = make_rows(*rows_, ticket, worker, place_);
+    RowElements made = make_rows(*rows_, ticket, worker, place_);
+    RowElements rows = kept_rows(made, 0, int64_t(made.size()));
     size_t component = 0;
     for (size_t i = 0; i < spec_.size(); ++i) {
       if (is_ragged(spec_[i])) {
         write_values(i, rows, component, out);
         component += 2;
+      } else if (rows.empty()) {
+        out.put(component++, spec_[i].dtype, spec_[i].shape.prepend(0));
       } else {
         RowsInto whole(out, int64_t(rows.size()));
         for (size_t row = 0; row < rows.size(); ++row) {
@@ -32,7 +35,10 @@ class RaggedMaker final : public Maker {
         ++component;
       }
     }
-    return {ticket.epoch, ticket.index};
+    return {.epoch = ticket.epoch, .index = ticket.index, .whole = rows_->name_of(ticket).whole};
+  }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    return std::make_shared<RaggedMaker>(sliced_rows(rows_, slice, context), spec_, place_);
   }
 
  private:

@@ -47,7 +47,7 @@ class RepeatNode final : public Node {
   std::string details() const override { return count_ < 0 ? "" : std::to_string(count_); }
 
   Planned plan(PlanContext& context) const override {
-    Planned planned = context.plan_input(*this);
+    Planned planned = context.plan_input_with_gaps(*this);
     if (!planned.length) {
       planned.stream = std::make_unique<RepeatTickets>(std::move(planned.stream), count_);
       return planned;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -14,16 +15,25 @@ namespace stoker::data {
 
 ElementSpec batch_spec(const ElementSpec& rows, int64_t count);
 Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
-// A batch as one element of `out`.
-Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker);
+// A batch as one element of `out`. `place`: as of make_rows, where rows may be dropped.
+Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker,
+                   std::optional<size_t> place = {});
 
-// Batches of the parts that a ticket holds.
-MakerRef group_maker(MakerRef input);
+// Batches of the parts that a ticket holds. `place`: as of make_all_rows.
+MakerRef group_maker(MakerRef input, std::optional<size_t> place = {});
+
+// The rows of the slice alone, of a maker of batches whose rows can be made on their own.
+MakerRef sliced_rows(MakerRef batches, const BatchSlice& slice, PlanContext& context);
 
 // The rows of a batch, each on its own, for those who have to see all before they write: in the memory
-// that place `place` keeps on this worker, until the next call.
+// that place `place` keeps on this worker, until the next call. Null: the row was dropped.
 using RowElements = std::vector<const ScratchElement*>;
 RowElements make_rows(const Maker& maker, const Ticket& ticket, Worker& worker, size_t place);
+// Those in [begin, end) that were not dropped.
+RowElements kept_rows(const RowElements& rows, int64_t begin, int64_t end);
+// Rows, at least one, as one element.
+void write_rows(const RowElements& rows, ElementWriter& out);
+[[noreturn]] void throw_no_rows(const Ticket& ticket, int64_t rows);
 
 // Rows of different lengths as one element, filled up.
 struct Padding {

@@ -14,12 +14,16 @@ std::string SettingsNode::details() const {
   if (!options->name.empty()) parts.push_back(fmt::format("name = \"{}\"", options->name));
   if (options->seed) parts.push_back(fmt::format("seed = {}", *options->seed));
   if (options->as_written) parts.emplace_back("as_written = true");
+  static constexpr const char* kPolicies[] = {"automatic", "file", "data", "off"};
+  if (options->auto_shard_policy)
+    parts.push_back(
+        fmt::format("auto_shard_policy = {}", kPolicies[size_t(*options->auto_shard_policy)]));
   if (!options->tuned.empty()) parts.push_back(fmt::format("tuned = \"{}\"", options->tuned));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 Planned SettingsNode::plan(PlanContext& context) const {
-  Planned planned = context.plan_input(*this);
+  Planned planned = context.plan_input_with_gaps(*this);
   if (!stated.prefetch) return planned;
   if (!context.unfused()) {
     context.note(fmt::format("{} inside the chain is not needed: workers run ahead of every stage",

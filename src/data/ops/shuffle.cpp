@@ -100,8 +100,9 @@ class WindowShuffleNode final : public Node {
   bool draws_at_random() const override { return !options_.seed; }
 
   Planned plan(PlanContext& context) const override {
-    Planned planned = context.plan_input(*this);
-    if (planned.may_drop) planned = context.materialised(std::move(planned), *this);
+    Planned planned = context.plan_input_with_gaps(*this);
+    if (planned.may_drop && !planned.length)
+      planned = context.materialised(std::move(planned), *this);
     if (planned.length)
       context.note(fmt::format("{} draws positions: no element is held by it", title(*this)));
     planned.stream = std::make_unique<WindowTickets>(planned.tickets(), size_,

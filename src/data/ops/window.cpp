@@ -48,6 +48,10 @@ class CountedWindowMaker final : public Maker {
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     return make_all_rows(*this, ticket, out, worker);
   }
+  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
+                  PlanContext& context) const override {
+    return sliced_rows(self, slice, context);
+  }
 
  private:
   MakerRef input_;

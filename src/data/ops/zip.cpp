@@ -3,6 +3,7 @@
 
 #include "data/node.h"
 #include "data/runtime/planning.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -41,17 +42,24 @@ class ZipMaker final : public Maker {
       : sides_(std::move(sides)), shifts_(std::move(shifts)) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    Made made{ticket.epoch, ticket.index};
     for (size_t i = 0; i < sides_.size(); ++i) {
       ShiftedWriter side(out, shifts_[i]);
-      sides_[i]->make(ticket.held ? ticket.held->parts[i] : ticket, side, worker);
+      made.whole =
+          sides_[i]->make(ticket.held ? ticket.held->parts[i] : ticket, side, worker).whole;
     }
-    return {ticket.epoch, ticket.index};
+    return made;
   }
   std::string origin(const Ticket& ticket) const override {
     std::string text;
     for (size_t i = 0; i < sides_.size() && text.empty(); ++i)
       text = sides_[i]->origin(ticket.held ? ticket.held->parts[i] : ticket);
     return text;
+  }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    std::vector<MakerRef> sides;
+    for (const MakerRef& side : sides_) sides.push_back(slice_of(side, slice, context));
+    return std::make_shared<ZipMaker>(std::move(sides), shifts_);
   }
 
  private:
@@ -68,8 +76,7 @@ class ZipNode final : public Node {
     std::vector<Planned> sides;
     bool counted = true;
     for (size_t i = 0; i < inputs().size(); ++i) {
-      sides.push_back(inputs().size() == 1 ? inputs()[0]->plan(context)
-                                           : context.plan_input(*this, i));
+      sides.push_back(context.plan_input(*this, i));
       counted = counted && sides.back().length.has_value();
     }
     Planned planned;

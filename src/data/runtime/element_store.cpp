@@ -26,6 +26,7 @@ class StoredMaker final : public Maker {
     if (const StoredElement* entry = store_->find(ticket.index)) return give(*entry, ticket, out);
     ScratchElement& element = worker.scratch(scratch_);
     Made made = input_->make({.epoch = 0, .index = ticket.index}, element, worker);
+    if (!made.kept) return made;
     if (const StoredElement* entry = keep(ticket.index, made, element, *worker.budget()))
       return give(*entry, ticket, out);
     for (size_t i = 0; i < element.views().size(); ++i) out.copy(i, element.views()[i]);

@@ -43,11 +43,13 @@ nlohmann::json walk_of(const std::string& state) {
 
 Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const PipelineKnobs& knobs,
                      std::shared_ptr<void> kept) {
+  if (options.slice) check_slice(*options.slice);
   const Context& context = options.context != nullptr ? *options.context : default_context();
   Settings settings = settings_of(*root);
   seed_ = settings.options.seed ? *settings.options.seed : context.seed.value();
   fingerprint_ = fingerprint(*root);
   Runner::Position from{.epoch = options.epoch, .passed = 0, .ahead = {}};
+  std::string batches_of;
   if (!options.state.empty()) {
     nlohmann::json state = walk_of(options.state);
     try {
@@ -59,13 +61,14 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
       from.epoch = state.at("epoch");
       from.passed = state.at("passed");
       from.ahead = state.at("ahead").get<std::set<int64_t>>();
+      batches_of = state.value("batches_of", std::string());
     } catch (const nlohmann::json::exception& error) {
       throw ValueError(fmt::format("iterate: the state is damaged: {}", error.what()));
     }
     if (from.epoch < 0 || from.passed < 0)
       throw ValueError("iterate: the state is damaged: it lies before the beginning");
   }
-  int threads = threads_for(settings, context);
+  int threads = threads_for(settings, context, options.slice);
   pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{.threads = threads, .name = "pipeline"});
   Plan plan =
       make_plan(root, {.seed = seed_,
@@ -78,8 +81,16 @@ Iterator::Impl::Impl(const NodeRef& root, const IterateOptions& options, const P
                                     options.memory->page_locked(),
                        .order = options.order,
                        .knobs = knobs,
-                       .kept = std::move(kept)});
+                       .kept = std::move(kept),
+                       .slice = options.slice});
   run_ = std::move(plan.run);
+  if (!options.state.empty() && batches_of != run_->batches_of)
+    throw ValueError(
+        fmt::format("iterate: the state was taken from the batches of {}, but these are the "
+                    "batches of {}, which "
+                    "are others",
+                    batches_of.empty() ? "one process" : batches_of,
+                    run_->batches_of.empty() ? "one process" : run_->batches_of));
   runner_ = std::move(plan.runner);
   out_ = context.out;
   hand_on_notices();
@@ -107,6 +118,7 @@ const Batch* Iterator::Impl::next() {
   Made made;
   std::exception_ptr none;
   Runner::Outcome outcome = runner_->next(current_, made, none);
+  whole_rows_ = run_->batches_of.empty() ? made.whole : -1;
   hand_on_notices();
   int64_t now = steady_clock().now();
   run_->elapsed_ns.store(now - run_->begin_ns, std::memory_order_relaxed);
@@ -189,13 +201,13 @@ void Iterator::Impl::save_tuned() const {
   }
 }
 
-std::string Iterator::Impl::state() const {
-  Runner::Position position = runner_->position();
+std::string Iterator::Impl::state(const Runner::Position& position) const {
   nlohmann::json walk{{"fingerprint", fingerprint_},
                       {"seed", seed_},
                       {"epoch", position.epoch},
                       {"passed", position.passed},
                       {"ahead", position.ahead}};
+  if (!run_->batches_of.empty()) walk["batches_of"] = run_->batches_of;
   return nlohmann::json{{"stoker_iterator", 1}, {"check", check_sum(walk)}, {"walk", walk}}.dump();
 }
 

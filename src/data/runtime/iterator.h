@@ -14,9 +14,12 @@ class Iterator::Impl {
   const Batch* next();
   int64_t epoch() const;
   bool finished() const { return finished_; }
-  std::string state() const;
+  std::string state() const { return state(position()); }
+  std::string state(const Runner::Position& position) const;
+  Runner::Position position() const { return runner_->position(); }
   std::vector<int64_t> order() const { return runner_->order(); }
   const std::shared_ptr<Run>& run() const { return run_; }
+  int64_t whole_rows() const { return whole_rows_; }  // BatchStream::whole_rows()
 
  private:
   void tune(int64_t now);
@@ -36,6 +39,7 @@ class Iterator::Impl {
   std::ostream* out_ = nullptr;  // Context::out
   Batch current_;
   bool finished_ = false;
+  int64_t whole_rows_ = -1;
   int64_t window_begin_ = 0;
   struct Totals {
     int64_t delivered = 0, wait_ns = 0, busy_ns = 0, cpu_ns = 0;

@@ -8,6 +8,8 @@ Made Maker::make_row(const Ticket&, int64_t, ElementWriter&, Worker&) const {
   throw Error("this element is made as a whole");
 }
 
+MakerRef Maker::sliced(const MakerRef&, const BatchSlice&, PlanContext&) const { return nullptr; }
+
 void Tickets::skip(int64_t count) {
   Ticket ticket;
   while (count-- > 0 && next(ticket)) {

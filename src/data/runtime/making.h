@@ -18,6 +18,7 @@
 
 namespace stoker::data {
 
+class PlanContext;
 class Worker;
 struct Ticket;
 
@@ -42,7 +43,8 @@ struct Ticket {
 // Under which name an element was made: what its randomness is keyed by from here on.
 struct Made {
   int64_t epoch = 0, index = 0;
-  bool kept = true;  // false: a filter dropped it, nothing has to be written
+  bool kept = true;    // false: it was dropped, nothing has to be written
+  int64_t whole = -1;  // rows of the whole batch that a slice was made of; -1: it is none
 };
 
 // How many rows ahead of the one being made the caches are asked for.
@@ -65,6 +67,11 @@ class Maker {
   virtual Made name_of(const Ticket& ticket) const { return {ticket.epoch, ticket.index}; }
   // What is known about where an element comes from, a path for example; for messages.
   virtual std::string origin(const Ticket&) const { return {}; }
+
+  // A maker of the same batches with the rows of `slice` alone; null: their other rows are needed.
+  // `self` is this maker.
+  virtual std::shared_ptr<const Maker> sliced(const std::shared_ptr<const Maker>& self,
+                                              const BatchSlice& slice, PlanContext& context) const;
 };
 using MakerRef = std::shared_ptr<const Maker>;
 

@@ -7,6 +7,7 @@
 #include "base/memory_info.h"
 #include "data/runtime/cache_place.h"
 #include "data/runtime/positions.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -16,14 +17,53 @@ constexpr int64_t kDefaultDepth = 4;
 constexpr double kShareOfMemory = 0.25;  // without a budget
 constexpr int64_t kFallbackBudget = int64_t(1) << 30;
 
-int64_t byte_limit(const Budget& budget) {
+int64_t byte_limit(const Budget& budget, int64_t ranks_of_host) {
   if (budget.bytes > 0) return budget.bytes;
   int64_t available = available_memory();
-  return available > 0 ? int64_t(double(available) * kShareOfMemory) : kFallbackBudget;
+  return (available > 0 ? int64_t(double(available) * kShareOfMemory) : kFallbackBudget) /
+         ranks_of_host;
 }
 
-int64_t core_limit(const Settings& settings) {
-  return settings.budget.cores > 0 ? settings.budget.cores : available_cores();
+int64_t core_limit(const Settings& settings, int64_t ranks_of_host) {
+  return settings.budget.cores > 0 ? settings.budget.cores : cores_of_rank(ranks_of_host);
+}
+
+int64_t ranks_of(const std::optional<BatchSlice>& slice) {
+  return slice ? slice->ranks_of_host : 1;
+}
+
+// Run::batches_of.
+std::string batches_of(const PlanContext& context) {
+  if (context.policy == AutoShardPolicy::file)
+    return fmt::format("{} ranks that share files", context.slice->size);
+  if (context.policy == AutoShardPolicy::off)
+    return fmt::format("{} ranks that share nothing", context.slice->size);
+  return context.gaps ? "ranks that leave bad elements out where they stand" : "";
+}
+
+// The rows of the slice, as the policy has it.
+Planned shared_out(Planned planned, const Node& node, PlanContext& context) {
+  switch (context.policy) {
+    case AutoShardPolicy::automatic:
+    case AutoShardPolicy::data:
+      return sliced(std::move(planned), node, context);
+    case AutoShardPolicy::off:
+      context.note(fmt::format("rank {} of {}: walks the whole dataset (auto_shard_policy = off)",
+                               context.slice->rank, context.slice->size));
+      break;
+    case AutoShardPolicy::file:
+      if (!context.files_shared || !context.batch_seen)
+        throw ValueError(
+            fmt::format("auto_shard_policy = file: the dataset {}; use AutoShardPolicy::data",
+                        context.files_shared ? "has no batch() whose rows could be shared"
+                                             : "reads no files that could be shared among ranks"));
+      context.note(fmt::format(
+          "rank {} of {}: reads its share of {} files; whole batches depend on the number of ranks "
+          "(auto_shard_policy = file)",
+          context.slice->rank, context.slice->size, context.source_files));
+  }
+  planned.limits.ordered = true;
+  return planned;
 }
 
 // The elements of a plan that `order` names, in that order.
@@ -49,10 +89,21 @@ void join(DatasetOptions& options, const DatasetOptions& earlier) {
   if (options.name.empty()) options.name = earlier.name;
   if (!options.seed) options.seed = earlier.seed;
   if (options.tuned.empty()) options.tuned = earlier.tuned;
+  if (!options.auto_shard_policy) options.auto_shard_policy = earlier.auto_shard_policy;
   options.as_written |= earlier.as_written;
 }
 
 }  // namespace
+
+void check_slice(const BatchSlice& slice) {
+  bool fits = slice.size >= 1 && slice.rank >= 0 && slice.rank < slice.size &&
+              slice.ranks_of_host >= 1 && slice.ranks_of_host <= slice.size;
+  if (!fits)
+    throw ValueError(fmt::format(
+        "iterate: the slice is rank {} of {}, {} of them on this host; expected a rank below the "
+        "number of ranks",
+        slice.rank, slice.size, slice.ranks_of_host));
+}
 
 Settings settings_of(const Node& root) {
   Settings settings;
@@ -69,10 +120,11 @@ Settings settings_of(const Node& root) {
   }
 }
 
-int threads_for(const Settings& settings, const Context& context) {
+int threads_for(const Settings& settings, const Context& context,
+                const std::optional<BatchSlice>& slice) {
   if (context.threads.pipeline > 0)
     return settings.budget.cores > 0 ? settings.budget.cores : context.threads.pipeline;
-  return int(std::max<int64_t>(core_limit(settings), kWaitingThreads));
+  return int(std::max<int64_t>(core_limit(settings, ranks_of(slice)), kWaitingThreads));
 }
 
 Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
@@ -83,10 +135,21 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   Run& run = *plan.run;
   run.root = root;
   run.settings = settings_of(*root);
-  run.budget = std::make_shared<MemoryBudget>(byte_limit(run.settings.budget));
+  const std::optional<BatchSlice>& slice = plan_options.slice;
+  int64_t ranks = ranks_of(slice);
+  run.budget = std::make_shared<MemoryBudget>(byte_limit(run.settings.budget, ranks));
   if (knobs.repaired) run.settings.options.as_written = false;
   bool as_written = run.settings.options.as_written;
-  PlanContext context(plan_options.seed, as_written, pool, run.budget, run.statistics);
+  run.slice = slice;
+  AutoShardPolicy policy =
+      run.settings.options.auto_shard_policy.value_or(AutoShardPolicy::automatic);
+  bool own_files = slice && policy == AutoShardPolicy::file;
+  // Ranks number the elements of their files alike, and are to draw differently.
+  uint64_t seed = own_files ? mixed(plan_options.seed, uint64_t(slice->rank)) : plan_options.seed;
+  PlanContext context(seed, as_written, pool, run.budget, run.statistics);
+  context.slice = slice;
+  context.policy = policy;
+  context.cores = cores_of_rank(ranks);
   context.retuned = knobs.repaired;
   context.seed_drawn = plan_options.seed_drawn;
   if (knobs.cache) context.cache_after = place_for_cache(root.get());
@@ -97,12 +160,15 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
   while (last->settings() != nullptr) last = last->input().get();
   Planned planned = last->plan(context);
   if (!plan_options.order.empty()) planned = replayed(std::move(planned), plan_options.order);
+  bool keeps_dropped = slice && planned.may_drop;
+  if (slice) planned = shared_out(std::move(planned), *last, context);
+  if (slice) run.batches_of = batches_of(context);
   run.random_access = planned.length.has_value();
   run.replay = planned.replay;
   run.ordered = planned.limits.ordered;
 
   const WorkLimits& limits = planned.limits;
-  int64_t cores = core_limit(run.settings);
+  int64_t cores = core_limit(run.settings, ranks);
   if (run.settings.budget.cores == 0) cores = cores_for_workers(cores, plan_options.feeds_gpu);
   if (pool != nullptr) cores = std::min<int64_t>(cores, plan_options.threads);
   std::optional<int64_t> depth = run.settings.prefetch;
@@ -137,13 +203,15 @@ Plan make_plan(const NodeRef& root, const PlanOptions& plan_options) {
                           .workers = plan.start.workers,
                           .depth = plan.start.depth,
                           .ordered = limits.ordered,
-                          .helps = false};
+                          .helps = false,
+                          .keeps_dropped = keeps_dropped};
   run.stats = &run.statistics.runner("batches");
   run.notes = std::move(context.notes);
   run.notices = context.notices;
   run.quarantines = std::move(context.quarantines);
-  plan.runner = std::make_unique<Runner>(std::move(planned), last->spec(), options, pool,
-                                         run.budget, memory, *run.stats);
+  plan.runner =
+      std::make_unique<Runner>(std::move(planned), slice ? sliced_spec(last->spec()) : last->spec(),
+                               options, pool, run.budget, memory, *run.stats);
   return plan;
 }
 

@@ -28,12 +28,16 @@ struct PlanOptions {
   std::vector<int64_t> order = {};  // the elements to make, instead of all in their order
   PipelineKnobs knobs = {};
   std::shared_ptr<void> kept = {};  // Run::kept of a walk of the same chain
+  std::optional<BatchSlice> slice = {};
 };
 // `pool` null: only to be described.
 Plan make_plan(const NodeRef& root, const PlanOptions& options);
+// ValueError for a slice that cannot be.
+void check_slice(const BatchSlice& slice);
 // Of each setting the outermost that states it.
 Settings settings_of(const Node& root);
 // Most threads that workers of this chain could use.
-int threads_for(const Settings& settings, const Context& context);
+int threads_for(const Settings& settings, const Context& context,
+                const std::optional<BatchSlice>& slice = {});
 
 }  // namespace stoker::data

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/cores.h"
 #include "data/runtime/runner.h"
 
 namespace stoker::data {
@@ -66,6 +65,12 @@ uint64_t fingerprint(const Node& node) {
 }
 
 Planned PlanContext::plan_input(const Node& node, size_t i) {
+  Planned planned = plan_input_with_gaps(node, i);
+  bool closes = planned.may_drop && planned.length;
+  return closes ? materialised(std::move(planned), *node.inputs()[i]) : std::move(planned);
+}
+
+Planned PlanContext::plan_input_with_gaps(const Node& node, size_t i) {
   if (node.inputs().size() == 1) {
     Planned planned = node.input()->plan(*this);
     bool keep = node.input().get() == cache_after && planned.length;
@@ -87,10 +92,33 @@ uint64_t PlanContext::key(const Node& node) const {
   return mixed(mixed(seed, depth), branch_);
 }
 
+bool PlanContext::shares_files(const Node& source, int64_t files) {
+  source_files = std::max(source_files, files);
+  if (!slice || policy != AutoShardPolicy::file) return false;
+  if (files < slice->size)
+    throw ValueError(
+        fmt::format("auto_shard_policy = file: {} has {} files for {} ranks, expected one or more "
+                    "per rank; use "
+                    "AutoShardPolicy::data",
+                    title(source), files, slice->size));
+  return files_shared = true;
+}
+
+int64_t PlanContext::rows_of_batch(int64_t size) {
+  if (!slice || policy != AutoShardPolicy::file || std::exchange(batch_seen, true)) return size;
+  int64_t rows = slice->end(size) - slice->begin(size);
+  if (rows == 0)
+    throw ValueError(fmt::format(
+        "auto_shard_policy = file: a batch of {} has no row for rank {} of {}; use larger batches",
+        size, slice->rank, slice->size));
+  return rows;
+}
+
 Planned PlanContext::materialised(Planned planned, const Node& node) {
+  runs_all = true;
   RunnerStats& stats = statistics.runner(title(node));
   WorkLimits limits = planned.limits;
-  int64_t workers = limits.tuned() || retuned ? available_cores() : limits.workers;
+  int64_t workers = limits.tuned() || retuned ? cores : limits.workers;
   if (as_written) workers = limits.some_stated ? limits.workers : 1;
   bool alone = pool == nullptr || (workers <= 1 && !limits.depth);
   int64_t depth = limits.depth.value_or(0) > 0 ? *limits.depth : 2 * workers;

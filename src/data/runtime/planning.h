@@ -57,8 +57,11 @@ class PlanContext {
         budget(std::move(run_budget)),
         statistics(run_statistics) {}
 
-  // The plan of input `i`; branches of zip and concatenate get random numbers of their own.
+  // The plan of input `i`; branches of zip and concatenate get random numbers of their own. Elements
+  // that a sliced walk leaves out where they stand are left out before.
   Planned plan_input(const Node& node, size_t i = 0);
+  // The same for ops to which it does not matter that some positions make nothing.
+  Planned plan_input_with_gaps(const Node& node, size_t i = 0);
   // Key of the random numbers of this node.
   uint64_t key(const Node& node) const;
   size_t new_scratch() { return scratch_++; }
@@ -94,6 +97,22 @@ class PlanContext {
   std::vector<std::string> notes;
   std::shared_ptr<Notices> notices = std::make_shared<Notices>();
   std::vector<std::shared_ptr<Quarantine>> quarantines;
+
+  // The part of one of several ranks; none: all. See slicing.h.
+  std::optional<BatchSlice> slice = {};
+  AutoShardPolicy policy = AutoShardPolicy::automatic;
+  int64_t cores = 1;           // for workers of one stage
+  bool runs_all = false;       // some elements are made or read before it is known who needs them
+  bool gaps = false;           // on_error(skip) leaves elements out where they stand
+  bool whole_batches = false;  // some batches are made whole for a slice of them
+  int64_t source_files = 0;    // of the source with the most
+  // AutoShardPolicy::file. A source of files reads its part: how many it has, and which are this
+  // rank's: first, first + slice.size, … ValueError where there are too few.
+  bool shares_files(const Node& source, int64_t files);
+  bool files_shared = false;
+  // The rows that the outermost batch of `size` has on this rank: all, but for AutoShardPolicy::file.
+  int64_t rows_of_batch(int64_t size);
+  bool batch_seen = false;
 
  private:
   uint64_t branch_ = 0;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "data/runtime/planning.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -26,6 +27,9 @@ class PlacedMaker final : public Maker {
   void hint(const Ticket& ticket) const override { input_->hint(placed(ticket)); }
   Made name_of(const Ticket& ticket) const override { return input_->name_of(placed(ticket)); }
   std::string origin(const Ticket& ticket) const override { return input_->origin(placed(ticket)); }
+  MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
+    return std::make_shared<PlacedMaker>(slice_of(input_, slice, context), place_);
+  }
 
  private:
   Ticket placed(const Ticket& ticket) const {
@@ -43,6 +47,15 @@ inline Planned placed(Planned planned, int64_t length, PlacedMaker::Place place)
   planned.length = length;
   planned.maker = std::make_shared<PlacedMaker>(std::move(planned.maker), std::move(place));
   return planned;
+}
+
+// Of a source whose elements are files: those of this rank, where ranks share files.
+inline Planned files_of_rank(Planned planned, const Node& source, PlanContext& context) {
+  int64_t files = *planned.length;
+  if (!context.shares_files(source, files)) return planned;
+  const BatchSlice slice = *context.slice;
+  return placed(std::move(planned), (files - slice.rank - 1) / slice.size + 1,
+                [slice](int64_t&, int64_t& index) { index = index * slice.size + slice.rank; });
 }
 
 }  // namespace stoker::data

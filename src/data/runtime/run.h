@@ -30,6 +30,10 @@ struct Run {
   std::string replay;                // why a restore makes elements again
   bool random_access = false, ordered = true, page_locked = false;
   bool tunes_workers = false, tunes_depth = false;
+  std::optional<BatchSlice> slice;  // none: not one of several ranks
+  // What a state of this walk needs beside the chain: empty, or why its batches are not those of one
+  // process.
+  std::string batches_of;
   std::shared_ptr<void> kept;    // elements of a cache that was not asked for
   RunnerStats* stats = nullptr;  // of the last stage; none: it has not run
   int64_t begin_ns = 0;

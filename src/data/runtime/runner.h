@@ -31,6 +31,7 @@ class Runner {
     bool ordered = true;
     bool helps = false;
     bool hands_errors_on = false;  // what a maker throws is an outcome like others, not the end
+    bool keeps_dropped = false;    // what a maker drops is a batch without rows
   };
   enum class Outcome { element, epoch_end, finished };
   // Where a walk stands: tickets passed in this epoch, and those delivered beyond them.

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "data/runtime/runner_state.h"
+#include "data/runtime/slicing.h"
 
 namespace stoker::data {
 
@@ -44,16 +45,32 @@ bool Runner::State::hand_over(Work& work, Batch& out, Made& made, std::exception
     made = error ? Made{work.epoch, work.number + part} : work.made[size_t(part)];
     pass(work.number + part);
     if (error) return true;
-    if (!made.kept) continue;
-    if (work.by_rows) {
+    if (!made.kept && options.keeps_dropped)
+      out = empty_batch(spec);
+    else if (!made.kept)
+      continue;
+    else if (work.by_rows) {
       made = maker->name_of(work.tickets[0]);
-      out = work.rows.take();
+      bool none = int64_t(work.dropped.size()) == work.parts;
+      out = none ? without_rows(work.tickets[0]) : work.rows.take(work.dropped);
     } else {
       out = std::move(work.elements[size_t(part)]);
     }
     return true;
   }
   return false;
+}
+
+// All rows were dropped: the maker knows their shape by others, where there are any.
+Batch Runner::State::without_rows(const Ticket& ticket) {
+  if (!consumer_worker) consumer_worker = take_worker();
+  try {
+    TensorWriter element(spec, *blocks);
+    maker->make(ticket, element, *consumer_worker);
+    return element.take();
+  } catch (const Error&) {
+    return empty_batch(spec);
+  }
 }
 
 void Runner::State::fail_with(const std::exception_ptr& error) {

@@ -54,7 +54,10 @@ void Runner::State::make(const Claim& claim, Worker& worker) {
       if (work.by_rows) {
         RowWriter row(work.rows, part);
         maker->hint_row(work.tickets[0], part + kRowsAhead);
-        maker->make_row(work.tickets[0], part, row, worker);
+        if (!maker->make_row(work.tickets[0], part, row, worker).kept) {
+          std::lock_guard lock(mutex);
+          work.dropped.insert(part);
+        }
       } else {
         TensorWriter element(spec, *blocks);
         work.made[size_t(part)] = maker->make(work.tickets[size_t(part)], element, worker);

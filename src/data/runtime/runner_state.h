@@ -21,6 +21,7 @@ struct Runner::Work {
   std::vector<Batch> elements;  // otherwise
   std::vector<Made> made;
   std::map<int64_t, std::exception_ptr> errors;  // by part
+  std::set<int64_t> dropped;                     // rows that a maker dropped
   bool epoch_end = false;
 
   bool complete() const { return epoch_end || done == parts; }
@@ -93,6 +94,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void pass(int64_t number);
   void retire(const std::deque<std::unique_ptr<Work>>::iterator& at);
   bool hand_over(Work& work, Batch& out, Made& made, std::exception_ptr& error);
+  Batch without_rows(const Ticket& ticket);
   [[noreturn]] void fail_with(const std::exception_ptr& error);
   Outcome next(Batch& out, Made& made, std::exception_ptr& error);
   void wait(std::unique_lock<std::mutex>& lock);

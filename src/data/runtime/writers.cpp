@@ -79,10 +79,26 @@ void BatchRows::mismatch(size_t component, DType dtype, const Shape& shape) cons
       component, to_string(TensorSpec{dtype, shape}), to_string(components_[component].spec)));
 }
 
-Batch BatchRows::take() {
+// Rows that stay move up.
+Tensor BatchRows::without(Component& component, const std::set<int64_t>& dropped) {
+  const auto& [dtype, shape] = component.spec;
+  int64_t kept = 0;
+  for (int64_t row = 0; row < rows_; ++row) {
+    if (dropped.contains(row)) continue;
+    if (kept != row)
+      copy_values({dtype, shape, component.data + size_t(row) * component.row_bytes},
+                  {dtype, shape, component.data + size_t(kept) * component.row_bytes});
+    ++kept;
+  }
+  return component.tensor.slice(0, kept);
+}
+
+Batch BatchRows::take(const std::set<int64_t>& dropped) {
   std::vector<Tensor> tensors;
   tensors.reserve(count_);
-  for (size_t i = 0; i < count_; ++i) tensors.push_back(std::move(components_[i].tensor));
+  for (size_t i = 0; i < count_; ++i)
+    tensors.push_back(dropped.empty() ? std::move(components_[i].tensor)
+                                      : without(components_[i], dropped));
   return tensors;
 }
 

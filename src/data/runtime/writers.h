@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include <stoker/batch.h>
 
@@ -22,7 +23,8 @@ class BatchRows {
   // Where a row goes. ShapeError when its dtype or shape differ from the other rows'.
   void* row(size_t component, int64_t row, DType dtype, const Shape& shape);
   void copy_row(size_t component, int64_t row, const ConstTensorView& value);
-  Batch take();  // when all rows are written
+  // When all rows are written; without those of `dropped`, which are not all.
+  Batch take(const std::set<int64_t>& dropped);
 
  private:
   struct Component {
@@ -33,6 +35,7 @@ class BatchRows {
     size_t row_bytes = 0;
   };
   void allocate(Component& component, const TensorSpec& row_spec);
+  Tensor without(Component& component, const std::set<int64_t>& dropped);
   [[noreturn]] void mismatch(size_t component, DType dtype, const Shape& shape) const;
 
   BlockPool* blocks_ = nullptr;

@@ -60,7 +60,8 @@ class GeneratorNode final : public Node {
         name_(std::move(name)) {}
   std::string details() const override { return name_.empty() ? "" : fmt::format("\"{}\"", name_); }
   const std::type_info* unknown_code() const override { return &make_.target_type(); }
-  Planned plan(PlanContext&) const override {
+  Planned plan(PlanContext& context) const override {
+    context.runs_all = true;
     Planned planned{.maker = held_maker()};
     planned.stream = std::make_unique<GeneratorTickets>(make_, spec(), title(*this));
     planned.replay = title(*this) + " cannot seek: it is called again up to the place";

@@ -8,7 +8,7 @@
 #include "data/node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/permutation.h"
-#include "data/runtime/planning.h"
+#include "data/runtime/positions.h"
 #include "data/sources/files.h"
 
 namespace stoker::data {
@@ -57,9 +57,10 @@ class LabelledFilesNode final : public Node {
   void add_sources(SourceFiles& files) const override {
     for (const LabelledFile& file : all_->files) files.add(file.path, system_);
   }
-  Planned plan(PlanContext&) const override {
-    return {.maker = std::make_shared<LabelledFileMaker>(all_, system_),
-            .length = int64_t(all_->files.size())};
+  Planned plan(PlanContext& context) const override {
+    return files_of_rank({.maker = std::make_shared<LabelledFileMaker>(all_, system_),
+                          .length = int64_t(all_->files.size())},
+                         *this, context);
   }
 
  private:

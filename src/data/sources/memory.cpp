@@ -1,11 +1,13 @@
 // Elements that are in memory, or that follow from their number.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <stoker/mixing.h>
 
 #include "base/counters.h"
 #include "data/identity.h"
 #include "data/node.h"
-#include "data/runtime/planning.h"
+#include "data/runtime/positions.h"
 #include "formats/tensor_checksum.h"
 
 namespace stoker::data {
@@ -66,11 +68,18 @@ class SlicesNode final : public Node {
       if (column.dtype() == DType::bytes && column.shape().rank() == 1)
         for (const std::string& text : column.values<std::string>()) files.add_if_file(text);
   }
-  Planned plan(PlanContext&) const override {
-    return {.maker = std::make_shared<SliceMaker>(columns_), .length = columns_[0].shape()[0]};
+  Planned plan(PlanContext& context) const override {
+    Planned planned{.maker = std::make_shared<SliceMaker>(columns_),
+                    .length = columns_[0].shape()[0]};
+    bool files = context.slice && std::ranges::any_of(columns_, names_files);
+    return files ? files_of_rank(std::move(planned), *this, context) : std::move(planned);
   }
 
  private:
+  static bool names_files(const Tensor& column) {
+    bool texts = column.dtype() == DType::bytes && column.shape().rank() == 1;
+    return texts && column.elements() > 0 && local_files().exists(column.data<std::string>()[0]);
+  }
   static ElementSpec row_specs(const std::vector<Tensor>& columns) {
     ElementSpec spec;
     for (const Tensor& column : columns)

@@ -223,12 +223,17 @@ class RecordFilesNode final : public Node {
     for (const std::string& path : paths_) files.add(path, files_);
   }
   Planned plan(PlanContext& context) const override {
-    if (indexed_)
+    bool shared = context.shares_files(*this, int64_t(paths_.size()));
+    if (indexed_) {
+      auto indexed = shared ? indexed_of(*context.slice) : indexed_;
       return {
-          .maker = std::make_shared<IndexedMaker>(indexed_, format_, context.new_scratch(), files_),
-          .length = cardinality().count};
-    Planned planned{.maker = std::make_shared<RecordMaker>(paths_)};
-    planned.stream = std::make_unique<RecordTickets>(paths_, format_, files_);
+          .maker = std::make_shared<IndexedMaker>(indexed, format_, context.new_scratch(), files_),
+          .length = count(indexed.get()).count};
+    }
+    context.runs_all = true;
+    RecordPaths paths = shared ? paths_of(*context.slice) : paths_;
+    Planned planned{.maker = std::make_shared<RecordMaker>(paths)};
+    planned.stream = std::make_unique<RecordTickets>(std::move(paths), format_, files_);
     planned.replay = title(*this) + " is read from the beginning up to the place";
     return planned;
   }
@@ -237,6 +242,23 @@ class RecordFilesNode final : public Node {
   static Cardinality count(const IndexedFiles* files) {
     if (files == nullptr) return {};
     return {int64_t(files->back().first + files->back().index.records())};
+  }
+  // Every n-th file, for a rank of n.
+  RecordPaths paths_of(const BatchSlice& slice) const {
+    RecordPaths own;
+    for (auto at = size_t(slice.rank); at < paths_.size(); at += size_t(slice.size))
+      own.push_back(paths_[at]);
+    return own;
+  }
+  std::shared_ptr<const IndexedFiles> indexed_of(const BatchSlice& slice) const {
+    auto own = std::make_shared<IndexedFiles>();
+    uint64_t first = 0;
+    for (auto at = size_t(slice.rank); at < indexed_->size(); at += size_t(slice.size)) {
+      own->push_back((*indexed_)[at]);
+      own->back().first = first;
+      first += own->back().index.records();
+    }
+    return own;
   }
 
   RecordPaths paths_;

@@ -5,7 +5,7 @@
 #include "data/identity.h"
 #include "data/node.h"
 #include "data/runtime/addresses.h"
-#include "data/runtime/planning.h"
+#include "data/runtime/positions.h"
 #include "data/runtime/worker.h"
 #include "formats/shard_manifest.h"
 
@@ -63,8 +63,14 @@ class ShardNode final : public Node {
         files.add(path_ + "/" + entry.name);
   }
   Planned plan(PlanContext& context) const override {
-    return {.maker = std::make_shared<ShardMaker>(reader_, path_, context.new_scratch()),
-            .length = reader_->size()};
+    Planned planned{.maker = std::make_shared<ShardMaker>(reader_, path_, context.new_scratch()),
+                    .length = reader_->size()};
+    if (!context.shares_files(*this, reader_->size())) return planned;
+    // Neighbours stand in one file: each rank reads a stretch of them.
+    const BatchSlice slice = *context.slice;
+    int64_t first = slice.begin(reader_->size()), end = slice.end(reader_->size());
+    return placed(std::move(planned), end - first,
+                  [first](int64_t&, int64_t& index) { index += first; });
   }
 
  private:

@@ -60,13 +60,14 @@ Checkpointer::Checkpointer(const Model& model, Feed& training, const Feed* valid
       validation_(validation),
       args_(args),
       backup_(backup),
+      processes_(processes_of(trainer_)),
       since_ns_(steady_clock().now()),
       interrupts_(backup.options().handle_signals),
       writer_(backup.directory(), backup.rule(), files()) {
   backup_.resumed_from_.clear();
   backup_.notes_.clear();
   backup_.costs_ = {};
-  lock_ = locks.lock(backup_.directory(), trainer_.context->out, files());
+  if (first()) lock_ = locks.lock(backup_.directory(), trainer_.context->out, files());
 }
 
 Checkpointer::~Checkpointer() { take(writer_.wait()); }
@@ -76,6 +77,7 @@ void Checkpointer::step_ended(int64_t epoch, int64_t steps) {
   ++since_steps_;
   take(writer_.poll());
   Place place{.epoch = epoch, .step = steps};
+  if (processes_ != nullptr) return look_around(place);
   if (is_due()) {
     if (writer_.busy())
       backup_.costs_.passed_over += std::exchange(postponed_, true) ? 0 : 1;
@@ -86,7 +88,8 @@ void Checkpointer::step_ended(int64_t epoch, int64_t steps) {
 }
 
 void Checkpointer::validation_step_ended(int64_t epoch, int64_t steps) {
-  if (interrupts_.pending() != 0 && steps > 0) end_if_asked({.epoch = epoch, .step = steps});
+  if (processes_ == nullptr && interrupts_.pending() != 0 && steps > 0)
+    end_if_asked({.epoch = epoch, .step = steps});
 }
 
 void Checkpointer::epoch_ended(int64_t epoch, const Logs& logs) {
@@ -96,11 +99,56 @@ void Checkpointer::epoch_ended(int64_t epoch, const Logs& logs) {
   bool kept = !options.monitor.empty() ||
               (options.keep_every_epochs > 0 && place.epoch % options.keep_every_epochs == 0);
   take(writer_.poll());
+  if (processes_ != nullptr) agree(place);
   if (writer_.busy() && !last && !kept)
     backup_.costs_.passed_over += std::exchange(postponed_, true) ? 0 : 1;
   else
-    save(place);
-  if (!last) end_if_asked(place);
+    save_own(place);
+  if (!last && processes_ == nullptr) end_if_asked(place);
+}
+
+namespace {
+
+constexpr double kLookSeconds = 0.5;
+constexpr int64_t kMostSteps = 1000;
+
+// What one process can know and all have to act on.
+struct Look {
+  int64_t signal = 0, save = 0;
+  int64_t step_ns = 0;
+};
+
+}  // namespace
+
+// A signal ends all processes after the same step. How often they look follows from the slowest one's
+// steps, so that it costs little and a signal is soon seen.
+void Checkpointer::look_around(const Place& place) {
+  const std::optional<int64_t>& limit = backup_.options().stop_after_steps;
+  bool asked = limit && steps_ >= *limit;
+  if (--steps_to_look_ > 0 && !is_due_by_steps() && !asked) return;
+  int64_t now = steady_clock().now(), steps = std::max<int64_t>(steps_ - looked_steps_, 1);
+  Look mine{.signal = interrupts_.pending(),
+            .save = first() && is_due() && !writer_.busy() ? 1 : 0,
+            .step_ns = looked_ns_ > 0 ? (now - looked_ns_) / steps : 0};
+  looked_ns_ = now;
+  looked_steps_ = steps_;
+  std::vector<Look> all(size_t(processes_->slice().size));
+  processes_->all_gather(std::as_bytes(std::span(&mine, 1)),
+                         std::as_writable_bytes(std::span(all)));
+  Look most;
+  for (const Look& look : all) {
+    most.signal = std::max(most.signal, look.signal);
+    most.step_ns = std::max(most.step_ns, look.step_ns);
+  }
+  double per_step = std::max(double(most.step_ns) * 1e-9, kLookSeconds / kMostSteps);
+  steps_to_look_ = most.step_ns == 0 ? 1 : std::max(int64_t(kLookSeconds / per_step), int64_t(1));
+  if (all[0].save != 0) save(place);
+  if (most.signal != 0 || asked) end(place, int(most.signal));
+}
+
+// All processes stand at the same place with the same weights.
+void Checkpointer::agree(const Place& place) {
+  verify_weights(*processes_, handle_, place_of(place.epoch, place.step));
 }
 
 void Checkpointer::finish() {
@@ -111,17 +159,21 @@ void Checkpointer::finish() {
     throw Interrupted(fmt::format("fit: {} arrived when the training was over; it is saved in {}",
                                   signal_name(signal), newest_),
                       signal);
-  if (!delete_all) return;
+  if (!delete_all || !first()) return;
   std::vector<std::string> names;
   for (const ListedCheckpoint& each : list_checkpoints(backup_.directory(), files()))
     names.push_back(each.name);
   remove_checkpoints(backup_.directory(), names, files());
 }
 
+bool Checkpointer::is_due_by_steps() const {
+  int64_t steps = batches_of(backup_.options().save_freq, "BackupAndRestore", "save_freq");
+  return steps > 0 && since_steps_ >= steps;
+}
+
 bool Checkpointer::is_due() const {
   const BackupOptions& options = backup_.options();
-  int64_t steps = batches_of(options.save_freq, "BackupAndRestore", "save_freq");
-  return postponed_ || (steps > 0 && since_steps_ >= steps) ||
+  return postponed_ || is_due_by_steps() ||
          (options.save_seconds > 0 && seconds_since(since_ns_) >= options.save_seconds);
 }
 
@@ -137,6 +189,11 @@ std::optional<double> Checkpointer::monitored(const Place& place) const {
 }
 
 void Checkpointer::save(const Place& place) {
+  if (processes_ != nullptr) agree(place);
+  save_own(place);
+}
+
+void Checkpointer::save_own(const Place& place) {
   TraceScope scope("checkpoint");
   int64_t begin = steady_clock().now();
   take(writer_.wait());
@@ -155,7 +212,7 @@ void Checkpointer::save(const Place& place) {
         fmt::format("no checkpoint {}: the loss is not finite", place_of(place.epoch, place.step)));
     return;
   }
-  writer_.begin(snapshot(place), monitored(place));
+  if (first()) writer_.begin(snapshot(place), monitored(place));
   last_ = {place.epoch, place.step};
   backup_.costs_.stall_seconds += seconds_since(begin);
 }
@@ -204,7 +261,8 @@ void Checkpointer::end_if_asked(const Place& place) {
 
 void Checkpointer::end(const Place& place, int signal) {
   take(writer_.wait());
-  if (!is_saved(place)) save(place);
+  if (processes_ != nullptr && last_ != std::pair(place.epoch, place.step)) agree(place);
+  if (!is_saved(place)) save_own(place);
   take(writer_.wait());
   std::string cause = signal != 0 ? fmt::format("by {}", signal_name(signal))
                                   : fmt::format("after {} steps, as asked", steps_);
@@ -238,6 +296,7 @@ std::string Checkpointer::save_elsewhere(const Place& place) {
 }
 
 void Checkpointer::note(const std::string& line) {
+  if (!first()) return;
   backup_.notes_.push_back(line);
   say(backup_, "BackupAndRestore: " + line);
 }

@@ -1,5 +1,9 @@
 // What BackupAndRestore asks of a fit: finds the checkpoint to go on from, puts the training there,
 // and takes checkpoints between steps. The fit loop calls it at its turns, on its own thread.
+//
+// Of several processes the first one finds, reads and writes; the others get what it read, prove that
+// they hold the same weights before anything is written, and end when it ends. What only one of them
+// can know (a signal, that a checkpoint is due by the clock) is exchanged every half a second.
 #pragma once
 
 #include <memory>
@@ -12,6 +16,7 @@
 #include "train/checkpoint/run_lock.h"
 #include "train/fit/interrupts.h"
 #include "train/fit/loops.h"
+#include "train/fit/processes.h"
 
 namespace stoker {
 
@@ -69,10 +74,17 @@ class Checkpointer {
   void restore_all();
   void restore_feed(FeedState state);
 
+  bool first() const { return processes_ == nullptr || processes_->first(); }
+  FoundCheckpoint find_newest();
+  void look_around(const Place& place);
+  void agree(const Place& place);
+
   bool is_due() const;
+  bool is_due_by_steps() const;
   bool is_saved(const Place& place) const;
   std::optional<double> monitored(const Place& place) const;
   void save(const Place& place);
+  void save_own(const Place& place);
   Checkpoint snapshot(const Place& place);
   void take(const std::optional<CheckpointWriter::Written>& written);
   void end_if_asked(const Place& place);
@@ -87,6 +99,7 @@ class Checkpointer {
   const Feed* validation_;
   const FitArgs& args_;
   BackupAndRestore& backup_;
+  Processes* processes_;  // null: one
 
   std::shared_ptr<FolderLock> lock_;  // null: the directory cannot be written
   RunSettings settings_;
@@ -98,6 +111,7 @@ class Checkpointer {
   int64_t steps_ = 0;                                // of this fit
   int64_t since_steps_ = 0;                          // since the last checkpoint
   int64_t since_ns_ = 0;
+  int64_t steps_to_look_ = 1, looked_ns_ = 0, looked_steps_ = 0;
   bool postponed_ = false;  // one fell due while another was being written
   Interrupts interrupts_;
   CheckpointWriter writer_;

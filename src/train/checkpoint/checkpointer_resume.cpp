@@ -12,14 +12,15 @@
 #include "train/checkpoint/callback_states.h"
 #include "train/checkpoint/checkpoint_state.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/packed_files.h"
 #include "train/files/saving.h"
 
 namespace stoker {
 
 void Checkpointer::find() {
-  check_can_write();
+  if (first()) check_can_write();
   settings_ = run_settings(model_, training_, validation_, args_);
-  FoundCheckpoint found = find_newest_checkpoint(backup_.directory(), files());
+  FoundCheckpoint found = find_newest();
   for (const std::string& line : found.damaged)
     note(fmt::format("damaged checkpoint, passed over: {}", line));
   if (found.path.empty()) return;
@@ -45,6 +46,19 @@ void Checkpointer::find() {
   if (args_.verbose > 0)
     say(backup_,
         fmt::format("Going on {} from {}", place_of(found_->epoch, found_->step), found.path));
+}
+
+// The first process reads it; the others, which may have no such folder, get its bytes.
+FoundCheckpoint Checkpointer::find_newest() {
+  FoundCheckpoint found;
+  if (first()) found = find_newest_checkpoint(backup_.directory(), files());
+  if (processes_ == nullptr) return found;
+  std::string path = of_first(*processes_, found.path);
+  if (path.empty()) return found;
+  std::string packed = of_first(*processes_, first() ? pack_folder(path, files()) : "");
+  if (first()) return found;
+  PackedFiles files(std::move(packed));
+  return {.path = path, .checkpoint = read_checkpoint(path, files)};
 }
 
 // Before the first step: what fails later is said, and training goes on without checkpoints.
@@ -93,8 +107,10 @@ void Checkpointer::check_differences() {
     lines.push_back(fmt::format("steps in an epoch: {} here, {} there",
                                 training_.steps().value_or(-1),
                                 found_->steps_per_epoch.value_or(-1)));
-  for (std::string& line : differences(other_callbacks(), found_->callbacks))
-    lines.push_back(std::move(line));
+  // Callbacks that write files are the first process's alone.
+  if (first())
+    for (std::string& line : differences(other_callbacks(), found_->callbacks))
+      lines.push_back(std::move(line));
   std::vector<std::string> following;
   for (std::string& line : different_settings(following)) lines.push_back(std::move(line));
   if (std::pair(found_->epoch, found_->step) > std::pair(args_.epochs, int64_t(0)))

@@ -56,11 +56,12 @@ std::vector<int64_t> permutation(int64_t count, uint64_t seed, uint64_t epoch) {
 }
 
 ArrayBatches::ArrayBatches(std::vector<Tensor> columns, int64_t batch_size, int most_threads,
-                           HostMemory* memory)
+                           HostMemory* memory, const BatchSlice& slice)
     : columns_(std::move(columns)),
       batch_size_(batch_size),
       rows_(columns_[0].shape()[0]),
       memory_(memory),
+      slice_(slice),
       current_(std::vector<Tensor>(columns_.size())) {
   if (most_threads == 0 || steps() < 2) return;
   size_t bytes = 1;  // of a batch
@@ -89,12 +90,18 @@ void ArrayBatches::begin_shuffled(uint64_t seed, uint64_t epoch, bool next_follo
   next_order_.reset();
   if (pool_ && next_follows) next_order_ = {seed, epoch + 1};
   if (pool_) return;
-  if (full_.rows.empty() && rows_ >= batch_size_) full_ = make_buffers(batch_size_);
-  if (rest_.rows.empty() && rows_ % batch_size_ != 0) rest_ = make_buffers(rows_ % batch_size_);
+  if (full_.rows.empty() && rows_ >= batch_size_) full_ = make_buffers(own_rows_of(batch_size_));
+  int64_t rest = rows_ % batch_size_;
+  if (rest_.rows.empty() && rest != 0) rest_ = make_buffers(own_rows_of(rest));
+}
+
+ArrayBatches::OwnRows ArrayBatches::own_rows(int64_t position) const {
+  int64_t count = std::min(batch_size_, rows_ - position);
+  return {position + slice_.begin(count), own_rows_of(count)};
 }
 
 const Batch* ArrayBatches::next() {
-  int64_t count = std::min(batch_size_, rows_ - position_);
+  int64_t count = next_rows();
   if (count <= 0) return nullptr;
   if (pool_) {
     if (ahead_.empty()) work_ahead();
@@ -102,11 +109,12 @@ const Batch* ArrayBatches::next() {
     ahead_.pop_front();
     work_ahead();
   } else if (order_->empty()) {
+    OwnRows own = own_rows(position_);
     for (size_t i = 0; i < columns_.size(); ++i)
-      current_[i] = columns_[i].slice(position_, position_ + count);
+      current_[i] = columns_[i].slice(own.begin, own.begin + own.count);
   } else {
     Buffers& buffers = count == batch_size_ ? full_ : rest_;
-    copy_rows(*order_, position_, count, buffers);
+    copy_rows(*order_, own_rows(position_), buffers);
     position_ += count;
     return &buffers.batch;
   }
@@ -119,9 +127,9 @@ void ArrayBatches::work_ahead() {
   if (ahead_.size() > most_ahead_ / 2) return;
   for (; ahead_.size() < most_ahead_ && planned_ < rows_; planned_ += batch_size_)
     ahead_.push_back(pool_->submit([this, order = order_, begin = planned_] {
-      int64_t count = std::min(batch_size_, rows_ - begin);
-      Buffers buffers = make_device_buffers(count);
-      copy_rows(*order, begin, count, buffers);
+      OwnRows own = own_rows(begin);
+      Buffers buffers = make_device_buffers(own.count);
+      copy_rows(*order, own, buffers);
       return std::move(buffers.batch);
     }));
   if (planned_ >= rows_ && next_order_ && !next_order_->made)
@@ -157,6 +165,7 @@ ArrayBatches::Buffers ArrayBatches::make_device_buffers(int64_t rows) const {
   size_t bytes = 0;
   for (const Tensor& column : columns_)
     bytes += aligned(column.bytes() / size_t(rows_) * size_t(rows));
+  bytes = std::max(bytes, kAlignment);  // a rank may have no row
   std::shared_ptr<void> block = take_shared(memory_ ? *memory_ : ordinary_memory(), bytes);
   Buffers buffers;
   auto* at = static_cast<std::byte*>(block.get());
@@ -169,8 +178,8 @@ ArrayBatches::Buffers ArrayBatches::make_device_buffers(int64_t rows) const {
   return buffers;
 }
 
-void ArrayBatches::copy_rows(const Order& order, int64_t begin, int64_t count,
-                             const Buffers& buffers) const {
+void ArrayBatches::copy_rows(const Order& order, const OwnRows& own, const Buffers& buffers) const {
+  const auto& [begin, count] = own;
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t row_bytes = columns_[i].bytes() / size_t(rows_);
     const auto* from = static_cast<const std::byte*>(columns_[i].raw());

@@ -8,6 +8,7 @@
 // batches are the same.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -25,8 +26,9 @@ class ArrayBatches : public BatchStream {
   // Columns with equal numbers of rows (dimension 0). So many threads work ahead at most, fewer
   // where batches are small: starting one takes as long as a small batch; 0: none do. They put the
   // batches into `memory`, which must outlive all tensors; null: ordinary memory.
+  // `slice`: of every batch, the rows of one of several ranks.
   ArrayBatches(std::vector<Tensor> columns, int64_t batch_size, int most_threads = 0,
-               HostMemory* memory = nullptr);
+               HostMemory* memory = nullptr, const BatchSlice& slice = {});
 
   int64_t rows() const { return rows_; }
   int64_t steps() const { return (rows_ + batch_size_ - 1) / batch_size_; }
@@ -38,6 +40,8 @@ class ArrayBatches : public BatchStream {
   // asked for, so it may be made ahead.
   void begin_shuffled(uint64_t seed, uint64_t epoch, bool next_follows = false);
   const Batch* next() override;
+  // Rows of the batch that next() will return, on all ranks together.
+  int64_t next_rows() const { return std::min(batch_size_, rows_ - position_); }
   bool skip(int64_t batches);  // false, and at the end, when there are fewer
 
  private:
@@ -48,14 +52,21 @@ class ArrayBatches : public BatchStream {
   };
   Buffers make_buffers(int64_t rows) const;
   Buffers make_device_buffers(int64_t rows) const;
-  void copy_rows(const Order& order, int64_t begin, int64_t count, const Buffers& buffers) const;
+  // Of the batch that begins at row `position`.
+  struct OwnRows {
+    int64_t begin, count;
+  };
+  OwnRows own_rows(int64_t position) const;
+  int64_t own_rows_of(int64_t rows) const { return slice_.end(rows) - slice_.begin(rows); }
+  void copy_rows(const Order& order, const OwnRows& own, const Buffers& buffers) const;
   Order take_order(uint64_t seed, uint64_t epoch);
   void begin(Order order);
   void work_ahead();
 
   std::vector<Tensor> columns_;
   int64_t batch_size_, rows_;
-  HostMemory* memory_;    // null: ordinary
+  HostMemory* memory_;  // null: ordinary
+  BatchSlice slice_;
   int64_t position_ = 0;  // the first row of the next batch
   std::shared_ptr<const Order> order_;
   Buffers full_, rest_;  // made when the first shuffled epoch begins

@@ -12,7 +12,8 @@ namespace stoker {
 Feed::Feed(std::vector<Tensor> columns, int64_t batch_size, const FeedOptions& options)
     : options_(options),
       arrays_(std::make_unique<ArrayBatches>(std::move(columns), batch_size, options.threads_ahead,
-                                             options.memory)) {}
+                                             options.memory,
+                                             options.slice.value_or(BatchSlice()))) {}
 
 Feed::Feed(const Batches& batches, const FeedOptions& options)
     : options_(options), batches_(batches) {
@@ -60,13 +61,41 @@ void Feed::begin_walk() {
         "that can be walked again, or fewer epochs or steps",
         options_.action, epoch_ + 1, step_ + 1));
   else if (walk_ == nullptr || !walk_->continues_with(number))
-    walk_ = batches_.begin_walk({.epoch = number,
-                                 .more_follow = options_.more_follow,
-                                 .context = options_.context,
-                                 .memory = options_.memory});
+    walk_ = batches_.begin_walk(walk_options());
   walking_ = true;
   walk_batches_ = 0;
   ++walks_;
+}
+
+WalkOptions Feed::walk_options() const {
+  return {.epoch = walk_number(),
+          .more_follow = options_.more_follow,
+          .context = options_.context,
+          .memory = options_.memory,
+          .slice = options_.slice,
+          .any_rank = options_.any_rank};
+}
+
+// Views of the rows of this rank, where the source gives those of all.
+const Batch* Feed::own_rows(const Batch* batch) {
+  if (batch == nullptr || !options_.slice) return batch;
+  whole_rows_ = walk_->whole_rows();
+  if (walk_->sliced()) return batch;
+  std::vector<Tensor> own;
+  for (size_t i = 0; i < batch->size(); ++i) {
+    const Tensor& whole = (*batch)[i];
+    int64_t rows = (*batch)[0].shape().rank() > 0 ? (*batch)[0].shape()[0] : -1;
+    if (whole.shape().rank() == 0 || whole.shape()[0] != rows)
+      throw ShapeError(
+          fmt::format("{}: tensor {} of a batch is {}, tensor 0 has {} rows; expected the same "
+                      "number of rows in "
+                      "all of them, to be shared among {} ranks",
+                      options_.action, i, to_string(whole.shape()), rows, options_.slice->size));
+    own.push_back(whole.slice(options_.slice->begin(rows), options_.slice->end(rows)));
+  }
+  whole_rows_ = (*batch)[0].shape()[0];
+  own_ = std::move(own);
+  return &own_;
 }
 
 const Batch* Feed::peek() {
@@ -79,7 +108,8 @@ const Batch* Feed::next() {
   ended_ = ended_ || (options_.steps && step_ == *options_.steps);
   if (ended_) return nullptr;
   if (!walking_) begin_walk();
-  const Batch* batch = arrays_ ? arrays_->next() : walk_->next();
+  if (arrays_) whole_rows_ = arrays_->next_rows();
+  const Batch* batch = arrays_ ? arrays_->next() : own_rows(walk_->next());
   if (batch == nullptr) {
     if (walk_batches_ == 0)
       throw ValueError(fmt::format("{}: the data is empty: there is no batch", options_.action));
@@ -111,10 +141,10 @@ void Feed::restore(const FeedState& state) {
   step_ = state.step;
   walks_ = state.walks;
   if (!arrays_ && !state.stream.empty()) {
-    walk_ = batches_.begin_walk({.more_follow = options_.more_follow,
-                                 .state = state.stream,
-                                 .context = options_.context,
-                                 .memory = options_.memory});
+    WalkOptions options = walk_options();
+    options.epoch = 0;
+    options.state = state.stream;
+    walk_ = batches_.begin_walk(options);
   } else if (state.walking) {
     if (!keeps_walk) {
       walk_ = nullptr;

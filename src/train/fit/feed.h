@@ -1,6 +1,7 @@
 // Batches of one epoch after the other, from arrays or from any source of batches.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,10 @@ struct FeedOptions {
   const Context* context = nullptr;  // of the model, for pipelines
   int threads_ahead = 0;             // at most, for arrays: see ArrayBatches
   HostMemory* memory = nullptr;      // that the device copies from; null: ordinary memory
+  // As of WalkOptions: the rows of one of several ranks, from any source. Steps, epochs and states
+  // count whole batches.
+  std::optional<BatchSlice> slice = {};
+  std::function<bool(bool)> any_rank = {};
 };
 
 // Where a feed stands, behind the batch that next() returned last. Data only.
@@ -50,6 +55,9 @@ class Feed {
   // The epoch's next batch, valid until the next call; null at its end. ValueError when there is no
   // batch at all, or when a source that can be walked once ends too early.
   const Batch* next();
+  // Of a sliced feed: the rows that all ranks have together of the batch that next() returned last; -1:
+  // not known to one rank.
+  int64_t whole_rows() const { return whole_rows_; }
   // The batch that next() will return first; for looking at its shapes before anything runs.
   const Batch* peek();
 
@@ -64,6 +72,8 @@ class Feed {
 
  private:
   void begin_walk();
+  WalkOptions walk_options() const;
+  const Batch* own_rows(const Batch* batch);
   void pass_over(int64_t batches);
   int64_t walk_number() const { return options_.restart ? epoch_ : walks_; }
 
@@ -73,6 +83,8 @@ class Feed {
   std::unique_ptr<BatchStream> walk_;  // of batches_
   bool walking_ = false, ended_ = false;
   const Batch* peeked_ = nullptr;
+  int64_t whole_rows_ = -1;
+  Batch own_;  // the rows of this rank, of a source that gives all
   int64_t walks_ = 0, epoch_ = 0, step_ = 0, walk_batches_ = 0;
 };
 

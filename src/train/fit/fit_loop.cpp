@@ -1,12 +1,16 @@
 #include <ostream>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "base/writable.h"
 #include "train/checkpoint/checkpointer.h"
 #include "train/checkpoint/run_lock.h"
+#include "train/fit/interrupts.h"
 #include "train/fit/loops.h"
 #include "train/fit/memory_policy.h"
+#include "train/fit/processes.h"
 #include "train/fit/services.h"
 #include "train/model/claimed_weights.h"
 #include "train/model/settings.h"
@@ -48,11 +52,21 @@ Logs with_loss_scale(const Logs& logs, const Optimizer& optimizer) {
                             {"skipped_steps", double(optimizer.skipped_steps())}}));
 }
 
+// What Trainer::rows_of_all is for the batch that the feed gave.
+int64_t rows_of_all(const Feed& feed, const Batch& batch, Processes* processes) {
+  if (processes == nullptr) return 0;
+  if (feed.whole_rows() >= 0) return feed.whole_rows();
+  int64_t rows = 0;
+  for (int64_t of_one : gathered(*processes, batch[0].shape()[0])) rows += of_one;
+  return rows;
+}
+
 class FitLoop {
  public:
   FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args,
           const FitServices& services, MemoryPolicy& memory)
-      : model_(ModelAccess::base(model)),
+      : handle_(model),
+        model_(ModelAccess::base(model)),
         trainer_(*model_.trainer),
         compiled_(compiled_of(model_, "fit")),
         training_(training),
@@ -61,6 +75,8 @@ class FitLoop {
         callbacks_(with_progress(args.callbacks, args.verbose, *trainer_.context), model),
         services_(services),
         memory_(memory),
+        processes_(processes_of(trainer_)),
+        ends_by_signal_(processes_ != nullptr),
         locks_(services.locks != nullptr ? *services.locks : own_locks_),
         lock_(args.run_directory.empty() ? nullptr
                                          : locks_.lock(args.run_directory, trainer_.context->out)),
@@ -104,6 +120,7 @@ class FitLoop {
       run_epochs();
     } catch (const std::exception& error) {
       if (observer_) observer_->fit_over(error.what());
+      tell_others(error);
       throw;
     }
     if (observer_) observer_->fit_over("");
@@ -111,6 +128,13 @@ class FitLoop {
   }
 
  private:
+  // The other processes wait for this one, and would until their deadline. An interrupted fit has ended
+  // on all of them.
+  void tell_others(const std::exception& error) {
+    if (processes_ != nullptr && dynamic_cast<const Interrupted*>(&error) == nullptr)
+      processes_->failed(error.what());
+  }
+
   // A device that is not the CPU is named in the first line.
   void say_device() {
     bool said = std::exchange(trainer_.device_said, false);
@@ -128,6 +152,7 @@ class FitLoop {
     for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
     if (compiled_.args.optimizer.use_ema()) compiled_.args.optimizer.use_averages();
+    if (processes_ != nullptr) verify_weights(*processes_, handle_, "at the end");
     callbacks_(&Callback::on_train_end, logs);
     if (checkpoints_) checkpoints_->finish();
   }
@@ -172,6 +197,7 @@ class FitLoop {
       if (std::optional<History::Waited> waited = observer_->waited())
         trainer_.history.append(*waited);
     callbacks_(&Callback::on_epoch_end, epoch, logs);
+    if (processes_ != nullptr) trainer_.stop = any_of(*processes_, trainer_.stop);
     if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
     times.end = steady_clock().now();
     if (observer_) observer_->epoch_ended(times);
@@ -194,8 +220,10 @@ class FitLoop {
   void run_batches_from(StepPlace& place) {
     StepTimes times{.epoch = place.epoch, .asked = steady_clock().now()};
     while (!trainer_.stop) {
+      if (processes_ != nullptr) processes_->set_place(place.epoch, place.step);
       const Batch* batch = next_batch();
       if (batch == nullptr) break;
+      trainer_.rows_of_all = rows_of_all(training_, *batch, processes_);
       times.ready = steady_clock().now();
       callbacks_(&Callback::on_train_batch_begin, place.step);
       std::span<const Tensor> inputs = inputs_of(*batch);
@@ -210,6 +238,8 @@ class FitLoop {
       if (checkpoints_)
         callbacks_.charge(checkpoints_->backup(),
                           [&] { checkpoints_->step_ended(place.epoch, place.step); });
+      if (!checkpoints_ && ends_by_signal_.pending() != 0)
+        throw Error(fmt::format("fit: stopped by {}", signal_name(ends_by_signal_.pending())));
       times.end = steady_clock().now();
       if (observer_) observer_->step_ended(times);
       times.asked = steady_clock().now();
@@ -251,6 +281,7 @@ class FitLoop {
     return trainer_.scratch;
   }
 
+  Model handle_;
   ModelBase& model_;
   Trainer& trainer_;
   Compiled& compiled_;
@@ -260,6 +291,8 @@ class FitLoop {
   CallbackCalls callbacks_;
   const FitServices& services_;
   MemoryPolicy& memory_;
+  Processes* processes_;       // null: one
+  Interrupts ends_by_signal_;  // a launcher ends the ranks of a job with SIGTERM: time to say why
   RunLocks own_locks_;
   RunLocks& locks_;                            // of the job, where there is one
   std::shared_ptr<FolderLock> lock_;           // of the run directory; null: there is none
@@ -286,7 +319,9 @@ void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks
   Logs live(compiled.evaluation);
   callbacks(&Callback::on_test_begin);
   StepPlace place{.action = action, .epoch = -1, .step = 0};
+  Processes* processes = processes_of(*model.trainer);
   while (const Batch* batch = feed.next()) {
+    model.trainer->rows_of_all = rows_of_all(feed, *batch, processes);
     callbacks(&Callback::on_test_batch_begin, place.step);
     prepare(model, batch->tensors(), action);
     if (feed.arrays() == nullptr) check_target_values(model, batch->tensors(), action);

@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 #include <stoker/model.h>
+#include <stoker/more_callbacks.h>
 #include <stoker/version.h>
 
 #include "train/checkpoint/checkpointer.h"
 #include "train/fit/auto_batch.h"
 #include "train/fit/loops.h"
 #include "train/fit/memory_policy.h"
+#include "train/fit/processes.h"
 #include "train/fit/services.h"
 #include "train/model/compile.h"
 #include "train/step/steps.h"
@@ -130,12 +132,43 @@ int64_t chosen_batch(ModelBase& model, const std::vector<Tensor>& columns, const
   return chosen.batch;
 }
 
+// The rows of this process, of a model whose strategy has several.
+FeedOptions shared(FeedOptions options, ModelBase& model) {
+  Processes* processes = processes_of(trainer_of(model));
+  if (processes == nullptr) return options;
+  options.slice = processes->slice();
+  options.any_rank = [processes](bool mine) { return any_of(*processes, mine); };
+  return options;
+}
+
+// Of several processes the first one shows and writes; a callback that only does that is its alone.
+bool only_writes(const Callback& callback) {
+  return dynamic_cast<const CSVLogger*>(&callback) != nullptr ||
+         dynamic_cast<const ModelCheckpoint*>(&callback) != nullptr ||
+         dynamic_cast<const TensorBoard*>(&callback) != nullptr ||
+         dynamic_cast<const RemoteMonitor*>(&callback) != nullptr ||
+         dynamic_cast<const ProgbarLogger*>(&callback) != nullptr;
+}
+
+FitArgs args_of_process(const FitArgs& args, ModelBase& model) {
+  Processes* processes = processes_of(trainer_of(model));
+  if (processes == nullptr) return args;
+  agree_on_seed(*processes, trainer_of(model));
+  if (processes->first()) return args;
+  FitArgs own = args;
+  own.verbose = 0;
+  own.run_directory.clear();
+  std::erase_if(own.callbacks, [](const CallbackRef& callback) { return only_writes(*callback); });
+  return own;
+}
+
 Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
-  FeedOptions options{.action = "fit: validation",
-                      .steps = args.validation_steps,
-                      .context = trainer_of(model).context,
-                      .threads_ahead = threads_ahead(model),
-                      .memory = batch_memory(model)};
+  FeedOptions options = shared({.action = "fit: validation",
+                                .steps = args.validation_steps,
+                                .context = trainer_of(model).context,
+                                .threads_ahead = threads_ahead(model),
+                                .memory = batch_memory(model)},
+                               model);
   const ValidationData& data = args.validation_data;
   if (data.batches.defined()) return {data.batches, options};
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
@@ -177,11 +210,12 @@ void Model::compile(const CompileArgs& args) const { compile_model(impl(), args)
 bool Model::compiled() const { return impl().trainer->compiled != nullptr; }
 
 History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y,
-                   const FitArgs& args, const FitServices& services) {
+                   const FitArgs& given, const FitServices& services) {
   ModelBase& model = ModelAccess::base(handle);
   Use use(model.trainer->gate, "fit", UseMode::lasting);
   compiled_of(model, "fit");
-  check_fit(args);
+  check_fit(given);
+  FitArgs args = args_of_process(given, model);
   prepare(model, x.list(), "fit");
   check_trainable(model, "fit");
   int64_t batch_size = checked_batch_size(args.batch_size.given(), kBatchSize, "fit");
@@ -192,15 +226,18 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
     std::tie(columns, held_out) = split(columns, args.validation_split);
   weigh_classes(model, args.class_weight, columns, "fit");
   if (args.batch_size.automatic()) batch_size = chosen_batch(model, columns, args);
+  if (Processes* processes = processes_of(*model.trainer))
+    batch_size = of_first(*processes, batch_size);
   int64_t validation_batch =
       checked_batch_size(args.validation_batch_size, batch_size, "fit: validation");
   std::optional<Feed> validation;
   if (!held_out.empty())
     validation.emplace(std::move(held_out), validation_batch,
-                       FeedOptions{.action = "fit: validation",
-                                   .steps = args.validation_steps,
-                                   .threads_ahead = threads_ahead(model),
-                                   .memory = batch_memory(model)});
+                       shared({.action = "fit: validation",
+                               .steps = args.validation_steps,
+                               .threads_ahead = threads_ahead(model),
+                               .memory = batch_memory(model)},
+                              model));
   else if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
   MemoryPolicy memory(model, args);
@@ -209,23 +246,25 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
     check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
                 "fit: validation", memory);
   Feed training(std::move(columns), batch_size,
-                {.action = "fit",
-                 .steps = args.steps_per_epoch,
-                 .restart = !args.steps_per_epoch,
-                 .epochs = args.epochs,
-                 .shuffle = args.shuffle.value_or(true),
-                 .seed = derived_seed(model.trainer->seed, kShufflePurpose),
-                 .threads_ahead = threads_ahead(model),
-                 .memory = batch_memory(model)});
+                shared({.action = "fit",
+                        .steps = args.steps_per_epoch,
+                        .restart = !args.steps_per_epoch,
+                        .epochs = args.epochs,
+                        .shuffle = args.shuffle.value_or(true),
+                        .seed = derived_seed(model.trainer->seed, kShufflePurpose),
+                        .threads_ahead = threads_ahead(model),
+                        .memory = batch_memory(model)},
+                       model));
   return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
 }
 
-History fit_batches(const Model& handle, const Batches& batches, const FitArgs& args,
+History fit_batches(const Model& handle, const Batches& batches, const FitArgs& given,
                     const FitServices& services) {
   ModelBase& model = ModelAccess::base(handle);
   Use use(model.trainer->gate, "fit", UseMode::lasting);
   compiled_of(model, "fit");
-  check_fit(args);
+  check_fit(given);
+  FitArgs args = args_of_process(given, model);
   if (args.batch_size.automatic())
     throw ValueError(
         "fit: batch_size = Auto is for arrays; these batches have sizes of their own: "
@@ -244,12 +283,13 @@ History fit_batches(const Model& handle, const Batches& batches, const FitArgs& 
   if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
   MemoryPolicy memory(model, args);
-  Feed training(batches, {.action = "fit",
-                          .steps = args.steps_per_epoch,
-                          .restart = !args.steps_per_epoch,
-                          .more_follow = true,
-                          .context = model.trainer->context,
-                          .memory = batch_memory(model)});
+  Feed training(batches, shared({.action = "fit",
+                                 .steps = args.steps_per_epoch,
+                                 .restart = !args.steps_per_epoch,
+                                 .more_follow = true,
+                                 .context = model.trainer->context,
+                                 .memory = batch_memory(model)},
+                                model));
   return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
 }
 
@@ -263,10 +303,11 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
       make_columns(model, StepKind::test, x, y, args.sample_weight, "evaluate");
   check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
   Feed feed(std::move(columns), batch_size,
-            {.action = "evaluate",
-             .steps = args.steps,
-             .threads_ahead = threads_ahead(model),
-             .memory = batch_memory(model)});
+            shared({.action = "evaluate",
+                    .steps = args.steps,
+                    .threads_ahead = threads_ahead(model),
+                    .memory = batch_memory(model)},
+                   model));
   return evaluated(*this, feed, args);
 }
 
@@ -276,10 +317,11 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   compiled_of(model, "evaluate");
   check_steps(args.steps, "evaluate: steps");
   refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
-  Feed feed(batches, {.action = "evaluate",
-                      .steps = args.steps,
-                      .context = model.trainer->context,
-                      .memory = batch_memory(model)});
+  Feed feed(batches, shared({.action = "evaluate",
+                             .steps = args.steps,
+                             .context = model.trainer->context,
+                             .memory = batch_memory(model)},
+                            model));
   return evaluated(*this, feed, args);
 }
 

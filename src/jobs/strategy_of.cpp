@@ -1,0 +1,78 @@
+#include "jobs/strategy_of.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <stoker/devices.h>
+#include <stoker/error.h>
+
+#include "distribute/mpi/mpi_transport.h"
+
+namespace stoker::jobs {
+
+namespace {
+
+constexpr int64_t kMostDevices = 1024;
+
+// 0: the text is no number from 1 on.
+int64_t count_in(std::string_view text) {
+  int64_t count = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && count >= 1 && count <= kMostDevices ? count : 0;
+}
+
+std::vector<std::string> numbered(std::string_view kind, int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("{}:{}", kind, i));
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> devices_of(const std::string& text) {
+  if (text == "all") return {};
+  if (int64_t count = count_in(text)) {
+    bool gpu = false;
+    for (const DeviceDescription& device : list_devices()) gpu = gpu || device.name != "cpu";
+    return numbered(gpu ? "cuda" : "cpu", count);
+  }
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  size_t colon = text.find(':');
+  if (names.size() == 1 && colon != std::string::npos)
+    if (int64_t count = count_in(std::string_view(text).substr(colon + 1)))
+      return numbered(text.substr(0, colon), count);
+  for (const std::string& name : names)
+    if (name.empty() || name == "all")
+      throw ValueError(fmt::format(
+          "devices: expected all, a number, cpu:N, cuda:N or names with commas between them, got "
+          "\"{}\"",
+          text));
+  return names;
+}
+
+std::unique_ptr<Strategy> strategy_of(const Job& job) {
+  if (distribute::found_launch().processes > 1) {
+    MultiWorkerOptions options;
+    if (!job.devices.empty()) options.devices = devices_of(job.devices);
+    return std::make_unique<MultiWorkerMirroredStrategy>(options);
+  }
+  if (job.devices.empty()) return nullptr;
+  MirroredOptions options{.devices = devices_of(job.devices)};
+  return std::make_unique<MirroredStrategy>(options);
+}
+
+int64_t process_number() {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
+    if (const char* text = std::getenv(name)) return std::strtol(text, nullptr, 10);
+  return 0;
+}
+
+}  // namespace stoker::jobs
