@@ -9,6 +9,7 @@
 #include "graph/ops/linalg.h"
 #include "graph/ops/order.h"
 #include "graph/replica.h"
+#include "graph/ops/quantized.h"
 #include "graph/text.h"
 
 namespace stoker {
@@ -37,6 +38,7 @@ OpRegistry build() {
   register_collective_ops(registry);
   register_attention_ops(registry);
   register_decoding_ops(registry);
+  register_quantized_ops(registry);
   return registry;
 }
 

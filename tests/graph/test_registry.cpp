@@ -57,6 +57,14 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
       {"cached_attention", "a step of generation, which does not train"},
       {"cache_append", "likewise"},
       {"recurrent_grad", "a kernel of libraries, which have none of theirs; scan has"},
+      {"quantize", "its result is an integer; QuantizationAware layers train"},
+      {"dequantize", "its operand is an integer"},
+      {"quantized_matmul", "its operands are integers"},
+      {"quantized_conv2d", "likewise"},
+      {"quantized_add", "likewise"},
+      {"quantized_max_pool2d", "likewise"},
+      {"quantized_avg_pool2d", "likewise"},
+      {"quantized_lookup", "likewise"},
   };
   for (const auto& op : OpRegistry::get().all())
     EXPECT_EQ(!op->gradient, reasons.contains(op->name)) << op->name;

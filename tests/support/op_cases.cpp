@@ -31,6 +31,7 @@ const OpCaseTable& op_cases() {
     add_attention_cases(all);
     add_decoding_cases(all);
     add_collective_cases(all);
+    add_quantized_cases(all);
     return all;
   }();
   return table;

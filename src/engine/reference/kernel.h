@@ -53,5 +53,6 @@ void add_scan_kernels(KernelTable& table);
 void add_attention_kernels(KernelTable& table);
 void add_decoding_kernels(KernelTable& table);
 void add_collective_kernels(KernelTable& table);
+void add_quantized_kernels(KernelTable& table);
 
 }  // namespace stoker::reference

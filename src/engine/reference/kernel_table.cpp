@@ -25,6 +25,7 @@ const KernelTable& kernel_table() {
     add_attention_kernels(all);
     add_decoding_kernels(all);
     add_collective_kernels(all);
+    add_quantized_kernels(all);
     return all;
   }();
   return table;

@@ -44,6 +44,8 @@ void add_attention_builders(OpBuilders& table);
 bool has_attention_kernel(const Node& node);
 void add_decoding_builders(OpBuilders& table);
 void add_collective_builders(OpBuilders& table);
+void add_quantized_builders(OpBuilders& table);
+void add_quantized_product_builders(OpBuilders& table);
 
 // A product of matrices [M, K] · [K, N] (+ bias) as an instruction. `bias` may be -1: none.
 struct MatmulOperands {
