@@ -45,7 +45,7 @@ PUBLIC = {
     "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model more_callbacks "
     "optimizers plot_model run_plan schedules weights",
     "distribute": "distribute",
-    "compress": "distill lighter prune quantize",
+    "compress": "compare distill lighter prune quantize",
     "jobs": "applications",
     "interop": "language_models onnx",
     "observe": "doctor profiler",

@@ -9,6 +9,8 @@ Command demo_command();
 Command train_command();
 Command evaluate_command();
 Command predict_command();
+Command compare_command();
+Command compress_command();
 Command prepare_command();
 Command inspect_command();
 Command export_command();

@@ -18,9 +18,10 @@ namespace {
 using namespace stoker::app;
 
 std::vector<Command> all_commands() {
-  return {demo_command(),    train_command(),   evaluate_command(), predict_command(),
-          prepare_command(), inspect_command(), export_command(),   verify_resume_command(),
-          doctor_command(),  monitor_command(), bench_command()};
+  return {demo_command(),    train_command(),         evaluate_command(), predict_command(),
+          compare_command(), compress_command(),      prepare_command(),  inspect_command(),
+          export_command(),  verify_resume_command(), doctor_command(),   monitor_command(),
+          bench_command()};
 }
 
 // What stands where a command should, if it is none.

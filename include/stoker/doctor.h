@@ -150,7 +150,8 @@ enum class Action : uint8_t {
   faster_ops,       // in place of those far below their limit
   separable_conv,   // instead of a full convolution
   shrink_layer,
-  stop_others,  // other programs
+  prune_channels,  // fewer channels in all layers: prune.h, measured by compare.h
+  stop_others,     // other programs
   raise_quota,
   cool,        // the GPU
   full_slot,   // for the GPU

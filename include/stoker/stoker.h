@@ -10,6 +10,7 @@
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
 #include <stoker/categories.h>
+#include <stoker/compare.h>
 #include <stoker/confusion_metrics.h>
 #include <stoker/constraints.h>
 #include <stoker/context.h>

@@ -16,7 +16,7 @@ namespace stoker::jobs {
 // Loss and metrics on the job's validation set (all of the data where it has none):
 //   loss, accuracy, samples, seconds, samples_per_second
 // Pictures are resized to what the model takes.
-nlohmann::json evaluate(const TrainedModel& trained, Job job, std::ostream* out);
+nlohmann::json evaluate(const TrainedModel& trained, const Job& job, std::ostream* out);
 
 // What the model makes of image files, or of all of them in a folder: an array of {"file", "class",
 // "label", "probability", "top": [...]}, in the order given. A file that cannot be read or decoded

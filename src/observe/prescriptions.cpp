@@ -155,6 +155,37 @@ void propose_cheaper_layers(const Case& run, Prescriptions& list) {
                          percent(share)),
               .seconds = run.step() - computing * share / 2,
               .changes_results = true});
+  propose_fewer_channels(run, list);
+}
+
+namespace {
+
+bool is_product(const OpFacts& op) {
+  return op.op.starts_with("conv") || op.op.find("matmul") != std::string::npos;
+}
+
+}  // namespace
+
+// With half the FLOPs a layer reads and makes 0.71 times as many channels: products take half the
+// time, so does the update of their weights, and what moves data takes 0.71 of it.
+void propose_fewer_channels(const Case& run, Prescriptions& list) {
+  constexpr double kFlops = 0.5;
+  double products = 0, saved = 0;
+  for (const OpFacts& op : run.device().ops) {
+    if (op.host) continue;
+    bool squared = is_product(op) || op.layer == "optimizer";
+    saved += op.share * (1 - (squared ? kFlops : std::sqrt(kFlops)));
+    products += is_product(op) ? op.share : 0;
+  }
+  if (products < kManyProducts) return;
+  list.add({.action = Action::prune_channels,
+            .what = "Halve its FLOPs: prune(model, {.kind = PruneKind::channels, .flops = 0.5}), "
+                    "a few epochs, strip()",
+            .why = say("products take {} of the computing; compare() or `stoker compress` measures "
+                       "what it gains, and what it costs in accuracy",
+                       percent(products)),
+            .seconds = run.step() * (1 - run.share(Owner::compute) * saved),
+            .changes_results = true});
 }
 
 std::string results_words(const Prescription& prescription) {

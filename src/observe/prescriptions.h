@@ -39,6 +39,8 @@ void propose_keeping(const Case& run, Prescriptions& list);
 void propose_less_work(const Case& run, Prescriptions& list);
 void propose_larger_batch(const Case& run, Prescriptions& list);
 void propose_cheaper_layers(const Case& run, Prescriptions& list);
+// A model with half the FLOPs, where products take much of the computing.
+void propose_fewer_channels(const Case& run, Prescriptions& list);
 void propose_faster_ops(const Case& run, Prescriptions& list);
 
 std::string results_words(const Prescription& prescription);  // "results stay the same"

@@ -1,6 +1,7 @@
 // The report as one page that needs no other file and no network: page/page.html with its style,
 // its scripts and the JSON put in where it refers to them.
-#include <string>
+#include "observe/report_html.h"
+
 #include <string_view>
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ void put(std::string& page, std::string_view reference, std::string_view text) {
 
 }  // namespace
 
-std::string Diagnosis::html() const {
+std::string page_of(const nlohmann::json& data) {
   std::string page(page_file("page.html"));
   put(page, R"(<link rel="stylesheet" href="style.css">)",
       fmt::format("<style>\n{}</style>", page_file("style.css")));
@@ -37,8 +38,10 @@ std::string Diagnosis::html() const {
     put(page, fmt::format(R"(<script src="{}"></script>)", script),
         fmt::format("<script>\n{}</script>", page_file(script)));
   constexpr std::string_view kData = R"(<script type="application/json" id="data">)";
-  put(page, kData, fmt::format("{}{}", kData, embeddable(dump_report(diagnosis_json(*this)))));
+  put(page, kData, fmt::format("{}{}", kData, embeddable(dump_report(data))));
   return page;
 }
+
+std::string Diagnosis::html() const { return page_of(diagnosis_json(*this)); }
 
 }  // namespace stoker::doctor

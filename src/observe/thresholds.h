@@ -42,8 +42,10 @@ inline constexpr double kMemoryFree = 0.50;  // in use at most, for a larger bat
 inline constexpr double kMemoryFull = 0.90;
 inline constexpr double kLargeConv = 0.20;  // of the computing, for a convolution to be singled out
 inline constexpr double kSeparable = 2;     // times fewer FLOPs, for a separable one to be worth it
-inline constexpr double kDoubled = 0.7;     // of a step per sample in twice the batch, untried
-inline constexpr double kHalved = 0.5;      // of the computing in 16-bit products, untried
+inline constexpr double kManyProducts =
+    0.30;                                // of the computing, for fewer channels to be worth it
+inline constexpr double kDoubled = 0.7;  // of a step per sample in twice the batch, untried
+inline constexpr double kHalved = 0.5;   // of the computing in 16-bit products, untried
 
 // --- kernels: ops far below their limit, with what the usual share of it would gain ---
 inline constexpr double kFarBelow = 0.30, kUsual = 0.60;  // of the larger of the two shares

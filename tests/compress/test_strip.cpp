@@ -3,6 +3,7 @@
 #include <stoker/flops.h>
 #include <stoker/prune.h>
 
+#include "compress/stirred.h"
 #include "support/temp_dir.h"
 #include "train/helpers.h"
 
@@ -22,19 +23,6 @@ void expect_same_without_channels(const Model& model, const Tensor& x,
   EXPECT_GT(report.removed, 0);
   expect_near(smaller.predict({x}), model.predict({x}), 1e-4);
   EXPECT_TRUE(prune_report(smaller).weights.empty());
-}
-
-// Moving statistics that are not those of a new layer, so that a wrong slice shows.
-void stir(const Model& model, uint64_t seed) {
-  std::vector<Tensor> weights = model.get_weights();
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i].shape().rank() != 1) continue;
-    Tensor drawn = normal(weights[i].shape(), seed + i);
-    float* values = drawn.data_mut<float>();
-    for (int64_t k = 0; k < drawn.elements(); ++k) values[k] = 0.5F + 0.2F * std::abs(values[k]);
-    weights[i] = drawn;
-  }
-  model.set_weights(weights);
 }
 
 class Strip : public testing::Test {

@@ -123,6 +123,9 @@ inline SyntheticRun applied(SyntheticRun run, doctor::Action action) {
     case Action::shrink_layer:
       run.compute *= 1 - std::max(run.largest_share, run.conv_share) / 2;
       break;
+    case Action::prune_channels:
+      run.compute *= 1 - (run.largest_share + run.conv_share + run.slow_share) / 2;
+      break;
     case Action::stop_others:
       run.others = 0;
       break;

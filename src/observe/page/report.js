@@ -238,8 +238,44 @@ function wholeFit() {
     parts.map(([key, name]) => [name, time(f[key] * f.seconds), percent(f[key]), meter(f[key])])));
 }
 
+function comparison() {
+  const c = d.comparison;
+  if (!c) return;
+  const s = section('Models compared'), first = c.models[0];
+  const gain = (before, after) => before && after ? ` (${(before / after).toFixed(2)}×)` : '';
+  const step = (mode, show) => m => m[mode].seconds ? show(m[mode]) : '—';
+  const range = t => `${time(t.seconds)} [${time(t.low)}, ${time(t.high)}]`;
+  const faster = t => `${t.speedup.toFixed(2)}× [${t.speedup_interval.map(x => x.toFixed(2)).join(', ')}]`;
+  const rows = [
+    ['parameters', m => count(m.parameters) + gain(first.parameters, m.parameters)],
+    ['of them zero', m => percent(m.zero_share)],
+    ['file', m => m.file_bytes ? bytes(m.file_bytes) + gain(first.file_bytes, m.file_bytes) : '—'],
+    ['MFLOP per sample', m => m.flops ? (m.flops * 1e-6).toFixed(2) + gain(first.flops, m.flops) : '—'],
+    ['memory, training', m => m.training_bytes ? bytes(m.training_bytes) + gain(first.training_bytes, m.training_bytes) : '—'],
+    ['memory, inference', m => m.inference_bytes ? bytes(m.inference_bytes) + gain(first.inference_bytes, m.inference_bytes) : '—'],
+    ...['training', 'inference'].flatMap(mode => [
+      [`${mode} step`, step(mode, range)], ['as fast as the first', step(mode, faster)],
+      ['samples per second', step(mode, t => count(t.samples_per_second))],
+      ['of the device', step(mode, t => t.device_share ? percent(t.device_share) : '—')]]),
+    ...Object.keys(first.metrics).map(name => [name, m => m.metrics[name] === undefined || m.metrics[name] === null ? '—' : m.metrics[name].toFixed(4)]),
+    ['agrees with the first', (m, i) => percent(c.agreement[0][i])],
+    ...c.models.some(m => m.predicted_speedup) ? [['speedup, predicted', m => m.predicted_speedup ? `${m.predicted_speedup.toFixed(2)}×` : '—']] : [],
+  ];
+  s.append(table('comparison', ['', ...c.models.map(m => m.name)],
+    rows.map(([name, show]) => [name, ...c.models.map(show)])));
+  s.append(element('p', { class: 'note' }, `${count(c.samples)} samples; steps of ${c.batch_size}, one batch again and again, ` +
+    `in alternating blocks: medians and the middle half. ${c.notes.join('. ')}`));
+}
+
 if (d) {
-  for (const draw of [verdict, step, remedies, course, pipeline, experiments, lanes, memory, roofline, layers, wholeFit, callbacks]) draw();
-  document.getElementById('trust').textContent = `Trust: ${d.trust}.`;
+  const run = [verdict, step, remedies, course, pipeline, experiments, lanes, memory, roofline, layers, wholeFit, callbacks];
+  for (const draw of d.verdict ? [...run, comparison] : [comparison]) draw();
+  if (d.verdict) {
+    document.getElementById('trust').textContent = `Trust: ${d.trust}.`;
+  } else if (d.comparison) {
+    document.title = 'Stoker: models compared';
+    document.getElementById('where').textContent = `Stoker · ${d.comparison.device}`;
+    document.getElementById('sentence').textContent = d.comparison.sentence;
+  }
   document.body.dataset.ready = 'yes';
 }
