@@ -39,11 +39,11 @@ PUBLIC = {
     "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
     "value variable volume_ops",
     "engine": "devices",
-    "nn": "attention_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
+    "nn": "attention_layers audio_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
     "initializers layer layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
     "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
-    "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model more_callbacks "
-    "optimizers plot_model run_plan schedules weights",
+    "train": "adaptive_optimizers auto_batch backup callback callbacks flops function generate history idx logging_callbacks "
+    "model more_callbacks multi_optimizer optimizers plot_model run_plan schedules serialize weights",
     "distribute": "distribute",
     "compress": "compare distill lighter prune quantize",
     "jobs": "applications",

@@ -6,9 +6,11 @@
 """
 import json
 import os
-import statistics
 import sys
-import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+from torch_graph import captured, median_seconds  # noqa: E402
 
 
 def say(row, peer, value, unit):
@@ -16,17 +18,7 @@ def say(row, peer, value, unit):
 
 
 def timed(torch, step, steps, warm):
-    for _ in range(warm):
-        step()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        for _ in range(steps):
-            step()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) / steps)
-    return statistics.median(times)
+    return median_seconds(step, warm, 5, steps, torch.cuda.synchronize)
 
 
 def make_step(torch, model, x, y, half, mode):
@@ -51,17 +43,7 @@ def make_step(torch, model, x, y, half, mode):
 
     if mode == "eager":
         return step
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(5):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    optimizer.zero_grad(set_to_none=True)
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
+    return captured(torch, step, optimizer)
 
 
 def cnn(torch):

@@ -59,5 +59,7 @@ void add_rows(const Sizes& sizes, std::vector<KernelCase>& cases);       // soft
 void add_images(const Sizes& sizes, std::vector<KernelCase>& cases);     // pooling, convolutions
 void add_products(const Sizes& sizes, std::vector<KernelCase>& cases);
 void add_attention(const Sizes& sizes, std::vector<KernelCase>& cases);
+// Sorting, running sums, places, segments, draws, resizing, matrices.
+void add_orders(const Sizes& sizes, std::vector<KernelCase>& cases);
 
 }  // namespace stoker::bench

@@ -214,6 +214,7 @@ std::vector<KernelCase> cases_of(const Extent& extent, DType dtype) {
   add_images(sizes, cases);
   add_products(sizes, cases);
   add_attention(sizes, cases);
+  add_orders(sizes, cases);
   return cases;
 }
 

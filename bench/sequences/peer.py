@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+from torch_graph import captured, median_seconds  # noqa: E402
 
 BATCH, LENGTH, WORDS, WIDTH, UNITS = 64, 200, 20000, 256, 512
 ROWS = (("LSTM", False), ("LSTM", True), ("GRU", False))
@@ -27,17 +30,7 @@ def row_name(kind: str, both: bool) -> str:
 
 
 def median_ms(step, warm_up: int, rounds: int, steps: int, wait) -> float:
-    for _ in range(warm_up):
-        step()
-    wait()
-    times = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        for _ in range(steps):
-            step()
-        wait()
-        times.append((time.perf_counter() - begin) / steps)
-    return sorted(times)[len(times) // 2] * 1e3
+    return median_seconds(step, warm_up, rounds, steps, wait) * 1e3
 
 
 def report_row(row: str, peer: str, ms: float) -> None:
@@ -87,17 +80,8 @@ def run_torch(device: str) -> None:
             report(kind, both, "PyTorch", median_ms(step, 1, 3, 1, lambda: None))
             continue
         report(kind, both, "PyTorch eager", median_ms(step, 4, 5, 10, torch.cuda.synchronize))
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(5):
-                step()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph):
-            step()
-        report(kind, both, "PyTorch graph", median_ms(graph.replay, 4, 5, 10, torch.cuda.synchronize))
+        replay = captured(torch, step, optimizer)
+        report(kind, both, "PyTorch graph", median_ms(replay, 4, 5, 10, torch.cuda.synchronize))
 
 
 def run_gpt2() -> None:

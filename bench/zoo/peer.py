@@ -10,10 +10,14 @@ import json
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+from torch_graph import captured  # noqa: E402
 
 FASTEST = {"mobilenet_v1": "compile", "unet": "compile", "vit_s16": "compile", "convnext_tiny": "compile"}  # others: graph
 
@@ -330,17 +334,7 @@ def make_step(name, batch, mode, device):
 
     if mode != "graph":
         return step
-    side_stream = torch.cuda.Stream()
-    side_stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side_stream):
-        for _ in range(5):
-            step()
-    torch.cuda.current_stream().wait_stream(side_stream)
-    captured = torch.cuda.CUDAGraph()
-    optimizer.zero_grad(set_to_none=True)
-    with torch.cuda.graph(captured):
-        step()
-    return captured.replay
+    return captured(torch, step, optimizer)
 
 
 def seconds_per_step(step, device):

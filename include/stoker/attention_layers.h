@@ -64,7 +64,9 @@ struct MultiHeadAttentionOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};  // of what the projections give
-  bool use_gate = false;                  // the heads' outputs times sigmoid(gate(query))
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
+  bool use_gate = false;  // the heads' outputs times sigmoid(gate(query))
   std::string name = "";
   std::string dtype = "";
 };
@@ -85,6 +87,8 @@ struct GroupedQueryAttentionOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   bool use_gate = false;
   std::string name = "";
   std::string dtype = "";

@@ -99,6 +99,21 @@ class RandomPerspective : public Layer {
  public:
   explicit RandomPerspective(const RandomPerspectiveOptions& options = {});
 };
+struct RandomElasticTransformOptions {
+  Factor factor = 1.0;                     // how often
+  Factor scale = 1.0;                      // how far and how smoothly, drawn per batch
+  std::string interpolation = "bilinear";  // or nearest
+  std::string fill_mode = "reflect";       // wrap, nearest, constant
+  double fill_value = 0.0;
+  Factor value_range = {0, 255};
+  std::string name = "";
+  std::string dtype = "";
+};
+// Pixels move by a smooth random field, up to a tenth of the longer side (ops::image::elastic_transform).
+class RandomElasticTransform : public Layer {
+ public:
+  explicit RandomElasticTransform(const RandomElasticTransformOptions& options = {});
+};
 
 // --- colour -------------------------------------------------------------------------------------
 
@@ -169,6 +184,20 @@ class Equalization : public Layer {  // of each sample's histograms, by channel
  public:
   explicit Equalization(const EqualizationOptions& options = {});
 };
+struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
+  Factor value_range = {0, 255};
+  double clip_limit = 4.0;   // of a bin, in mean counts; 0: none
+  Size2 tile_grid_size = 8;  // tiles along height and width
+  std::string name = "";
+  std::string dtype = "";
+};
+// CLAHE: a histogram per tile and channel, cut at clip_limit; a pixel is between those of the four
+// nearest tiles.
+class ContrastLimitedAdaptiveHistogramEqualization : public Layer {
+ public:
+  explicit ContrastLimitedAdaptiveHistogramEqualization(
+      const ContrastLimitedAdaptiveHistogramEqualizationOptions& options = {});
+};
 struct RandomColorJitterOptions {
   Factor value_range = {0, 255};
   std::optional<Factor> brightness_factor = {};
@@ -223,6 +252,23 @@ struct RandAugmentOptions {
 class RandAugment : public Layer {
  public:
   explicit RandAugment(const RandAugmentOptions& options = {});
+};
+struct AugMixOptions {
+  Factor value_range = {0, 255};
+  int64_t num_chains = 3;
+  int64_t chain_depth = 3;  // augmentations of a chain, each of which may be none
+  Factor factor = 0.3;      // how strong
+  double alpha = 1.0;       // of the Dirichlet and Beta distributions of the weights
+  bool all_ops = true;      // false: no brightness, colour, contrast and sharpness
+  std::string interpolation = "bilinear";
+  std::string name = "";
+  std::string dtype = "";
+};
+// The sample and the mean of num_chains chains of augmentations, weighted by random numbers. Unlike
+// in Keras, every sample has chains and weights of its own.
+class AugMix : public Layer {
+ public:
+  explicit AugMix(const AugMixOptions& options = {});
 };
 
 // --- two samples --------------------------------------------------------------------------------

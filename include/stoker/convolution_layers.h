@@ -1,4 +1,4 @@
-// Transposed convolutions, convolutions of volumes and convolutional LSTMs, by Keras's names, with
+// Convolutions of images and volumes, transposed ones and convolutional LSTMs, by Keras's names, with
 // Keras's defaults and weights. Part of layers.h. Images are [B, H, W, C], volumes [B, D, H, W, C].
 //
 //   Conv2DTranspose(64, 4, {.strides = 2, .padding = "same"})  // twice the height and the width
@@ -12,6 +12,77 @@
 #include <stoker/volume.h>
 
 namespace stoker {
+
+// --- images -------------------------------------------------------------------------------------
+
+struct Conv2DOptions {
+  Size2 strides = 1;
+  std::string padding = "valid";  // or "same"
+  Size2 dilation_rate = 1;
+  int64_t groups = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = "";
+  std::string dtype = "";
+};
+class Conv2D : public Layer {
+ public:
+  Conv2D(int64_t filters, Size2 kernel_size, const Conv2DOptions& options = {});
+};
+
+struct DepthwiseConv2DOptions {
+  Size2 strides = 1;
+  std::string padding = "valid";
+  int64_t depth_multiplier = 1;
+  Size2 dilation_rate = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer depthwise_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer depthwise_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = "";
+  std::string dtype = "";
+};
+class DepthwiseConv2D : public Layer {
+ public:
+  explicit DepthwiseConv2D(Size2 kernel_size, const DepthwiseConv2DOptions& options = {});
+};
+
+struct SeparableConv2DOptions {
+  Size2 strides = 1;
+  std::string padding = "valid";
+  Size2 dilation_rate = 1;
+  int64_t depth_multiplier = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer depthwise_initializer = "glorot_uniform";
+  Initializer pointwise_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer depthwise_regularizer = {};
+  Regularizer pointwise_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint pointwise_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = "";
+  std::string dtype = "";
+};
+class SeparableConv2D : public Layer {
+ public:
+  SeparableConv2D(int64_t filters, Size2 kernel_size, const SeparableConv2DOptions& options = {});
+};
 
 // --- transposed convolution ---------------------------------------------------------------------
 
@@ -29,6 +100,8 @@ struct Conv2DTransposeOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -50,6 +123,8 @@ struct Conv3DTransposeOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -73,6 +148,8 @@ struct Conv3DOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -101,6 +178,9 @@ struct ConvLSTMOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0.0;            // of the inputs; one mask per gate for all steps
   double recurrent_dropout = 0.0;  // of the state; one mask per gate for all steps
   bool return_sequences = false;
@@ -132,6 +212,8 @@ class ConvLSTM3D : public Layer {  // [B, T, D, H, W, C]
 
 // --- Keras's other names ------------------------------------------------------------------------
 
+using Convolution2D = Conv2D;
+using SeparableConvolution2D = SeparableConv2D;
 using Convolution3D = Conv3D;
 using Convolution2DTranspose = Conv2DTranspose;
 using Convolution3DTranspose = Conv3DTranspose;

@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <stoker/attrs.h>
 #include <stoker/tensor.h>
@@ -60,6 +61,14 @@ struct VarianceScalingOptions {
   std::optional<int64_t> seed = {};
 };
 
+struct STFTOptions {
+  std::string side = "real";        // imag
+  std::string window = "hann";      // hamming, blackman, bartlett; "": none
+  std::string scaling = "density";  // spectrum; "": none
+  bool periodic = false;
+  std::vector<double> window_values = {};  // an own window, as long as the kernel
+};
+
 Initializer Zeros();
 Initializer Ones();
 Initializer Constant(double value);
@@ -76,6 +85,8 @@ Initializer HeUniform(const SeedOptions& options = {});
 Initializer HeNormal(const SeedOptions& options = {});
 Initializer LecunUniform(const SeedOptions& options = {});
 Initializer LecunNormal(const SeedOptions& options = {});
+// A Fourier transform as the kernel [length, 1, bins] of a Conv1D: see STFTSpectrogram.
+Initializer STFT(const STFTOptions& options = {});
 Initializer Orthogonal(double gain = 1.0, const SeedOptions& options = {});
 
 }  // namespace stoker

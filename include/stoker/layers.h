@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <stoker/attention_layers.h>
+#include <stoker/audio_layers.h>
 #include <stoker/augmentation_layers.h>
 #include <stoker/category_layers.h>
 #include <stoker/convolution_layers.h>
@@ -46,7 +47,7 @@ class Input : public Layer {
   operator Value() const;  // the same value every time
 };
 
-// --- dense and convolution ----------------------------------------------------------------------
+// --- dense --------------------------------------------------------------------------------------
 
 struct DenseOptions {
   ActivationFunction activation = {};
@@ -67,106 +68,6 @@ class Dense : public Layer {
   explicit Dense(int64_t units, const DenseOptions& options = {});
 };
 
-struct Conv2DOptions {
-  Size2 strides = 1;
-  std::string padding = "valid";  // or "same"
-  Size2 dilation_rate = 1;
-  int64_t groups = 1;
-  ActivationFunction activation = {};
-  bool use_bias = true;
-  Initializer kernel_initializer = "glorot_uniform";
-  Initializer bias_initializer = "zeros";
-  Regularizer kernel_regularizer = {};
-  Regularizer bias_regularizer = {};
-  Regularizer activity_regularizer = {};
-  Constraint kernel_constraint = {};
-  Constraint bias_constraint = {};
-  std::string name = "";
-  std::string dtype = "";
-};
-class Conv2D : public Layer {
- public:
-  Conv2D(int64_t filters, Size2 kernel_size, const Conv2DOptions& options = {});
-};
-
-struct DepthwiseConv2DOptions {
-  Size2 strides = 1;
-  std::string padding = "valid";
-  int64_t depth_multiplier = 1;
-  Size2 dilation_rate = 1;
-  ActivationFunction activation = {};
-  bool use_bias = true;
-  Initializer depthwise_initializer = "glorot_uniform";
-  Initializer bias_initializer = "zeros";
-  Regularizer depthwise_regularizer = {};
-  Regularizer bias_regularizer = {};
-  Regularizer activity_regularizer = {};
-  Constraint depthwise_constraint = {};
-  Constraint bias_constraint = {};
-  std::string name = "";
-  std::string dtype = "";
-};
-class DepthwiseConv2D : public Layer {
- public:
-  explicit DepthwiseConv2D(Size2 kernel_size, const DepthwiseConv2DOptions& options = {});
-};
-
-struct SeparableConv2DOptions {
-  Size2 strides = 1;
-  std::string padding = "valid";
-  Size2 dilation_rate = 1;
-  int64_t depth_multiplier = 1;
-  ActivationFunction activation = {};
-  bool use_bias = true;
-  Initializer depthwise_initializer = "glorot_uniform";
-  Initializer pointwise_initializer = "glorot_uniform";
-  Initializer bias_initializer = "zeros";
-  Regularizer depthwise_regularizer = {};
-  Regularizer pointwise_regularizer = {};
-  Regularizer bias_regularizer = {};
-  Regularizer activity_regularizer = {};
-  Constraint depthwise_constraint = {};
-  Constraint pointwise_constraint = {};
-  Constraint bias_constraint = {};
-  std::string name = "";
-  std::string dtype = "";
-};
-class SeparableConv2D : public Layer {
- public:
-  SeparableConv2D(int64_t filters, Size2 kernel_size, const SeparableConv2DOptions& options = {});
-};
-
-// --- pooling ------------------------------------------------------------------------------------
-
-struct Pooling2DOptions {
-  Size2 strides = 0;  // 0: the pool's size
-  std::string padding = "valid";
-  std::string name = "";
-  std::string dtype = "";
-};
-class MaxPooling2D : public Layer {
- public:
-  explicit MaxPooling2D(Size2 pool_size = 2, const Pooling2DOptions& options = {});
-};
-class AveragePooling2D : public Layer {  // padding is not counted
- public:
-  explicit AveragePooling2D(Size2 pool_size = 2, const Pooling2DOptions& options = {});
-};
-
-struct GlobalPooling2DOptions {
-  bool keepdims = false;
-  std::string name = "";
-  std::string dtype = "";
-};
-class GlobalAveragePooling2D : public Layer {
- public:
-  explicit GlobalAveragePooling2D(const GlobalPooling2DOptions& options = {});
-};
-class GlobalMaxPooling2D : public Layer {
- public:
-  explicit GlobalMaxPooling2D(const GlobalPooling2DOptions& options = {});
-};
-
 // --- reshaping ----------------------------------------------------------------------------------
 
 class Flatten : public Layer {
@@ -180,14 +81,6 @@ class Reshape : public Layer {
 class Permute : public Layer {
  public:
   explicit Permute(const std::vector<int64_t>& dims, const LayerOptions& options = {});  // from 1
-};
-class ZeroPadding2D : public Layer {
- public:
-  explicit ZeroPadding2D(Edges2 padding = 1, const LayerOptions& options = {});
-};
-class Cropping2D : public Layer {
- public:
-  explicit Cropping2D(Edges2 cropping = 0, const LayerOptions& options = {});
 };
 
 // --- normalisation ------------------------------------------------------------------------------
@@ -255,7 +148,7 @@ class WeightNormalization : public Layer {
   explicit WeightNormalization(const Layer& layer, const LayerOptions& options = {});
 };
 
-// --- activation and dropout ---------------------------------------------------------------------
+// --- activation ---------------------------------------------------------------------------------
 
 class Activation : public Layer {
  public:
@@ -295,10 +188,6 @@ class ELU : public Layer {
 class Softmax : public Layer {
  public:
   explicit Softmax(int axis = -1, const LayerOptions& options = {});
-};
-class Dropout : public Layer {
- public:
-  explicit Dropout(double rate, const LayerOptions& options = {});  // of elements that become 0
 };
 
 // --- merging: Add()({a, b}), broadcasting after the batch ---------------------------------------
@@ -401,14 +290,5 @@ class Lambda : public Layer {
  public:
   explicit Lambda(std::function<Value(const Value&)> function, const LayerOptions& options = {});
 };
-
-// --- Keras's other names ------------------------------------------------------------------------
-
-using AvgPool2D = AveragePooling2D;
-using MaxPool2D = MaxPooling2D;
-using GlobalAvgPool2D = GlobalAveragePooling2D;
-using GlobalMaxPool2D = GlobalMaxPooling2D;
-using Convolution2D = Conv2D;
-using SeparableConvolution2D = SeparableConv2D;
 
 }  // namespace stoker

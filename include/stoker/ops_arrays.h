@@ -1,5 +1,5 @@
 // Tensors made, rearranged and indexed. Axes may be negative: from the end. Shapes are static, so
-// results whose size depends on values (nonzero, unique) do not exist.
+// results whose size would depend on values (nonzero, unique) take that size.
 #pragma once
 
 #include <concepts>
@@ -123,6 +123,25 @@ Value segment_prod(const Value& data, const Value& ids, int64_t num_segments);
 // How often each of 0 … length - 1 occurs in x: [.., n] → [.., length]; weights are added instead.
 Value bincount(const Value& x, int64_t length, const Value& weights = {});
 Values unravel_index(const Value& indices, const Shape& shape);
+// The places of the elements that are not 0, in order: one int32 [size] per axis of x. Where there are
+// fewer, the rest is fill_value; where there are more, they are cut off.
+struct Nonzero {
+  std::optional<int64_t> size = {};  // unset: as many as x has elements
+  int64_t fill_value = 0;
+};
+Values nonzero(const Value& x, const Nonzero& options = {});
+struct UniqueOptions {
+  std::optional<int64_t> size = {};  // unset: as many as there may be
+  std::optional<int> axis = {};      // unset: of all elements; set: of the slices of this axis
+  double fill_value = 0;
+};
+struct Unique {
+  Value values;   // ascending, [size], or x with `size` slices of the axis; then fill_value
+  Value index;    // [size] int32: where each occurs first; 0 where there is none
+  Value inverse;  // int32, the shape of x ([n] of an axis): which value each element is
+  Value counts;   // [size] int32: how often each occurs; 0 where there is none
+};
+Unique unique(const Value& x, const UniqueOptions& options = {});
 // The first choice whose condition holds.
 Value select(const Values& conditions, const Values& choices, const Value& otherwise = 0.0);
 Value saturate_cast(const Value& x, DType dtype);  // stops at the limits of the dtype

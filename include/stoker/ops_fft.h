@@ -32,8 +32,17 @@ struct Stft {
 // [.., n] → [.., windows, fft_length / 2 + 1]
 Complex stft(const Value& x, const Stft& options);
 Value istft(const Complex& x, const Stft& options, std::optional<int64_t> length = {});
-// Modulus and argument.
-Value magnitude(const Complex& x);
-Value angle(const Complex& x);
+
+// --- complex numbers as pairs ------------------------------------------------------------------
+Value magnitude(const Complex& x);  // the modulus
+Value angle(const Complex& x);      // the argument
+Value real(const Complex& x);
+Value imag(const Complex& x);
+Complex conjugate(const Complex& x);
+Complex conj(const Complex& x);
+Complex polar(const Value& magnitude, const Value& angle);
+// [.., 2] and back: the real part stands first.
+Complex view_as_complex(const Value& x);
+Value view_as_real(const Complex& x);
 
 }  // namespace stoker::ops

@@ -36,6 +36,18 @@ struct MapCoordinates {
 };
 Value map_coordinates(const Value& x, const Value& coordinates, const MapCoordinates& options = {});
 
+struct Elastic {
+  double alpha = 20;                       // how far pixels move
+  double sigma = 5;                        // how smoothly
+  std::string interpolation = "bilinear";  // nearest
+  std::string fill_mode = "reflect";       // constant, nearest, wrap
+  double fill_value = 0;
+  std::optional<int64_t> seed = {};
+};
+// Every pixel moves by alpha times a random field, which is blurred by sigma, as Keras's: along rows
+// and columns alike.
+Value elastic_transform(const Value& images, const Elastic& options = {});
+
 struct Patches {
   std::array<int64_t, 2> strides = {0, 0};  // 0: the size
   int64_t dilation_rate = 1;
@@ -44,6 +56,14 @@ struct Patches {
 // [B, H', W', rows · columns · C]
 Value extract_patches(const Value& images, std::array<int64_t, 2> size,
                       const Patches& options = {});
+struct Patches3d {
+  std::array<int64_t, 3> strides = {0, 0, 0};  // 0: the size
+  int64_t dilation_rate = 1;
+  std::string padding = "valid";  // same
+};
+// [B, D, H, W, C] (or without B) → [B, D', H', W', depth · rows · columns · C]
+Value extract_patches_3d(const Value& volumes, std::array<int64_t, 3> size,
+                         const Patches3d& options = {});
 struct Edges {
   int64_t top = 0, left = 0, bottom = 0, right = 0;
 };

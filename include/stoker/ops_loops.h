@@ -1,5 +1,6 @@
 // Control flow in a graph, which is built once and runs as it is: both branches of a condition are
-// computed, and a loop has a length. All of it has gradients. ops::scan is in <stoker/ops.h>.
+// computed, and a loop has a length. All of it has gradients. ops::scan is in <stoker/ops.h>. At the
+// end, forward derivatives of functions.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,8 @@ using LoopCondition = std::function<Value(const Values& variables)>;  // bool []
 Values fori_loop(int64_t lower, int64_t upper,
                  const std::function<Values(const Value& i, const Values& variables)>& body,
                  const Values& variables);
-// Runs `maximum_iterations` steps; those after the condition has failed change nothing. So the cost
-// is that of all steps.
+// At most `maximum_iterations` steps. Once the condition has failed the CPU stops; a GPU, which never
+// asks the host, runs the other steps without an effect. Both for the loop and for its gradient.
 struct While {
   int64_t maximum_iterations = 0;  // must be given
 };
@@ -39,5 +40,15 @@ Value vectorized_map(const std::function<Value(const Value& slice)>& f, const Va
 // called about 2 log2(n) times, on whole ranges of slices.
 using Associative = std::function<Values(const Values& a, const Values& b)>;
 Values associative_scan(const Associative& f, const Values& x, int axis = 0);
+
+// --- derivatives along a direction -------------------------------------------------------------
+struct Jvp {
+  Values outputs;   // f(primals)
+  Values tangents;  // the derivative of each along the tangents
+};
+// The product of f's Jacobian with the tangents, one per primal, of its shape. It is the derivative of
+// a derivative, so what f is made of needs second derivatives; ops that are linear have them.
+Jvp jvp(const std::function<Values(const Values& primals)>& f, const Values& primals,
+        const Values& tangents);
 
 }  // namespace stoker::ops

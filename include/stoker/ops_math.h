@@ -26,6 +26,9 @@ Value hypot(const Value& a, const Value& b);         // sqrt(a² + b²) without 
 Value ldexp(const Value& x, const Value& exponent);  // x · 2^exponent
 Value fmax(const Value& a, const Value& b);          // the other one where one is NaN
 Value fmin(const Value& a, const Value& b);
+// Of whole numbers; not negative. Euclid's steps are a loop (ops::while_loop).
+Value gcd(const Value& a, const Value& b);
+Value lcm(const Value& a, const Value& b);
 Value clip(const Value& x, const Value& low, const Value& high);
 
 // --- rounding --------------------------------------------------------------------------------

@@ -102,6 +102,19 @@ Value binary_crossentropy(const Value& target, const Value& output, bool from_lo
 Value categorical_crossentropy(const Value& target, const Value& output, bool from_logits = false);
 Value sparse_categorical_crossentropy(const Value& target, const Value& output,
                                       bool from_logits = false);
+struct CtcDecode {
+  std::string strategy = "greedy";  // beam_search
+  int64_t beam_width = 100;
+  int64_t top_paths = 1;       // of a beam search: how many sequences
+  bool merge_repeated = true;  // of "greedy"; a beam search always merges
+  int64_t mask_index = 0;      // the class that stands for nothing
+};
+struct CtcDecoded {
+  Value sequences;  // [paths, B, T] int32, -1 behind the end
+  Value scores;     // [B, paths]; greedy: -Σ of the logits taken, beam_search: log probabilities
+};
+// logits [B, T, classes] and lengths [B] to the likeliest sequences. No gradient.
+CtcDecoded ctc_decode(const Value& logits, const Value& lengths, const CtcDecode& options = {});
 Value psnr(const Value& a, const Value& b, double max_value);  // in decibels
 
 }  // namespace stoker::ops

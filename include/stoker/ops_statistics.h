@@ -78,6 +78,11 @@ Value nanmin(const Value& x, const Reduce& options = {});
 Value nanmean(const Value& x, const Reduce& options = {});
 Value nanvar(const Value& x, const Reduce& options = {});
 Value nanstd(const Value& x, const Reduce& options = {});
+// NaN where all elements are.
+Value nanquantile(const Value& x, double q, const Quantile& options = {});
+Value nanquantile(const Value& x, const std::vector<double>& q, const Quantile& options = {});
+Value nanpercentile(const Value& x, double q, const Quantile& options = {});
+Value nanmedian(const Value& x, const Quantile& options = {});
 Value nanargmax(const Value& x, int axis = -1);
 Value nanargmin(const Value& x, int axis = -1);
 Value nancumsum(const Value& x, int axis = -1);

@@ -1,4 +1,4 @@
-// Pooling of volumes, and adaptive pooling, by Keras's names. Part of layers.h.
+// Pooling of images and volumes, and adaptive pooling, by Keras's names. Part of layers.h.
 #pragma once
 
 #include <string>
@@ -8,6 +8,37 @@
 #include <stoker/volume.h>
 
 namespace stoker {
+
+// --- images, [B, H, W, C] -----------------------------------------------------------------------
+
+struct Pooling2DOptions {
+  Size2 strides = 0;  // 0: the pool's size
+  std::string padding = "valid";
+  std::string name = "";
+  std::string dtype = "";
+};
+class MaxPooling2D : public Layer {
+ public:
+  explicit MaxPooling2D(Size2 pool_size = 2, const Pooling2DOptions& options = {});
+};
+class AveragePooling2D : public Layer {  // padding is not counted
+ public:
+  explicit AveragePooling2D(Size2 pool_size = 2, const Pooling2DOptions& options = {});
+};
+
+struct GlobalPooling2DOptions {
+  bool keepdims = false;
+  std::string name = "";
+  std::string dtype = "";
+};
+class GlobalAveragePooling2D : public Layer {
+ public:
+  explicit GlobalAveragePooling2D(const GlobalPooling2DOptions& options = {});
+};
+class GlobalMaxPooling2D : public Layer {
+ public:
+  explicit GlobalMaxPooling2D(const GlobalPooling2DOptions& options = {});
+};
 
 // --- volumes, [B, D, H, W, C] -------------------------------------------------------------------
 
@@ -70,6 +101,10 @@ class AdaptiveMaxPooling3D : public Layer {
 
 // --- Keras's other names ------------------------------------------------------------------------
 
+using AvgPool2D = AveragePooling2D;
+using MaxPool2D = MaxPooling2D;
+using GlobalAvgPool2D = GlobalAveragePooling2D;
+using GlobalMaxPool2D = GlobalMaxPooling2D;
 using AvgPool3D = AveragePooling3D;
 using MaxPool3D = MaxPooling3D;
 using GlobalAvgPool3D = GlobalAveragePooling3D;

@@ -1,4 +1,4 @@
-// Noise, dropout of whole feature maps and penalties, by Keras's names. Part of layers.h. Noise and
+// Noise, dropout and penalties, by Keras's names. Part of layers.h. Noise and
 // dropout do nothing in inference. They draw from the model's random state: the same seed gives the
 // same numbers, and a resumed run continues with them.
 #pragma once
@@ -22,13 +22,19 @@ class GaussianDropout : public Layer {
   explicit GaussianDropout(double rate, const LayerOptions& options = {});
 };
 
-struct AlphaDropoutOptions {
+struct DropoutOptions {
   // Where it has 1, one draw decides for the whole axis; -1: the input's extent. Empty: one draw per
   // element.
   std::vector<int64_t> noise_shape = {};
   std::string name = "";
   std::string dtype = "";
 };
+// Sets this share of the elements to 0, and scales the rest by 1 / (1 - rate).
+class Dropout : public Layer {
+ public:
+  explicit Dropout(double rate, const DropoutOptions& options = {});
+};
+using AlphaDropoutOptions = DropoutOptions;
 // Sets elements to the negative end of selu, and keeps mean and variance as they were.
 class AlphaDropout : public Layer {
  public:

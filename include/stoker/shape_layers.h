@@ -18,6 +18,14 @@ class RepeatVector : public Layer {  // [B, C] → [B, n, C]
   explicit RepeatVector(int64_t n, const LayerOptions& options = {});
 };
 
+class ZeroPadding2D : public Layer {
+ public:
+  explicit ZeroPadding2D(Edges2 padding = 1, const LayerOptions& options = {});
+};
+class Cropping2D : public Layer {
+ public:
+  explicit Cropping2D(Edges2 cropping = 0, const LayerOptions& options = {});
+};
 struct UpSampling2DOptions {
   std::string interpolation = "nearest";  // bilinear, bicubic, lanczos3, lanczos5
   std::string name = "";

@@ -43,6 +43,7 @@
 #include <stoker/mixing.h>
 #include <stoker/model.h>
 #include <stoker/more_callbacks.h>
+#include <stoker/multi_optimizer.h>
 #include <stoker/numpy.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
@@ -57,6 +58,7 @@
 #include <stoker/run_plan.h>
 #include <stoker/safetensors.h>
 #include <stoker/schedules.h>
+#include <stoker/serialize.h>
 #include <stoker/shape.h>
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>

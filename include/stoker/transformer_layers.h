@@ -21,6 +21,8 @@ struct EinsumDenseOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -76,6 +78,8 @@ struct GroupNormalizationOptions {
   Initializer gamma_initializer = "ones";
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
   std::string name = "";
   std::string dtype = "";
 };
@@ -131,6 +135,7 @@ struct ReversibleEmbeddingOptions {
   bool tie_weights = true;  // false: the head has a weight of its own, "reverse_embeddings"
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
+  Constraint embeddings_constraint = {};
   bool mask_zero = false;
   std::string reverse_dtype = "";             // of the head's product; "": the layer's
   std::optional<double> logit_soft_cap = {};  // logits become cap · tanh(logits / cap)

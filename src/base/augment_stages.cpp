@@ -10,28 +10,23 @@ namespace stoker::augment {
 
 namespace {
 
-struct Interval {
-  double low, high;
-};
-
 std::string text(const Factor& factor) {
   return factor.high ? fmt::format("{{{}, {}}}", factor.low, *factor.high)
                      : fmt::format("{}", factor.low);
 }
 
 // The two numbers of a factor within [low, high]; a single one f is -f … f, as far as that is inside.
-Interval resolved(const std::string& owner, const char* name, const Factor& factor,
-                  Interval within) {
-  Interval given =
-      factor.high ? Interval{std::min(factor.low, *factor.high), std::max(factor.low, *factor.high)}
-                  : Interval{std::max(-std::abs(factor.low), within.low), std::abs(factor.low)};
+Range resolved(const std::string& owner, const char* name, const Factor& factor, Range within) {
+  Range given = factor.high
+                    ? Range{std::min(factor.low, *factor.high), std::max(factor.low, *factor.high)}
+                    : Range{std::max(-std::abs(factor.low), within.low), std::abs(factor.low)};
   if (!(given.low >= within.low && given.high <= within.high))
     throw ValueError(fmt::format("{}: {} is {}, expected a number or two numbers in [{}, {}]",
                                  owner, name, text(factor), within.low, within.high));
   return given;
 }
 
-void set_range(Stage& stage, int first, Interval range) {
+void set_range(Stage& stage, int first, Range range) {
   stage.a[first] = float(range.low);
   stage.a[first + 1] = float(range.high);
 }
@@ -69,7 +64,7 @@ Stage of_values(const std::string& owner, Kind kind, const Factor& values) {
   return stage;
 }
 
-constexpr Interval kShare = {0, 1}, kSigned = {-1, 1};
+constexpr Range kShare = {0, 1}, kSigned = {-1, 1};
 
 }  // namespace
 
@@ -135,7 +130,7 @@ Stage crop_stage() {
 
 Stage range_stage(const std::string& owner, Kind kind, const Factor& factor, const Factor& values) {
   Stage stage = of_values(owner, kind, values);
-  Interval range = resolved(owner, "factor", factor, kind == Kind::brightness ? kSigned : kShare);
+  Range range = resolved(owner, "factor", factor, kind == Kind::brightness ? kSigned : kShare);
   // {lower, upper}: 1 - lower … 1 + upper; a single number is both.
   if (kind == Kind::contrast)
     range = {1 - std::abs(factor.low), 1 + std::abs(factor.high.value_or(factor.low))};
@@ -211,7 +206,7 @@ Stage noise_stage(double deviation) {
 
 std::vector<Stage> rand_augment_stages(const std::string& owner, const Factor& factor,
                                        const std::string& interpolation, const Factor& values) {
-  Interval share = resolved(owner, "factor", factor, kShare);
+  Range share = resolved(owner, "factor", factor, kShare);
   Factor by = {share.low, share.high};
   Sampling how = {.interpolation = interpolation};
   return {shear_stage(owner, by, by, how),
@@ -225,6 +220,25 @@ std::vector<Stage> rand_augment_stages(const std::string& owner, const Factor& f
           posterization_stage(owner, std::max(1.0, std::floor(8 * share.high)), values),
           auto_contrast_stage(owner, values),
           equalization_stage(owner, kMostBins, values)};
+}
+
+std::vector<Stage> aug_mix_stages(const std::string& owner, const Factor& factor,
+                                  const std::string& interpolation, const Factor& values,
+                                  bool all) {
+  std::vector<Stage> stages = rand_augment_stages(owner, factor, interpolation, values);
+  if (!all)
+    std::erase_if(stages, [](const Stage& stage) {
+      return stage.kind == Kind::brightness || stage.kind == Kind::degeneration ||
+             stage.kind == Kind::contrast || stage.kind == Kind::sharpness;
+    });
+  Stage none;
+  none.kind = Kind::flip;  // of neither axis
+  stages.push_back(none);
+  return stages;
+}
+
+Range share_range(const std::string& owner, const char* name, const Factor& factor) {
+  return resolved(owner, name, factor, kShare);
 }
 
 bool needs_colours(Kind kind) { return kind == Kind::hue || kind == Kind::saturation; }

@@ -46,6 +46,17 @@ Stage noise_stage(double deviation);
 std::vector<Stage> rand_augment_stages(const std::string& owner, const Factor& factor,
                                        const std::string& interpolation, const Factor& values);
 
+// Those that AugMix chooses from, and one that changes nothing; `all`: of brightness, colour, contrast
+// and sharpness too.
+std::vector<Stage> aug_mix_stages(const std::string& owner, const Factor& factor,
+                                  const std::string& interpolation, const Factor& values, bool all);
+
+struct Range {
+  double low, high;
+};
+// A factor within [0, 1]; a single number f is 0 … f.
+Range share_range(const std::string& owner, const char* name, const Factor& factor);
+
 // Whether the formula needs three channels: RGB.
 bool needs_colours(Kind kind);
 

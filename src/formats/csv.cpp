@@ -144,16 +144,51 @@ std::optional<std::string_view> CsvReader::next() {
   }
 }
 
+// Without quotes, comments and blank lines a record is a line, and lines need only be counted.
+bool CsvReader::index_plain_lines(RecordIndex& index, uint64_t& records) {
+  const char* begin = buffer_.data() + begin_;
+  const auto* last = static_cast<const char*>(::memrchr(begin, '\n', end_ - begin_));
+  if (last == nullptr || options_.format.comment != '\0') return false;
+  auto length = size_t(last + 1 - begin);
+  auto has = [&](char byte) { return std::memchr(begin, byte, length) != nullptr; };
+  if (length > options_.most_record_bytes || *begin == '\n' || has('\r')) return false;
+  if (options_.format.quote != '\0' && has(options_.format.quote)) return false;
+  if (::memmem(begin, length, "\n\n", 2) != nullptr) return false;
+  for (const char* at = begin; at <= last;) {
+    auto offset = base_ + uint64_t(at - buffer_.data());
+    index.add(records, offset, next_line_ - 1);
+    // The first record that begins a block follows the first line end from `near` on.
+    uint64_t near = std::max(index.next_block(), offset + 1) - 1;
+    const char* from = std::min(at + (near - offset), last);
+    const char* next =
+        static_cast<const char*>(std::memchr(from, '\n', size_t(last + 1 - from))) + 1;
+    uint64_t lines = count_byte(at, next, '\n');
+    records += lines;
+    next_line_ += lines;
+    at = next;
+  }
+  begin_ = size_t(last + 1 - buffer_.data());
+  return true;
+}
+
+void CsvReader::index_rest(RecordIndex& index, uint64_t& records) {
+  while (true) {
+    if (index_plain_lines(index, records)) continue;
+    // What the buffer holds, one by one.
+    for (uint64_t until = base_ + end_; end() <= until;) {
+      if (!next()) return;
+      index.add(records++, offset_, line_ - 1);
+    }
+  }
+}
+
 RecordIndex index_csv(FileReader& file, const CsvReadOptions& options) {
   if (is_gzip(file))
     throw ValueError(file.path() + " is compressed: its records can only be read in order");
   CsvReader reader(file, options);
   RecordIndex index(kCsvBlockBytes);
   uint64_t records = 0;
-  while (reader.next()) {
-    index.add(records, reader.offset(), reader.line() - 1);
-    ++records;
-  }
+  reader.index_rest(index, records);
   if (records == 0) index.add(0, reader.end(), 0);
   index.finish(records, reader.end());
   return index;

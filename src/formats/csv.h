@@ -46,9 +46,15 @@ class CsvReader {
   uint64_t offset() const { return offset_; }      // the same in bytes, before compression
   uint64_t end() const { return base_ + begin_; }  // of what was given out
 
+  // Adds the records from here on to an index that has `records` of them.
+  void index_rest(RecordIndex& index, uint64_t& records);
+
  private:
   class Source;
   bool fill();  // false: the file has ended
+  // The same for all whole lines of the buffer at once, where each of them is a record; false: they are
+  // not.
+  bool index_plain_lines(RecordIndex& index, uint64_t& records);
 
   std::string path_;
   CsvReadOptions options_;

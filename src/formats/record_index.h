@@ -29,6 +29,8 @@ class RecordIndex {
     if (line != record || !lines_.empty()) lines_.push_back(line);
     blocks_.push_back({record, offset});
   }
+  // Where the next block begins, at the first record from there on.
+  uint64_t next_block() const { return blocks_.empty() ? 0 : blocks_.back().offset + block_bytes_; }
   void finish(uint64_t records, uint64_t size) {
     if (blocks_.size() > 1 && blocks_.back().offset == size) blocks_.pop_back();  // an empty one
     blocks_.push_back({records, size});

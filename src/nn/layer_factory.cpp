@@ -76,6 +76,9 @@ const LayerKinds& built_in_layers() {
     add_geometry_augmentations(all);
     add_colour_augmentations(all);
     add_mixing_layers(all);
+    add_composed_augmentations(all);
+    add_adaptive_equalization(all);
+    add_spectrogram_layers(all);
     add_dot_layer(all);
     add_regularization_layers(all);
     add_spectral_normalization(all);

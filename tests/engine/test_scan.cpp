@@ -1,6 +1,7 @@
 // ops::scan: loops in a graph, on every engine.
 #include <gtest/gtest.h>
 #include <stoker/ops.h>
+#include <stoker/ops_loops.h>
 
 #include "engine/device_test.h"
 #include "graph/graph.h"
@@ -129,6 +130,37 @@ TEST(Scan, DrawsOtherNumbersInEveryStepAndTheSameOnEveryEngine) {
               std::vector<float>(got.begin() + 64, got.begin() + 128));
     if (expected.empty()) expected = got;
     EXPECT_EQ(got, expected);
+  }
+}
+
+// Steps behind the end of a while_loop would take years.
+TEST(WhileLoop, StopsWhereItsConditionFailsOnTheCpu) {
+  std::vector<Tensor> y = run_body("cpu", {Tensor(3.0F)}, [](const Values& in) {
+    return ops::while_loop([](const Values& v) { return ops::less(v[0], 100.0); },
+                           [](const Values& v) -> Values {
+                             return {v[0] * 2.0, v[1] + 1};
+                           },
+                           {in[0], Value(Tensor::zeros({}, DType::int32))},
+                           {.maximum_iterations = int64_t(1) << 50});
+  });
+  EXPECT_EQ(floats_of(y[0]), (std::vector<float>{192}));
+  EXPECT_EQ(y[1].at(0), 6);
+}
+
+// x ← x² while x < 50: the loop back leaves out the same steps, and second derivatives follow.
+TEST(WhileLoop, HasTheGradientsOfTheStepsThatRan) {
+  for (const std::string& device : devices()) {
+    SCOPED_TRACE(device);
+    std::vector<Tensor> y = run_body(device, {Tensor(2.0F)}, [](const Values& in) {
+      Value end = ops::while_loop([](const Values& v) { return ops::less(v[0], 50.0); },
+                                  [](const Values& v) -> Values { return {v[0] * v[0]}; }, {in[0]},
+                                  {.maximum_iterations = 7})[0];
+      Value slope = gradients(end, {in[0]})[0];
+      return Values{end, slope, gradients(slope, {in[0]})[0]};
+    });
+    EXPECT_EQ(floats_of(y[0]), (std::vector<float>{256}));         // x⁸
+    EXPECT_EQ(floats_of(y[1]), (std::vector<float>{8 * 128}));     // 8x⁷
+    EXPECT_EQ(floats_of(y[2]), (std::vector<float>{8 * 7 * 64}));  // 56x⁶
   }
 }
 

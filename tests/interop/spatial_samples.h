@@ -75,6 +75,13 @@ inline std::vector<Sample> spatial_samples() {
       {RandomErasing(), {6, 5, 3}},
       {RandomColorJitter({.hue_factor = 0.1}), {6, 5, 3}},
       {RandAugment(), {6, 5, 3}, 1, DType::uint8},
+      {AugMix(), {6, 5, 3}, 1, DType::uint8},
+      {RandomElasticTransform(), {6, 5, 3}},
+      {STFTSpectrogram({.frame_length = 6}), {12, 2}},
+      {MelSpectrogram(
+           {.fft_length = 16, .sequence_stride = 4, .sampling_rate = 1000, .num_mel_bins = 3}),
+       {40}},
+      {ContrastLimitedAdaptiveHistogramEqualization({.tile_grid_size = 2}), {6, 5, 3}},
       {MixUp(), {6, 5, 3}},
       {CutMix(), {6, 5, 3}},
       {SpectralNormalization(Dense(3)), {4}},

@@ -45,6 +45,7 @@ std::vector<Layer> augmentations() {
                              .contrast_factor = 0.2,
                              .saturation_factor = Factor(0.3, 0.7),
                              .hue_factor = 0.1}),
+          RandomElasticTransform({.scale = {0.5, 1}}),
           MixUp(0.4),
           CutMix(0.8)};
 }
@@ -109,6 +110,63 @@ TEST(Augmentation, MakesThePictureThatTheSameKeyGivesAPipeline) {
     for (size_t i = 0; i < one.size(); ++i)
       EXPECT_NEAR(made.at(int64_t(sample * one.size() + i)), one[i], 255 * 1e-5);
   }
+}
+
+TEST(RandomElasticTransform, MovesPixelsSmoothlyAndLeavesPlainPicturesAlone) {
+  Tensor plain = Tensor::full({2, 40, 30, 1}, 77), ramp = Tensor::zeros({2, 40, 30, 1}).clone();
+  for (int64_t i = 0; i < ramp.elements(); ++i) ramp.data_mut<float>()[i] = float(i / 30 % 40) * 5;
+  Layer layer =
+      RandomElasticTransform({.factor = {1, 1}, .scale = {0.8, 1}, .fill_mode = "nearest"});
+  EXPECT_TRUE(near(run_layer(layer, plain, {.training = true}), plain, 1e-3));
+  Tensor bent = run_layer(layer, ramp, {.training = true});
+  double moved = 0, widest = 0;
+  for (int64_t i = 30; i < 40 * 30; ++i) {
+    moved += std::abs(bent.at(i) - ramp.at(i));
+    widest = std::max(widest, std::abs(bent.at(i) - bent.at(i - 30)));
+  }
+  EXPECT_GT(moved / (39 * 30), 1);
+  EXPECT_LT(widest, 80);  // neighbours stay neighbours
+  EXPECT_TRUE(
+      near(run_layer(RandomElasticTransform({.factor = 0.0}), ramp, {.training = true}), ramp, 0));
+}
+
+// The stages jump, so that engines are compared on what they have in common.
+TEST(AugMix, MixesChainsOfEverySampleWithinTheValueRange) {
+  Tensor one = pictures({1, 6, 7, 3}), two = Tensor(DType::float32, {2, 6, 7, 3});
+  for (int64_t i = 0; i < two.elements(); ++i)
+    two.data_mut<float>()[i] = float(one.at(i % one.elements()));
+  EXPECT_TRUE(near(run_layer(AugMix(), two), two, 0));
+  for (const std::string& device : devices()) {
+    SCOPED_TRACE(device);
+    Tensor mixed = run_layer(AugMix({.factor = 0.5}), two, {.training = true, .device = device});
+    EXPECT_GE(mixed.min(), 0);
+    EXPECT_LE(mixed.max(), 255);
+    double apart = 0;
+    for (int64_t i = 0; i < one.elements(); ++i)
+      apart += std::abs(mixed.at(i) - mixed.at(i + one.elements()));
+    EXPECT_GT(apart, 1);  // the same picture twice, with draws of its own
+  }
+}
+
+TEST(Dropout, DrawsOnceForAnAxisOfExtentOneInNoiseShape) {
+  Tensor x = Tensor::full({8, 5, 3}, 1);
+  for (const std::string& device : devices()) {
+    Tensor y = run_layer(Dropout(0.5, {.noise_shape = {-1, 1, 3}}), x,
+                         {.training = true, .device = device});
+    int64_t dropped = 0;
+    for (int64_t sample = 0; sample < 8; ++sample)
+      for (int64_t channel = 0; channel < 3; ++channel) {
+        dropped += y.at(sample * 15 + channel) == 0;
+        for (int64_t step = 1; step < 5; ++step)
+          EXPECT_EQ(y.at(sample * 15 + step * 3 + channel), y.at(sample * 15 + channel)) << device;
+      }
+    EXPECT_GT(dropped, 2);
+    EXPECT_LT(dropped, 22);
+  }
+  std::string error = message_of<ShapeError>([&] {
+    run_layer(Dropout(0.5, {.noise_shape = {8, 2, 3}}), x, {.training = true});
+  });
+  EXPECT_NE(error.find("noise_shape"), std::string::npos) << error;
 }
 
 TEST(MixUp, MixesLabelsAsItMixesPictures) {

@@ -52,6 +52,19 @@ def split_pair(s: Any) -> tuple[Any, Any]:
     return s[..., :20], s[..., 20:]
 
 
+def with_gaps(x: Any) -> Any:
+    return k.where(x > 1.2, k.cast(np.nan, x.dtype), x)
+
+
+def as_logits(i: Any) -> Any:
+    """[2, 16, 18 / 2]"""
+    return k.reshape(i, (2, 16, 9)) * 8
+
+
+def parts(z: Any) -> tuple[Any, Any]:
+    return k.real(z), k.imag(z)
+
+
 Case = tuple[str, Callable[..., Any]]
 CASES: dict[str, Case] = {
     # --- elementwise
@@ -70,6 +83,7 @@ CASES: dict[str, Case] = {
     "bitwise_and": ("whole other", k.bitwise_and), "bitwise_or": ("whole other", k.bitwise_or),
     "bitwise_xor": ("whole other", k.bitwise_xor), "bitwise_not": ("whole", k.bitwise_not),
     "left_shift": ("whole other", k.left_shift), "right_shift": ("whole other", k.right_shift),
+    "gcd": ("whole other", k.gcd), "lcm": ("whole other", k.lcm),
     "logical_and": ("x y", lambda x, y: k.logical_and(x > 0, y > 0)),
     "logical_or": ("x y", lambda x, y: k.logical_or(x > 0, y > 0)),
     "logical_xor": ("x y", lambda x, y: k.logical_xor(x > 0, y > 0)),
@@ -99,6 +113,12 @@ CASES: dict[str, Case] = {
     "bincount": ("places", lambda i: k.bincount(k.reshape(i, (-1,)), minlength=6)),
     "depth_to_space": ("image", lambda i: k.depth_to_space(k.concatenate([i] * 4, -1), 2)),
     "space_to_depth": ("image", lambda i: k.space_to_depth(i, 2)),
+    "nonzero": ("whole", lambda w: [k.pad(i[:7], [[0, 7 - min(len(i), 7)]], constant_values=-1) for i in k.nonzero(w > 12)]),
+    "nonzero_all": ("whole", lambda w: [k.pad(i, [[0, 24 - len(i)]]) for i in k.nonzero(w > 0)]),
+    "unique": ("other", lambda o: k.unique(o, return_inverse=True, return_counts=True, size=12, fill_value=-1)),
+    "unique_index": ("x", lambda x: k.unique(x, return_index=True, size=20)),
+    "unique_rows": ("places", lambda i: k.unique(i % 2, return_inverse=True, return_counts=True, axis=0, size=5)),
+    "unique_columns": ("other", lambda o: k.unique(o % 2, return_counts=True, axis=1, size=3)),
     "extract_sequences": ("signal", lambda s: k.extract_sequences(s, 8, 5)),
     "rearrange": ("image", lambda i: k.rearrange(i, "b (h s) w c -> b h (s c) w", s=2)),
     # --- order and statistics
@@ -115,6 +135,10 @@ CASES: dict[str, Case] = {
     "norm_1": ("x", lambda x: k.norm(x, ord=1, axis=1)), "norm_nuc": ("a", lambda a: k.norm(a, ord="nuc", axis=(1, 2))),
     "norm_inf": ("a", lambda a: k.norm(a, ord=np.inf, axis=(1, 2))),
     "moments": ("x", lambda x: k.moments(x, axes=[0])), "corrcoef": ("rows", k.corrcoef),
+    "nanmedian": ("x", lambda x: k.nanmedian(with_gaps(x), axis=1)),
+    "nanquantile": ("x", lambda x: k.nanquantile(with_gaps(x), [0.1, 0.75], axis=0)),
+    "nanquantile_higher": ("x", lambda x: k.nanquantile(with_gaps(x), 0.3, method="higher")),
+    "nanpercentile": ("x", lambda x: k.nanpercentile(with_gaps(x), 40.0, axis=1, keepdims=True)),
     "correlate": ("signal v", lambda s, v: k.correlate(s[0], v, mode="same")),
     # --- products
     "einsum": ("t b", lambda t, b: k.einsum("bij,bjk->kbi", t, b)), "einsum_trace": ("a", lambda a: k.einsum("bii->b", a)),
@@ -141,10 +165,17 @@ CASES: dict[str, Case] = {
     "binary_crossentropy": ("p", lambda p: k.binary_crossentropy(k.cast(p > 1.2, p.dtype), p / 3)),
     "categorical_crossentropy": ("p x", lambda p, x: k.categorical_crossentropy(p, p * 2 + x * x)),
     "sparse_categorical_crossentropy": ("ids p", lambda i, p: k.sparse_categorical_crossentropy(i, p)),
+    "ctc_greedy": ("image", lambda i: k.ctc_decode(as_logits(i), [16, 11])),
+    "ctc_repeated": ("image", lambda i: k.ctc_decode(as_logits(i), [16, 11], merge_repeated=False, mask_index=4)),
+    "ctc_beam": ("image", lambda i: k.ctc_decode(as_logits(i)[:, :6], [6, 4], "beam_search", beam_width=50, top_paths=3)),
     "multi_hot": ("places", lambda i: k.multi_hot(i, 6)), "psnr": ("x y", lambda x, y: k.psnr(x, y, 4.0)),
     # --- signals and images
     "fft": ("signal", lambda s: k.fft(split_pair(s))), "ifft2": ("a", lambda a: k.ifft2((a, a * a))),
     "rfft": ("signal", lambda s: k.rfft(s, 48)), "irfft": ("signal", lambda s: k.irfft(split_pair(s))),
+    "polar": ("p x", lambda p, x: parts(k.polar(p, x))),
+    "conjugate": ("b", lambda b: parts(k.conjugate(k.view_as_complex(b[..., :2])))),
+    "view_as_real": ("x y", lambda x, y: k.view_as_real(tf.complex(x, y))),
+    "jvp": ("x y v", lambda x, y, v: sum(k.jvp(lambda a, b: (k.sin(a) * b, k.exp(a * 0.5)), (x, v), (y, v * v)), ())),
     "stft": ("signal", lambda s: k.stft(s, 12, 5, 16)),
     "resize_bilinear": ("image", lambda i: k.image.resize(i, (9, 5))),
     "resize_nearest": ("image", lambda i: k.image.resize(i, (9, 5), interpolation="nearest")),
@@ -156,12 +187,17 @@ CASES: dict[str, Case] = {
     "affine_reflect": ("image", lambda i: k.image.affine_transform(i, np.array([1.4, 0.2, -2.3, -0.1, 1.3, -1.2, 0, 0], "float32"), fill_mode="reflect")),
     "map_coordinates": ("x u", lambda x, u: k.image.map_coordinates(x, k.stack([u[0] * 2 + 1.5, u[1] * 4 + 2.5]), 1)),
     "extract_patches": ("image", lambda i: k.image.extract_patches(i, (2, 3), strides=(2, 2), padding="same")),
+    "extract_patches_3d": ("image", lambda i: k.image.extract_patches_3d(k.reshape(i, (2, 3, 4, 4, 3)), (2, 2, 3), (1, 2, 1), padding="same")),
+    "extract_patches_3d_valid": ("image", lambda i: k.image.extract_patches_3d(k.reshape(i, (2, 3, 4, 4, 3))[0], 2)),
     "rgb_to_grayscale": ("image", k.image.rgb_to_grayscale), "rgb_to_hsv": ("image", k.image.rgb_to_hsv),
     "hsv_to_rgb": ("image", k.image.hsv_to_rgb), "gaussian_blur": ("image", k.image.gaussian_blur),
 }  # fmt: skip
 
-# TensorFlow has none of XlaDynamicUpdateSlice, and resamples where it should transpose an affine transform.
-NO_GRADIENT = {"slice_update", "affine_transform", "affine_reflect"}
+# TensorFlow has none of XlaDynamicUpdateSlice, unique and decoding, and resamples where it should transpose an affine
+# transform.
+NO_GRADIENT = {
+    "slice_update", "affine_transform", "affine_reflect", "unique_index", "ctc_greedy", "ctc_repeated", "ctc_beam"
+}  # fmt: skip
 FLOAT32_ONLY = {"resize_lanczos3", "resize_bicubic", "resize_antialias"}  # ScaleAndTranslateGrad
 
 

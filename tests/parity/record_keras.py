@@ -21,6 +21,7 @@ import tensorflow as tf
 
 import keras_applications
 import keras_attention
+import keras_audio
 import keras_augment
 import keras_layers
 import keras_more_optimizers
@@ -55,6 +56,7 @@ def main() -> None:
     keras_ops.record_ops(metadata)
     keras_spatial.record_spatial(metadata)
     keras_augment.record_augment(metadata)
+    keras_audio.record_audio(metadata)
     keras_vocabulary.record_vocabulary(metadata)
     keras_applications.record_applications(metadata)
     keras_more_optimizers.record_more_optimizers(metadata)

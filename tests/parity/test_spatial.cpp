@@ -10,6 +10,7 @@
 
 #include "nn/layers/resampled.h"
 #include "parity/comparison.h"
+#include "parity/layer_cases.h"
 #include "parity/step.h"
 
 namespace stoker::spatial {  // its streams, not the other files' of this program
@@ -17,14 +18,7 @@ namespace {
 
 using namespace test;
 
-enum Stream : uint64_t { kInput = 0, kCotangent = 10, kWeights = 20 };
 const Shape kSequence = {2, 9, 3}, kImage = {2, 5, 6, 3}, kVolume = {1, 4, 5, 6, 2};
-
-struct LayerCase {
-  const char* name;
-  Layer layer;
-  std::vector<Shape> inputs;
-};
 
 std::vector<LayerCase> convolutions() {
   Shape image = kImage, volume = kVolume;
@@ -110,42 +104,6 @@ std::vector<LayerCase> others() {
        {steps2}},
       {"conv_lstm3d", ConvLSTM3D(2, 2, {.padding = "same", .activation = "relu"}), {steps3}},
   };
-}
-
-void draw_weights(const std::vector<Variable>& weights, uint64_t seed) {
-  for (size_t i = 0; i < weights.size(); ++i) {
-    Variable weight = weights[i];
-    weight.write(drawn(seed, kWeights + i, weight.shape()));
-  }
-}
-
-// The output, and the gradients of its product with a drawn tensor: of the inputs, then of the
-// weights. Gives the number of values that were compared.
-size_t compare_with_keras(const Recording& recording, const LayerCase& one,
-                          const std::string& device) {
-  SCOPED_TRACE(one.name);
-  std::string name = fmt::format("layer/{}/", one.name);
-  one.layer.base().ensure_built(one.inputs);
-  std::vector<Variable> weights = one.layer.weights();
-  draw_weights(weights, recording.seed());
-  Expected output = recording.expected(name + "output");
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < one.inputs.size(); ++i)
-    inputs.push_back(drawn(recording.seed(), kInput + i, one.inputs[i]));
-  inputs.push_back(drawn(recording.seed(), kCotangent, output.values.shape()));
-  std::vector<Tensor> outputs = run_once(device, inputs, [&](const Values& traced) {
-    Values x(traced.begin(), traced.end() - 1);
-    Value y = one.layer(x);
-    Value loss = ops::sum(y * traced.back());
-    Values found = {y};
-    for (const Value& gradient : gradients(loss, x)) found.push_back(gradient);
-    for (const Value& gradient : gradients(loss, weights)) found.push_back(gradient);
-    return found;
-  });
-  EXPECT_TRUE(agrees(outputs[0], output));
-  for (size_t i = 1; i < outputs.size(); ++i)
-    EXPECT_TRUE(agrees(outputs[i], recording.expected(fmt::format("{}gradient{}", name, i - 1))));
-  return outputs.size();
 }
 
 using Spatial = DeviceTest;

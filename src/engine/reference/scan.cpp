@@ -43,6 +43,7 @@ class ScanLoop {
     }
     for (size_t i = 0; i < carries.size(); ++i)
       put(input(carries[i]), call_.out(results + i), slice);
+    if (scan_.gate >= 0 && input(size_t(scan_.gate)).data[0] == 0) return;
     for (const Node& node : scan_.body->nodes()) run_node(node);
     for (size_t i = carries.size(); i < results; ++i) put(output(i), call_.out(i), slice);
     std::vector<Array> next;

@@ -251,7 +251,4 @@ Value istft(const Complex& x, const Stft& options, std::optional<int64_t> length
   return emit::reshape(signal, Shape(std::span<const int64_t>(dims)));
 }
 
-Value magnitude(const Complex& x) { return hypot(x.real, x.imag); }
-Value angle(const Complex& x) { return arctan2(x.imag, x.real); }
-
 }  // namespace stoker::ops

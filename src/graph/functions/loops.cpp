@@ -7,6 +7,7 @@
 
 #include "graph/emit.h"
 #include "graph/functions/axes.h"
+#include "graph/functions/loops.h"
 
 namespace stoker::ops {
 
@@ -92,7 +93,7 @@ Values while_loop(const LoopCondition& condition, const LoopBody& body, const Va
   };
   Values carry = variables;
   carry.insert(carry.begin(), Value(Tensor::full({}, 1, DType::bool_)));
-  Values end = scan(step, carry, {}, {.length = options.maximum_iterations}).carry;
+  Values end = scan_with_gate(step, carry, {}, {.length = options.maximum_iterations}, 0).carry;
   return {end.begin() + 1, end.end()};
 }
 

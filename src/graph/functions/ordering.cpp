@@ -1,6 +1,8 @@
 // Sorting, what is read off sorted values, and running sums.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -88,13 +90,15 @@ Value joined_last(const Value& x, const Ints& axes) {
   return emit::reshape(emit::transpose(x, perm), Shape(std::span<const int64_t>(dims)));
 }
 
+Value element_of_last(const Value& x, int64_t at) {
+  Ints begin(size_t(x.shape().rank()), 0), size(begin.size(), -1);
+  begin.back() = at;
+  size.back() = 1;
+  return squeeze(emit::slice(x, begin, size), -1);
+}
+
 Value at_place(const Value& sorted, double place, const std::string& method) {
-  auto element = [&](double at) {
-    Ints begin(size_t(sorted.shape().rank()), 0), size(begin.size(), -1);
-    begin.back() = int64_t(at);
-    size.back() = 1;
-    return squeeze(emit::slice(sorted, begin, size), -1);
-  };
+  auto element = [&](double at) { return element_of_last(sorted, int64_t(at)); };
   double low = std::floor(place), high = std::ceil(place), part = place - low;
   if (low == high || method == "lower") return element(low);
   if (method == "higher") return element(high);
@@ -110,39 +114,73 @@ Value with_axes_kept(const Value& y, const Shape& x, const Ints& axes) {
   return emit::reshape(y, Shape(std::span<const int64_t>(dims)));
 }
 
-Values quantiles(const Value& x, const std::vector<double>& q, const Quantile& options) {
+// One of sorted rows [.., n], n > 0, by the share q.
+using Pick = std::function<Value(const Value& sorted, double q, const std::string& method)>;
+
+Values quantiles(const Value& x, const std::vector<double>& q, const Quantile& options,
+                 const Pick& pick) {
   constexpr std::array kMethods = {"linear", "lower", "higher", "midpoint", "nearest"};
   if (std::ranges::find(kMethods, options.method) == kMethods.end())
     throw ValueError(fmt::format("quantile: method \"{}\"; there are {}", options.method,
                                  fmt::join(kMethods, ", ")));
   Ints axes = normalize_axes("quantile", options.axes, x.shape().rank());
   Value sorted = sort(joined_last(float_of(x), axes));
-  int64_t n = sorted.shape()[-1];
-  if (n == 0) throw ShapeError("quantile: there are no elements");
-  Value largest = at_place(sorted, double(n - 1), "lower");  // NaN where there is one
+  if (sorted.shape()[-1] == 0) throw ShapeError("quantile: there are no elements");
   Values found;
   for (double each : q) {
     if (!(each >= 0 && each <= 1))
       throw ValueError(fmt::format("quantile: q lies in [0, 1], got {}", each));
-    Value y = at_place(sorted, each * double(n - 1), options.method);
-    y = where(isnan(largest), largest, y);
+    Value y = pick(sorted, each, options.method);
     found.push_back(options.keepdims ? with_axes_kept(y, x.shape(), axes) : y);
   }
   return found;
 }
 
+Value of_all(const Value& sorted, double q, const std::string& method) {
+  auto last = double(sorted.shape()[-1] - 1);
+  Value largest = at_place(sorted, last, "lower");  // NaN where there is one
+  return where(isnan(largest), largest, at_place(sorted, q * last, method));
+}
+
+// NaN stands at the end, so that a row's numbers are its first ones; how many differs by row.
+Value of_numbers(const Value& sorted, double q, const std::string& method) {
+  Value count = sum(emit::cast(logical_not(isnan(sorted)), DType::float32), {.axes = {-1}});
+  Value place = maximum(count - 1.0, 0.0) * q, low = floor(place), high = ceil(place);
+  auto element = [&](const Value& at) {
+    Value index = expand_dims(emit::cast(at, DType::int32), -1);
+    return squeeze(take_along_axis(sorted, index, -1), -1);
+  };
+  if (method == "lower") return element(low);
+  if (method == "higher") return element(high);
+  if (method == "nearest") return element(round(place));
+  if (method == "midpoint") return (element(low) + element(high)) * 0.5;
+  Value part = stop_gradient(place - low);
+  return element(low) * (1.0 - part) + element(high) * part;
+}
+
 }  // namespace
 
 Value quantile(const Value& x, double q, const Quantile& options) {
-  return quantiles(x, {q}, options)[0];
+  return quantiles(x, {q}, options, of_all)[0];
 }
 Value quantile(const Value& x, const std::vector<double>& q, const Quantile& options) {
-  return stack(quantiles(x, q, options), 0);
+  return stack(quantiles(x, q, options, of_all), 0);
 }
 Value percentile(const Value& x, double q, const Quantile& options) {
   return quantile(x, q / 100, options);
 }
 Value median(const Value& x, const Quantile& options) { return quantile(x, 0.5, options); }
+
+Value nanquantile(const Value& x, double q, const Quantile& options) {
+  return quantiles(x, {q}, options, of_numbers)[0];
+}
+Value nanquantile(const Value& x, const std::vector<double>& q, const Quantile& options) {
+  return stack(quantiles(x, q, options, of_numbers), 0);
+}
+Value nanpercentile(const Value& x, double q, const Quantile& options) {
+  return nanquantile(x, q / 100, options);
+}
+Value nanmedian(const Value& x, const Quantile& options) { return nanquantile(x, 0.5, options); }
 
 // How many elements stand before each value.
 Value searchsorted(const Value& sorted, const Value& values, const std::string& side) {

@@ -80,6 +80,44 @@ Value extract_patches(const Value& images, std::array<int64_t, 2> size, const Pa
   });
 }
 
+// Patches of the planes, then those of the same place in `size[0]` planes beside each other.
+Value extract_patches_3d(const Value& volumes, std::array<int64_t, 3> size,
+                         const Patches3d& options) {
+  const Shape& shape = volumes.shape();
+  if (shape.rank() == 4)
+    return squeeze(extract_patches_3d(expand_dims(volumes, 0), size, options), 0);
+  if (shape.rank() != 5)
+    throw ShapeError(
+        fmt::format("extract_patches_3d: expected [B, D, H, W, C], got {}", to_string(shape)));
+  int64_t dilation = options.dilation_rate, covered = dilation * (size[0] - 1) + 1,
+          stride = options.strides[0] == 0 ? size[0] : options.strides[0];
+  Value planes =
+      extract_patches(emit::reshape(volumes, {shape[0] * shape[1], shape[2], shape[3], shape[4]}),
+                      {size[1], size[2]},
+                      {.strides = {options.strides[1], options.strides[2]},
+                       .dilation_rate = dilation,
+                       .padding = options.padding});
+  int64_t rows = planes.shape()[1], columns = planes.shape()[2], width = planes.shape()[3];
+  Value x = emit::reshape(planes, {shape[0], shape[1], rows * columns * width});
+  if (options.padding == "same") {
+    int64_t total =
+        std::max<int64_t>(((shape[1] + stride - 1) / stride - 1) * stride + covered - shape[1], 0);
+    x = pad(x, {0, total / 2, 0}, {0, total - total / 2, 0});
+  }
+  int64_t depth = (x.shape()[1] - covered) / stride + 1;
+  if (size[0] < 1 || x.shape()[1] < covered)
+    throw ShapeError(
+        fmt::format("extract_patches_3d: {} planes do not fit {}", size[0], to_string(shape)));
+  std::vector<int32_t> places;
+  for (int64_t at = 0; at < depth; ++at)
+    for (int64_t plane = 0; plane < size[0]; ++plane)
+      places.push_back(int32_t(at * stride + plane * dilation));
+  Value taken = take(x, Tensor::from(places, {int64_t(places.size())}), 1);
+  Value apart = emit::reshape(taken, {shape[0], depth, size[0], rows * columns, width});
+  return emit::reshape(emit::transpose(apart, {0, 1, 3, 2, 4}),
+                       {shape[0], depth, rows, columns, size[0] * width});
+}
+
 // --- colours ---
 
 namespace {

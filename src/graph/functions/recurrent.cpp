@@ -4,6 +4,7 @@
 #include <stoker/ops.h>
 
 #include "graph/emit.h"
+#include "graph/functions/loops.h"
 #include "graph/ops/scan.h"
 #include "graph/placement.h"
 
@@ -100,8 +101,8 @@ void add_captured(Body& body, Graph& outer, int64_t length) {
 
 }  // namespace
 
-ScanResult scan(const ScanFunction& step, const Values& carry, const Values& sequences,
-                const Scan& options) {
+ScanResult scan_with_gate(const ScanFunction& step, const Values& carry, const Values& sequences,
+                          const Scan& options, int64_t gate) {
   if (!step) throw ValueError("ops::scan: the step is an empty function");
   Values given = carry;
   given.insert(given.end(), sequences.begin(), sequences.end());
@@ -121,10 +122,16 @@ ScanResult scan(const ScanFunction& step, const Values& carry, const Values& seq
   add_captured(body, *outer, length);
   body.graph->end_body();
   ScanCall call(body.graph, length, options.reverse, body.roles);
+  call.gate = gate;
   Values results = apply("scan", body.operands, call.attrs());
   auto carries = long(call.carries()), ends = long(body.graph->outputs().size());
   return {Values(results.begin(), results.begin() + carries),
           Values(results.begin() + carries, results.begin() + ends)};
+}
+
+ScanResult scan(const ScanFunction& step, const Values& carry, const Values& sequences,
+                const Scan& options) {
+  return scan_with_gate(step, carry, sequences, options, -1);
 }
 
 RecurrentResult recurrent(const Value& x, const Value& kernel, const Value& recurrent_kernel,

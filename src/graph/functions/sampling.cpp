@@ -11,6 +11,7 @@
 #include "graph/emit.h"
 #include "graph/functions/axes.h"
 #include "graph/functions/pictures.h"
+#include "graph/functions/sampling.h"
 #include "graph/op.h"
 
 namespace stoker::ops::image {
@@ -62,15 +63,39 @@ std::vector<Neighbour> neighbours(const Value& at, bool linear) {
 }  // namespace
 
 // Sums over the corners of the cell around each place; an image's pixels are rows of a table.
+Value sampled(const Value& x, const Value& rows, const Value& columns, const Sampling& how) {
+  int64_t batch = x.shape()[0], height = x.shape()[1], width = x.shape()[2];
+  Value flat = emit::reshape(x, {batch, height * width, x.shape()[3]}), sum;
+  bool linear = how.interpolation == "bilinear";
+  for (const Neighbour& v : neighbours(rows, linear))
+    for (const Neighbour& h : neighbours(columns, linear)) {
+      Place up = placed(v.index, height, how.fill_mode),
+            side = placed(h.index, width, how.fill_mode);
+      Value place =
+          emit::cast(up.index, DType::int32) * width + emit::cast(side.index, DType::int32);
+      place = emit::broadcast_to(place, {batch, height * width});
+      Value pixels = apply1("take", {flat, place}, {{"axis", int64_t(1)}});
+      if (up.inside.defined())
+        pixels =
+            where(expand_dims(logical_and(up.inside, side.inside), -1), pixels, how.fill_value);
+      if (linear) pixels = pixels * expand_dims(v.weight * h.weight, -1);
+      sum = sum.defined() ? sum + pixels : pixels;
+    }
+  return emit::reshape(sum, x.shape());
+}
+
+void expect_sampling(const char* what, const Sampling& how) {
+  expect_mode(what, how.fill_mode, false);
+  if (how.interpolation != "bilinear" && how.interpolation != "nearest")
+    throw ValueError(fmt::format("{}: interpolation is nearest or bilinear, got \"{}\"", what,
+                                 how.interpolation));
+}
+
 Value affine_transform(const Value& images, const Value& transform, const Sampling& options) {
-  expect_mode("affine_transform", options.fill_mode, false);
-  if (options.interpolation != "bilinear" && options.interpolation != "nearest")
-    throw ValueError(
-        fmt::format("affine_transform: interpolation is nearest or bilinear, got \"{}\"",
-                    options.interpolation));
+  expect_sampling("affine_transform", options);
   return on_pictures("affine_transform", images, [&](const Value& pictures) {
     return in_floats(pictures, [&](const Value& x) {
-      int64_t batch = x.shape()[0], height = x.shape()[1], width = x.shape()[2];
+      int64_t height = x.shape()[1], width = x.shape()[2];
       Value given = transform.shape().rank() == 1 ? expand_dims(transform, 0) : transform;
       if (given.shape().rank() != 2 || given.shape()[1] != 8)
         throw ShapeError(fmt::format("affine_transform: expected [8] or [B, 8], got {}",
@@ -82,27 +107,11 @@ Value affine_transform(const Value& images, const Value& transform, const Sampli
       Value scale = t[6] * right + t[7] * down + 1.0;
       Value column = (t[0] * right + t[1] * down + t[2]) / scale,
             row = (t[3] * right + t[4] * down + t[5]) / scale;
-      Value flat = emit::reshape(x, {batch, height * width, x.shape()[3]}), sum;
-      bool linear = options.interpolation == "bilinear";
-      if (linear && options.fill_mode != "constant") {
+      if (options.interpolation == "bilinear" && options.fill_mode != "constant") {
         column = placed(column, width, options.fill_mode).index;
         row = placed(row, height, options.fill_mode).index;
       }
-      for (const Neighbour& v : neighbours(row, linear))
-        for (const Neighbour& h : neighbours(column, linear)) {
-          Place up = placed(v.index, height, options.fill_mode),
-                side = placed(h.index, width, options.fill_mode);
-          Value place =
-              emit::cast(up.index, DType::int32) * width + emit::cast(side.index, DType::int32);
-          place = emit::broadcast_to(place, {batch, height * width});
-          Value pixels = apply1("take", {flat, place}, {{"axis", int64_t(1)}});
-          if (up.inside.defined())
-            pixels = where(expand_dims(logical_and(up.inside, side.inside), -1), pixels,
-                           options.fill_value);
-          if (linear) pixels = pixels * expand_dims(v.weight * h.weight, -1);
-          sum = sum.defined() ? sum + pixels : pixels;
-        }
-      return emit::reshape(sum, x.shape());
+      return sampled(x, row, column, options);
     });
   });
 }

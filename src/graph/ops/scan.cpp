@@ -18,14 +18,17 @@ ScanCall::ScanCall(std::shared_ptr<const Graph> graph, int64_t steps, bool backw
 ScanCall::ScanCall(const Attrs& attrs)
     : body(attrs.get<std::shared_ptr<const Graph>>("body")),
       length(attrs.get<int64_t>("length")),
-      reverse(attrs.get<bool>("reverse")) {
+      reverse(attrs.get<bool>("reverse")),
+      gate(attrs.get_or("gate", int64_t(-1))) {
   for (int64_t role : attrs.get<Ints>("roles")) roles.push_back(ScanRole(role));
 }
 
 Attrs ScanCall::attrs() const {
   Ints numbers;
   for (ScanRole role : roles) numbers.push_back(int64_t(role));
-  return {{"body", body}, {"length", length}, {"reverse", reverse}, {"roles", numbers}};
+  Attrs made = {{"body", body}, {"length", length}, {"reverse", reverse}, {"roles", numbers}};
+  if (gate >= 0) made.set("gate", gate);
+  return made;
 }
 
 std::vector<size_t> ScanCall::inputs_of(ScanRole role) const {
@@ -52,6 +55,11 @@ void check_body(const ScanCall& call) {
     throw ShapeError("expected the body to give every carry");
   for (size_t i = 0; i < carries.size(); ++i)
     expect_spec(call.output(i), call.input(carries[i]), "a carry from the body");
+  if (call.gate >= int64_t(call.roles.size()))
+    throw ShapeError(fmt::format("expected a gate among {} inputs of the body, got {}",
+                                 call.roles.size(), call.gate));
+  if (call.gate >= 0)
+    expect_spec(call.input(size_t(call.gate)), {DType::bool_, {}}, "the gate of the loop");
 }
 
 std::vector<TensorSpec> infer_scan(const Attrs& attrs, Specs inputs) {
@@ -207,6 +215,7 @@ class ScanGradient {
     ordered();
     body_->end_body();
     ScanCall back(body_, scan_.length, !scan_.reverse, roles_);
+    back.gate = scan_.gate;  // the inputs of the forward body come first, in their order
     Values results = apply("scan", operands_, back.attrs());
     Values gradients(scan_.roles.size());
     size_t next = 0;

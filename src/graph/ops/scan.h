@@ -23,6 +23,9 @@ struct ScanCall {
   int64_t length = 0;
   bool reverse = false;         // from the last slice to the first; results stand where they belong
   std::vector<ScanRole> roles;  // by input of the body, which are the operands of the node
+  // An input of the body, bool []. Where it is false the step changes no carry and gives zeros, so
+  // that an engine may leave it out. -1: none, every step runs.
+  int64_t gate = -1;
 
   explicit ScanCall(const Attrs& attrs);
   ScanCall(std::shared_ptr<const Graph> graph, int64_t steps, bool backwards,

@@ -13,6 +13,7 @@ const std::vector<InitializerKind>& initializer_kinds() {
     std::vector<InitializerKind> all;
     add_plain_initializers(all);
     add_scaled_initializers(all);
+    add_fourier_initializers(all);
     return all;
   }();
   return kinds;

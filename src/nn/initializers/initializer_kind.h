@@ -55,5 +55,6 @@ RandomSequence sequence(std::optional<int64_t> seed);
 // One family per file.
 void add_plain_initializers(std::vector<InitializerKind>& kinds);
 void add_scaled_initializers(std::vector<InitializerKind>& kinds);
+void add_fourier_initializers(std::vector<InitializerKind>& kinds);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// Activation, ReLU, LeakyReLU, PReLU, ELU, Softmax, Dropout.
+// Activation, ReLU, LeakyReLU, PReLU, ELU, Softmax.
 #include <fmt/format.h>
 
 #include "nn/layers/configured_layer.h"
@@ -147,28 +147,6 @@ class SoftmaxLayer : public Configured<SteadyLayer, SoftmaxConfig> {
   }
 };
 
-struct DropoutConfig : LayerOptions {
-  double rate = 0;
-  static constexpr const char* kKind = "Dropout";
-  static Fields<DropoutConfig> fields() {
-    Check share = in_half_open(0, 1).saying("at least 0 and below 1, the share that becomes 0");
-    return {{"rate", &DropoutConfig::rate, {.check = share, .required = true}}};
-  }
-};
-
-class DropoutLayer : public Configured<SteadyLayer, DropoutConfig> {
- public:
-  using Configured::Configured;
-
- protected:
-  Value forward(const Value& x, CallContext& context) override {
-    double rate = options().rate;
-    if (!context.training() || rate == 0) return x;
-    expect_float(x);
-    return ops::dropout(x, context.random_state(), rate, context.next_stream());
-  }
-};
-
 }  // namespace
 
 Activation::Activation(const ActivationFunction& activation, const LayerOptions& options)
@@ -187,9 +165,6 @@ ELU::ELU(double alpha, const LayerOptions& options)
 Softmax::Softmax(int axis, const LayerOptions& options)
     : Layer(configured<SoftmaxLayer>({options, axis})) {}
 
-Dropout::Dropout(double rate, const LayerOptions& options)
-    : Layer(configured<DropoutLayer>({options, rate})) {}
-
 void add_activation_layers(LayerKinds& kinds) {
   add_layer<ActivationLayer>(kinds);
   add_layer<ReLULayer>(kinds);
@@ -197,7 +172,6 @@ void add_activation_layers(LayerKinds& kinds) {
   add_layer<PReLULayer>(kinds);
   add_layer<ELULayer>(kinds);
   add_layer<SoftmaxLayer>(kinds);
-  add_layer<DropoutLayer>(kinds);
 }
 
 }  // namespace stoker

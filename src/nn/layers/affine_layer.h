@@ -7,15 +7,6 @@
 
 namespace stoker {
 
-// None where the options have none.
-template <class Options>
-Constraint bias_constraint_in(const Options& options) {
-  if constexpr (requires { options.bias_constraint; })
-    return options.bias_constraint;
-  else
-    return {};
-}
-
 class AffineLayer : public SingleInputLayer {
  public:
   const Variable& kernel() const { return kernel_; }
@@ -35,7 +26,7 @@ class AffineLayer : public SingleInputLayer {
         bias_initializer_(options.bias_initializer),
         bias_regularizer_(options.bias_regularizer),
         activity_regularizer_(options.activity_regularizer),
-        bias_constraint_(bias_constraint_in(options)) {}
+        bias_constraint_(options.bias_constraint) {}
 
   virtual Value linear(const Value& x, const Value& kernel) = 0;
   // The result in the shape that the layer returns, where linear() computes in another. Bias and
@@ -62,15 +53,12 @@ class AffineLayer : public SingleInputLayer {
 // The rows of these options.
 template <class Config>
 Fields<Config> affine_fields() {
-  Fields<Config> fields = {{"activation", &Config::activation},
-                           {"use_bias", &Config::use_bias},
-                           {"bias_initializer", &Config::bias_initializer},
-                           {"bias_regularizer", &Config::bias_regularizer},
-                           {"activity_regularizer", &Config::activity_regularizer}};
-  if constexpr (requires(Config config) { config.bias_constraint; })
-    return fields.then({{"bias_constraint", &Config::bias_constraint}});
-  else
-    return fields;
+  return {{"activation", &Config::activation},
+          {"use_bias", &Config::use_bias},
+          {"bias_initializer", &Config::bias_initializer},
+          {"bias_regularizer", &Config::bias_regularizer},
+          {"activity_regularizer", &Config::activity_regularizer},
+          {"bias_constraint", &Config::bias_constraint}};
 }
 
 }  // namespace stoker

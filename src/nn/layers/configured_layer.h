@@ -1,13 +1,13 @@
 // Layers whose options are a table (base/fields.h). A Config is the public option struct with the
 // constructor's other arguments, its kind and its rows; rows stand in the order of the file format.
 //
-//   struct DropoutConfig : LayerOptions {
+//   struct DropoutConfig : DropoutOptions {
 //     double rate = 0;
 //     static constexpr const char* kKind = "Dropout";
 //     static Fields<DropoutConfig> fields() { return {{"rate", &DropoutConfig::rate, …}}; }
 //   };
 //   class DropoutLayer : public Configured<SingleInputLayer, DropoutConfig> { …forward… };
-//   Dropout::Dropout(double rate, const LayerOptions& options)
+//   Dropout::Dropout(double rate, const DropoutOptions& options)
 //       : Layer(configured<DropoutLayer>({options, rate})) {}
 //   void add_…(LayerKinds& kinds) { add_layer<DropoutLayer>(kinds); }
 #pragma once

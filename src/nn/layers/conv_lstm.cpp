@@ -63,11 +63,13 @@ class ConvLSTMCell : public SequenceCell {
     auto size = extents(options_.kernel_size);
     int64_t filters = options_.filters;
     input_ = x.drop_front();
-    kernel_ = add_weight("kernel", kernel_shape(size, x[-1], kGates * filters),
-                         {options_.kernel_initializer, options_.kernel_regularizer});
+    kernel_ = add_weight(
+        "kernel", kernel_shape(size, x[-1], kGates * filters),
+        {options_.kernel_initializer, options_.kernel_regularizer, options_.kernel_constraint});
     recurrent_kernel_ =
         add_weight("recurrent_kernel", kernel_shape(size, filters, kGates * filters),
-                   {options_.recurrent_initializer, options_.recurrent_regularizer});
+                   {options_.recurrent_initializer, options_.recurrent_regularizer,
+                    options_.recurrent_constraint});
     if (options_.use_bias) add_bias();
     state_ = x.drop_front().with(-1, filters);
     for (size_t axis = 0; axis < kAxes; ++axis) state_.set(int(axis), steps(x, axis));
@@ -118,8 +120,9 @@ class ConvLSTMCell : public SequenceCell {
 
  private:
   void add_bias() {
-    bias_ = add_weight("bias", {kGates * options_.filters},
-                       {options_.bias_initializer, options_.bias_regularizer});
+    bias_ = add_weight(
+        "bias", {kGates * options_.filters},
+        {options_.bias_initializer, options_.bias_regularizer, options_.bias_constraint});
     if (!options_.unit_forget_bias) return;
     Tensor bias = bias_.read();
     for (int64_t i = options_.filters; i < 2 * options_.filters; ++i) bias.data_mut<float>()[i] = 1;

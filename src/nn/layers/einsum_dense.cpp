@@ -26,7 +26,9 @@ struct EinsumDenseConfig : EinsumDenseOptions {
             {"bias_initializer", &C::bias_initializer},
             {"kernel_regularizer", &C::kernel_regularizer},
             {"bias_regularizer", &C::bias_regularizer},
-            {"activity_regularizer", &C::activity_regularizer}};
+            {"activity_regularizer", &C::activity_regularizer},
+            {"kernel_constraint", &C::kernel_constraint, {.sparse = true}},
+            {"bias_constraint", &C::bias_constraint, {.sparse = true}}};
   }
 };
 
@@ -41,11 +43,13 @@ class EinsumDenseLayer : public Configured<SteadyLayer, EinsumDenseConfig> {
     kernel_ = add_weight("kernel", plan.kernel_shape,
                          {.initializer = options().kernel_initializer,
                           .regularizer = options().kernel_regularizer,
+                          .constraint = options().kernel_constraint,
                           .drawn_as = plan.drawn_as});
     if (options().bias_axes.empty()) return;
-    bias_ = add_weight(
-        "bias", bias_shape(plan),
-        {.initializer = options().bias_initializer, .regularizer = options().bias_regularizer});
+    bias_ = add_weight("bias", bias_shape(plan),
+                       {.initializer = options().bias_initializer,
+                        .regularizer = options().bias_regularizer,
+                        .constraint = options().bias_constraint});
   }
 
   Value forward(const Value& x, CallContext& context) override {

@@ -72,7 +72,9 @@ struct GroupNormalizationConfig : GroupNormalizationOptions {
             {"beta_initializer", &C::beta_initializer},
             {"gamma_initializer", &C::gamma_initializer},
             {"beta_regularizer", &C::beta_regularizer},
-            {"gamma_regularizer", &C::gamma_regularizer}};
+            {"gamma_regularizer", &C::gamma_regularizer},
+            {"beta_constraint", &C::beta_constraint, {.sparse = true}},
+            {"gamma_constraint", &C::gamma_constraint, {.sparse = true}}};
   }
 };
 
@@ -90,13 +92,15 @@ class GroupNormalizationLayer : public Configured<SteadyLayer, GroupNormalizatio
                              groups_),
                  input, "set groups to a divisor of them, or to -1");
     if (options().scale)
-      gamma_ = add_weight(
-          "gamma", {channels},
-          {.initializer = options().gamma_initializer, .regularizer = options().gamma_regularizer});
+      gamma_ = add_weight("gamma", {channels},
+                          {.initializer = options().gamma_initializer,
+                           .regularizer = options().gamma_regularizer,
+                           .constraint = options().gamma_constraint});
     if (options().center)
-      beta_ = add_weight(
-          "beta", {channels},
-          {.initializer = options().beta_initializer, .regularizer = options().beta_regularizer});
+      beta_ = add_weight("beta", {channels},
+                         {.initializer = options().beta_initializer,
+                          .regularizer = options().beta_regularizer,
+                          .constraint = options().beta_constraint});
     channels_ = channels;
   }
 

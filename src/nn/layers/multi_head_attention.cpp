@@ -25,6 +25,8 @@ Fields<Config> projection_fields() {
           {"kernel_regularizer", &Config::kernel_regularizer},
           {"bias_regularizer", &Config::bias_regularizer},
           {"activity_regularizer", &Config::activity_regularizer},
+          {"kernel_constraint", &Config::kernel_constraint, {.sparse = true}},
+          {"bias_constraint", &Config::bias_constraint, {.sparse = true}},
           {"use_gate", &Config::use_gate, {.sparse = true}}};
 }
 
@@ -183,6 +185,8 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
                         .kernel_regularizer = o.kernel_regularizer,
                         .bias_regularizer = o.bias_regularizer,
                         .activity_regularizer = o.activity_regularizer,
+                        .kernel_constraint = o.kernel_constraint,
+                        .bias_constraint = o.bias_constraint,
                         .name = name});
   }
 
@@ -198,6 +202,8 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
                         .kernel_regularizer = o.kernel_regularizer,
                         .bias_regularizer = o.bias_regularizer,
                         .activity_regularizer = o.activity_regularizer,
+                        .kernel_constraint = o.kernel_constraint,
+                        .bias_constraint = o.bias_constraint,
                         .name = "attention_output"});
   }
 

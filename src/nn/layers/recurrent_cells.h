@@ -121,21 +121,18 @@ struct GRUCellConfig : GRUCellOptions {
 template <class Config>
 Fields<Config> gated_fields() {
   Check rate = between(0, 1);
-  Fields<Config> fields = {{"use_bias", &Config::use_bias},
-                           {"kernel_initializer", &Config::kernel_initializer},
-                           {"recurrent_initializer", &Config::recurrent_initializer},
-                           {"bias_initializer", &Config::bias_initializer},
-                           {"kernel_regularizer", &Config::kernel_regularizer},
-                           {"recurrent_regularizer", &Config::recurrent_regularizer},
-                           {"bias_regularizer", &Config::bias_regularizer},
-                           {"dropout", &Config::dropout, rate},
-                           {"recurrent_dropout", &Config::recurrent_dropout, rate}};
-  if constexpr (requires(Config config) { config.kernel_constraint; })
-    return fields.then({{"kernel_constraint", &Config::kernel_constraint},
-                        {"recurrent_constraint", &Config::recurrent_constraint},
-                        {"bias_constraint", &Config::bias_constraint}});
-  else
-    return fields;
+  return {{"use_bias", &Config::use_bias},
+          {"kernel_initializer", &Config::kernel_initializer},
+          {"recurrent_initializer", &Config::recurrent_initializer},
+          {"bias_initializer", &Config::bias_initializer},
+          {"kernel_regularizer", &Config::kernel_regularizer},
+          {"recurrent_regularizer", &Config::recurrent_regularizer},
+          {"bias_regularizer", &Config::bias_regularizer},
+          {"dropout", &Config::dropout, rate},
+          {"recurrent_dropout", &Config::recurrent_dropout, rate},
+          {"kernel_constraint", &Config::kernel_constraint},
+          {"recurrent_constraint", &Config::recurrent_constraint},
+          {"bias_constraint", &Config::bias_constraint}};
 }
 
 std::shared_ptr<GatedCell> make_cell(const SimpleRNNCellConfig& config);

@@ -1,5 +1,6 @@
-// GaussianNoise, GaussianDropout, AlphaDropout, SpatialDropout1D–3D, ActivityRegularization. What is dropped is drawn as in Dropout.
+// Dropout, GaussianNoise, GaussianDropout, AlphaDropout, SpatialDropout1D–3D, ActivityRegularization.
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <stoker/regularization_layers.h>
@@ -13,8 +14,35 @@ namespace stoker {
 
 namespace {
 
-constexpr Check dropped_share() {
+Check dropped_share() {
   return in_half_open(0, 1).saying("at least 0 and below 1, the share that is dropped");
+}
+
+// Layers with a rate and a noise_shape.
+template <class Config>
+Fields<Config> noise_shape_fields(const Check& rate) {
+  return {{"rate", &Config::rate, {.check = rate, .required = true}},
+          {"noise_shape", &Config::noise_shape, {.sparse = true}}};
+}
+
+// The extents of the draws for an input; empty: noise_shape does not fit it.
+std::optional<Shape> drawn_shape(const Ints& noise_shape, const Shape& input) {
+  if (noise_shape.empty()) return input;
+  Shape shape = input;
+  if (int(noise_shape.size()) != input.rank()) return {};
+  for (size_t i = 0; i < noise_shape.size(); ++i) {
+    auto axis = int(i);
+    if (noise_shape[i] != -1) shape.set(axis, noise_shape[i]);
+    if (shape[axis] != 1 && shape[axis] != input[axis]) return {};
+  }
+  return shape;
+}
+
+std::string noise_shape_misfit(const Ints& noise_shape, const Shape& input) {
+  return fmt::format(
+      "noise_shape {} does not fit the input {}; every extent is 1, the input's, or -1 for the "
+      "input's",
+      FieldType<Ints>::text(noise_shape), to_string(input));
 }
 
 // 1 / (1 - rate) where a draw keeps, 0 where it drops.
@@ -33,6 +61,31 @@ Value normals(const Value& x, CallContext& context) {
       augmented(zeros, {augment::noise_stage(1)}, {zeros.shape()[1], zeros.shape()[2]}, context);
   return ops::cast(ops::reshape(made, shape), x.dtype());
 }
+
+struct DropoutConfig : DropoutOptions {
+  double rate = 0;
+  static constexpr const char* kKind = "Dropout";
+  static Fields<DropoutConfig> fields() {
+    return noise_shape_fields<DropoutConfig>(
+        in_half_open(0, 1).saying("at least 0 and below 1, the share that becomes 0"));
+  }
+};
+
+class DropoutLayer : public Configured<SteadyLayer, DropoutConfig> {
+ public:
+  using Configured::Configured;
+
+ protected:
+  Value forward(const Value& x, CallContext& context) override {
+    double rate = options().rate;
+    if (!context.training() || rate == 0) return x;
+    expect_float(x);
+    std::optional<Shape> drawn = drawn_shape(options().noise_shape, x.shape());
+    if (!drawn) fail_input(noise_shape_misfit(options().noise_shape, x.shape()));
+    if (*drawn != x.shape()) return x * ops::cast(kept(*drawn, rate, context), x.dtype());
+    return ops::dropout(x, context.random_state(), rate, context.next_stream());
+  }
+};
 
 struct GaussianNoiseConfig : LayerOptions {
   double stddev = 0;
@@ -80,9 +133,7 @@ struct AlphaDropoutConfig : AlphaDropoutOptions {
   double rate = 0;
   static constexpr const char* kKind = "AlphaDropout";
   static Fields<AlphaDropoutConfig> fields() {
-    using C = AlphaDropoutConfig;
-    return {{"rate", &C::rate, {.check = dropped_share(), .required = true}},
-            {"noise_shape", &C::noise_shape, {.sparse = true}}};
+    return noise_shape_fields<AlphaDropoutConfig>(dropped_share());
   }
 };
 
@@ -97,27 +148,11 @@ class AlphaDropoutLayer : public Configured<SteadyLayer, AlphaDropoutConfig> {
     expect_float(x);
     constexpr double kLowest = -1.6732632423543772848 * 1.0507009873554804934;  // of selu
     double scale = 1 / std::sqrt((1 - rate) * (1 + rate * kLowest * kLowest));
-    Value keep = kept(noise_shape(x.shape()), rate, context) * (1 - rate);
+    std::optional<Shape> drawn = drawn_shape(options().noise_shape, x.shape());
+    if (!drawn) fail_input(noise_shape_misfit(options().noise_shape, x.shape()));
+    Value keep = kept(*drawn, rate, context) * (1 - rate);
     Value mixed = as_float32(x) * keep + (1.0 - keep) * kLowest;
     return ops::cast(mixed * scale - scale * kLowest * rate, x.dtype());
-  }
-
- private:
-  Shape noise_shape(const Shape& input) const {
-    const Ints& given = options().noise_shape;
-    if (given.empty()) return input;
-    Shape shape = input;
-    bool fits = int(given.size()) == input.rank();
-    for (size_t axis = 0; fits && axis < given.size(); ++axis) {
-      if (given[axis] != -1) shape.set(int(axis), given[axis]);
-      fits = shape[int(axis)] == 1 || shape[int(axis)] == input[int(axis)];
-    }
-    if (!fits)
-      fail_input(
-          fmt::format("noise_shape {} does not fit the input {}; every extent is 1, the "
-                      "input's, or -1 for the input's",
-                      FieldType<Ints>::text(given), to_string(input)));
-    return shape;
   }
 };
 
@@ -175,6 +210,8 @@ class ActivityRegularizationLayer : public Configured<SteadyLayer, ActivityRegul
 
 GaussianNoise::GaussianNoise(double stddev, const LayerOptions& options)
     : Layer(configured<GaussianNoiseLayer>({options, stddev})) {}
+Dropout::Dropout(double rate, const DropoutOptions& options)
+    : Layer(configured<DropoutLayer>({options, rate})) {}
 GaussianDropout::GaussianDropout(double rate, const LayerOptions& options)
     : Layer(configured<GaussianDropoutLayer>({options, rate})) {}
 AlphaDropout::AlphaDropout(double rate, const AlphaDropoutOptions& options)
@@ -189,6 +226,7 @@ ActivityRegularization::ActivityRegularization(const ActivityRegularizationOptio
     : Layer(configured<ActivityRegularizationLayer>({options})) {}
 
 void add_regularization_layers(LayerKinds& kinds) {
+  add_layer<DropoutLayer>(kinds);
   add_layer<GaussianNoiseLayer>(kinds);
   add_layer<GaussianDropoutLayer>(kinds);
   add_layer<AlphaDropoutLayer>(kinds);

@@ -31,6 +31,7 @@ struct ReversibleEmbeddingConfig : ReversibleEmbeddingOptions {
             {"tie_weights", &C::tie_weights},
             {"embeddings_initializer", &C::embeddings_initializer},
             {"embeddings_regularizer", &C::embeddings_regularizer},
+            {"embeddings_constraint", &C::embeddings_constraint, {.sparse = true}},
             {"mask_zero", &C::mask_zero},
             {"reverse_dtype", &C::reverse_dtype},
             {"logit_soft_cap", &C::logit_soft_cap, {.check = above(0)}}};
@@ -52,9 +53,10 @@ class ReversibleEmbeddingLayer : public Configured<Reversible, ReversibleEmbeddi
  protected:
   void build_for(const Shape&) override {
     const auto& o = options();
-    embeddings_ = add_weight(
-        "embeddings", {o.input_dim, o.output_dim},
-        {.initializer = o.embeddings_initializer, .regularizer = o.embeddings_regularizer});
+    embeddings_ = add_weight("embeddings", {o.input_dim, o.output_dim},
+                             {.initializer = o.embeddings_initializer,
+                              .regularizer = o.embeddings_regularizer,
+                              .constraint = o.embeddings_constraint});
     if (!o.tie_weights)
       reverse_ = add_weight("reverse_embeddings", {o.output_dim, o.input_dim},
                             {.initializer = o.embeddings_initializer});

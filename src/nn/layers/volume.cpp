@@ -28,7 +28,8 @@ struct Conv3DConfig : Conv3DOptions {
                      {"groups", &C::groups, at_least(1)}}
         .then(spatial_window_fields<C>())
         .then({{"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer}})
+               {"kernel_regularizer", &C::kernel_regularizer},
+               {"kernel_constraint", &C::kernel_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -45,7 +46,8 @@ struct TransposeConfig : Options {
         .then(spatial_window_fields<C>())
         .then({{"output_padding", &C::output_padding, at_least(0)},
                {"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer}})
+               {"kernel_regularizer", &C::kernel_regularizer},
+               {"kernel_constraint", &C::kernel_constraint}})
         .then(affine_fields<C>());
   }
 };
@@ -70,7 +72,8 @@ class SpatialConvolution : public Configured<AffineLayer, Config> {
   void add_kernel(int64_t a, int64_t b) {
     this->kernel_ = this->add_weight("kernel", kernel_shape(size(), a, b),
                                      {.initializer = this->options().kernel_initializer,
-                                      .regularizer = this->options().kernel_regularizer});
+                                      .regularizer = this->options().kernel_regularizer,
+                                      .constraint = this->options().kernel_constraint});
     this->add_bias(this->options().filters);
   }
   auto size() const { return extents(this->options().kernel_size); }

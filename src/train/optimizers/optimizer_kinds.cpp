@@ -88,6 +88,7 @@ const std::vector<KindPointer>& optimizer_kinds() {
 }
 
 KindPointer find_optimizer_kind(const std::string& name) {
+  if (lower(name) == lower(multi_optimizer_kind()->kind)) return multi_optimizer_kind();
   std::string names;
   for (const KindPointer& kind : optimizer_kinds()) {
     if (lower(kind->kind) == lower(name)) return kind;

@@ -49,6 +49,9 @@ OptimizerKind ftrl_kind();
 OptimizerKind muon_kind();
 OptimizerKind schedule_free_kind();
 
+// Of several optimisers (multi_optimizer.cpp); not in the list, since it is nothing without them.
+std::shared_ptr<const OptimizerKind> multi_optimizer_kind();
+
 // All of them, in the order in which messages list them.
 const std::vector<std::shared_ptr<const OptimizerKind>>& optimizer_kinds();
 // "Adam" for "adam", "Adam", "ADAM"; ValueError lists the names.

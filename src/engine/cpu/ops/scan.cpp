@@ -76,17 +76,26 @@ class ScanKernel final : public Kernel {
     bind_fixed(p);
     for (size_t i = 0; i < carries_.size(); ++i)
       std::memcpy(carry(p, i, 0), p.in<char>(int(carries_[i])), carry_bytes(i));
-    for (int64_t step = 0; step < call_.length; ++step) run_step(p, step);
+    int64_t turn = 0;
+    for (int64_t step = 0; step < call_.length; ++step) {
+      keep_history(p, turn, step);
+      if (is_open(p, turn, step))
+        run_step(p, turn++, step);
+      else if (is_over())
+        break;
+      else
+        leave_out(p, step);
+    }
     for (size_t i = 0; i < carries_.size(); ++i)
       if (results_[i] >= 0)
-        std::memcpy(p.out<char>(results_[i]), carry(p, i, call_.length), carry_bytes(i));
+        std::memcpy(p.out<char>(results_[i]), carry(p, i, turn), carry_bytes(i));
   }
 
  private:
   size_t carry_bytes(size_t index) const { return bytes_of(call_.output(index)); }
-  // Where a carry lies before step number `step`.
-  char* carry(Pointers p, size_t index, int64_t step) const {
-    return p.out<char>(memory_ + 1 + int(2 * index) + int(step % 2));
+  // Where a carry lies after `turn` steps that ran.
+  char* carry(Pointers p, size_t index, int64_t turn) const {
+    return p.out<char>(memory_ + 1 + int(2 * index) + int(turn % 2));
   }
   void bind(int buffer, const void* data) const {
     if (buffer >= 0) bound_.bind(body_.parts, buffer, const_cast<void*>(data));
@@ -106,32 +115,58 @@ class ScanKernel final : public Kernel {
   }
 
   // Where an output of this step belongs; null: nowhere.
-  char* target(Pointers p, size_t output, int64_t step) const {
-    if (output < carries_.size()) return carry(p, output, step + 1);
+  char* target(Pointers p, size_t output, int64_t turn, int64_t step) const {
+    if (output < carries_.size()) return carry(p, output, turn + 1);
     if (results_[output] < 0) return nullptr;
     return p.out<char>(results_[output]) +
            size_t(call_.slice(step)) * bytes_of(call_.output(output));
   }
+  const char* sequence_slice(Pointers p, size_t index, int64_t step) const {
+    return p.in<char>(int(index)) + size_t(call_.slice(step)) * bytes_of(call_.input(index));
+  }
+  size_t outputs() const { return body_.parts.output_buffers.size(); }
 
-  void run_step(Pointers p, int64_t step) const {
-    auto slice = size_t(call_.slice(step));
+  bool is_open(Pointers p, int64_t turn, int64_t step) const {
+    if (call_.gate < 0) return true;
+    auto gate = size_t(call_.gate);
+    if (call_.roles[gate] == ScanRole::sequence) return *sequence_slice(p, gate, step) != 0;
+    if (call_.roles[gate] == ScanRole::captured) return *p.in<char>(int(gate)) != 0;
+    return *carry(p, size_t(std::ranges::find(carries_, gate) - carries_.begin()), turn) != 0;
+  }
+
+  // Where the gate is closed: it is a carry, which no further step opens, and nothing that further
+  // steps leave behind is read.
+  bool is_over() const {
+    return call_.roles[size_t(call_.gate)] == ScanRole::carry &&
+           std::ranges::all_of(results_.begin() + long(carries_.size()), results_.end(),
+                               [](int result) { return result < 0; });
+  }
+
+  // The carries before the step, for the way back.
+  void keep_history(Pointers p, int64_t turn, int64_t step) const {
+    for (size_t i = 0; i < carries_.size(); ++i)
+      if (int history = results_[outputs() + i]; history >= 0)
+        std::memcpy(p.out<char>(history) + size_t(call_.slice(step)) * carry_bytes(i),
+                    carry(p, i, turn), carry_bytes(i));
+  }
+
+  void leave_out(Pointers p, int64_t step) const {
+    for (size_t i = carries_.size(); i < outputs(); ++i)
+      if (char* to = target(p, i, 0, step); to != nullptr)
+        std::memset(to, 0, bytes_of(call_.output(i)));
+  }
+
+  void run_step(Pointers p, int64_t turn, int64_t step) const {
     for (size_t i = 0; i < call_.roles.size(); ++i)
-      if (call_.roles[i] == ScanRole::sequence)
-        bind(body_.inputs[i], p.in<char>(int(i)) + slice * bytes_of(call_.input(i)));
-    size_t outputs = body_.parts.output_buffers.size();
-    for (size_t i = 0; i < carries_.size(); ++i) {
-      bind(body_.inputs[carries_[i]], carry(p, i, step));
-      if (int history = results_[outputs + i]; history >= 0)
-        std::memcpy(p.out<char>(history) + slice * carry_bytes(i), carry(p, i, step),
-                    carry_bytes(i));
-    }
-    for (size_t i = 0; i < outputs; ++i)
-      if (char* to = target(p, i, step); to != nullptr && body_.goes_there[i])
+      if (call_.roles[i] == ScanRole::sequence) bind(body_.inputs[i], sequence_slice(p, i, step));
+    for (size_t i = 0; i < carries_.size(); ++i) bind(body_.inputs[carries_[i]], carry(p, i, turn));
+    for (size_t i = 0; i < outputs(); ++i)
+      if (char* to = target(p, i, turn, step); to != nullptr && body_.goes_there[i])
         bind(body_.parts.output_buffers[i], to);
     for (size_t i = 0; i < body_.parts.instructions.size(); ++i)
       body_.parts.instructions[i].kernel->run(bound_.of(i));
-    for (size_t i = 0; i < outputs; ++i)
-      if (char* to = target(p, i, step); to != nullptr && !body_.goes_there[i])
+    for (size_t i = 0; i < outputs(); ++i)
+      if (char* to = target(p, i, turn, step); to != nullptr && !body_.goes_there[i])
         std::memcpy(to, bound_.at(body_.parts.output_buffers[i]), bytes_of(call_.output(i)));
   }
 
