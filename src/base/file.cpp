@@ -98,6 +98,7 @@ void FileSystem::copy_attributes(const std::string&, const std::string&) {}
 void write_file_atomically(const std::string& path,
                            std::span<const std::span<const std::byte>> pieces, FileSystem& files,
                            Durable durable) {
+  if (path.empty()) throw FileError("the path of a file to write is empty");
   OutputPlace place = files.output_place(path);
   if (!place.replaceable) return write_through(path, pieces, files);
   std::string temporary = temporary_name(place.path);

@@ -173,6 +173,17 @@ void check_arguments(const LayerBase& layer, const Attrs& arguments) {
 
 }  // namespace
 
+namespace {
+
+void check_returned(const LayerBase& layer, const Values& outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i].defined())
+      throw Error(
+          fmt::format("{}: call() returned an undefined Value as output {}", layer.title(), i));
+}
+
+}  // namespace
+
 Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks,
                       const Attrs& arguments) {
   check_arguments(*this, arguments);
@@ -189,6 +200,7 @@ Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks,
     Graph::ComputeDtype compute(graph, dtype);
     CallContext context(graph, masks, arguments);
     Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
+    check_returned(*this, outputs);
     add_penalties(graph);
     mask_outputs(graph, *this, inputs, masks, outputs);
     return outputs;

@@ -25,9 +25,20 @@ void Builder::analyse() {
   schedule_.extend_shared(graph());
 }
 
+// Results without elements need a place and no kernel: libraries divide by extents.
+bool Builder::computes_nothing() {
+  const std::vector<int>& outputs = node().outputs;
+  auto is_empty = [&](int value) { return shape(value).elements() == 0; };
+  if (outputs.empty() || !std::ranges::all_of(outputs, is_empty)) return false;
+  for (int value : outputs)
+    if (!is_defined(value)) define(value);
+  return true;
+}
+
 void Builder::build_node() {
   int index = node_index();
   if (into_[size_t(index)] >= 0) return;
+  if (computes_nothing()) return;
   if (auto claimed = claims_.find(index); claimed != claims_.end()) return claimed->second(*this);
   if (std::ranges::all_of(node().outputs, [&](int value) { return is_defined(value); })) return;
   const OpBuilder* builder = find_op_builder(node().op->name);

@@ -134,6 +134,7 @@ class Builder final : public PlanBuilder {
   PlannedParts& parts() override { return parts_; }
   size_t instructions() const override { return parts_.instructions.size(); }
   void build_node() override;
+  bool computes_nothing();  // and then its results have their places
   int row_major(int value) override { return plain(value); }
   void place_variable(int value) override { place_variable(value, {}); }
   bool lies_in_variable(int value) override;

@@ -89,10 +89,23 @@ Value arange(Step stop) { return arange(Step(0), stop); }
 Value arange(Step start, Step stop, Step step, std::optional<DType> dtype) {
   if (step.value == 0) throw ValueError("arange: the step is 0");
   bool whole = start.whole && stop.whole && step.whole;
-  std::vector<double> values;
-  auto count = int64_t(std::ceil((stop.value - start.value) / step.value));
-  for (int64_t i = 0; i < count; ++i) values.push_back(start.value + double(i) * step.value);
+  double count = std::max(0.0, std::ceil((stop.value - start.value) / step.value));
+  constexpr double kMost = 0x1p32;
+  if (!(count <= kMost))
+    throw ValueError(
+        fmt::format("arange: from {} to {} in steps of {} are {} numbers, expected at "
+                    "most 2^32",
+                    start.value, stop.value, step.value, count));
   DType kind = dtype.value_or(whole ? DType::int32 : DType::float32);
+  double last = start.value + (count - 1) * step.value;
+  for (double end : {start.value, last})
+    if (count > 0 && is_integer(kind) && !holds(kind, std::trunc(end)))
+      throw ValueError(
+          fmt::format("arange: {} cannot hold {}; say which dtype can: arange({}, {}, "
+                      "{}, DType::int64)",
+                      name(kind), end, start.value, stop.value, step.value));
+  std::vector<double> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = start.value + double(i) * step.value;
   if (is_floating(kind)) return vector(values, kind);
   std::vector<int64_t> integers(values.begin(), values.end());
   return Tensor::from(integers, {int64_t(integers.size())}).cast(kind);

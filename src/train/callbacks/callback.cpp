@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stoker/model.h>
 
 #include "base/file.h"
@@ -157,6 +158,15 @@ void LambdaCallback::on_predict_batch_begin(int64_t batch) {
 }
 void LambdaCallback::on_predict_batch_end(int64_t batch) {
   if (options_.on_predict_batch_end) options_.on_predict_batch_end(batch);
+}
+
+double monitored(const char* callback, const std::string& name, const Logs& logs) {
+  if (logs.has(name)) return logs[name];
+  throw ValueError(fmt::format("{}: monitor \"{}\" is not logged; there are: {}. {}", callback,
+                               name, fmt::join(logs.names(), ", "),
+                               name.starts_with("val_")
+                                   ? "Give fit validation_data or validation_split, or set .monitor"
+                                   : "Set .monitor to one of them"));
 }
 
 }  // namespace stoker

@@ -20,6 +20,9 @@ Trainer& trainer_of(const Callback& callback);
 // A line to Context::out, if there is one; a progress bar makes room.
 void say(const Callback& callback, const std::string& line);
 
+// What a callback monitors. ValueError, naming the callback and what to do, where it is not logged.
+double monitored(const char* callback, const std::string& name, const Logs& logs);
+
 // Makes the folder that a file is about to be written to.
 void make_folder_of(const std::string& path);
 

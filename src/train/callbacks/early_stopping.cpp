@@ -33,7 +33,7 @@ void EarlyStopping::on_train_begin() {
 }
 
 void EarlyStopping::on_epoch_end(int64_t epoch, const Logs& logs) {
-  double value = logs[options_.monitor];
+  double value = monitored(kEarlyStopping, options_.monitor, logs);
   if (epoch < options_.start_from_epoch) return;
   if (options_.restore_best_weights && best_weights_.empty()) best_weights_ = model().get_weights();
   ++wait_;

@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, double>> ReduceLROnPlateau::epoch_logs() {
 }
 
 void ReduceLROnPlateau::on_epoch_end(int64_t epoch, const Logs& logs) {
-  double value = logs[options_.monitor];
+  double value = monitored(kPlateau, options_.monitor, logs);
   if (cooldown_ > 0) {
     --cooldown_;
     wait_ = 0;

@@ -77,7 +77,8 @@ void ModelCheckpoint::on_train_batch_end(int64_t batch, const Logs& logs) {
 }
 
 void ModelCheckpoint::save(int64_t batch, const Logs& logs) {
-  double value = options_.save_best_only ? logs[options_.monitor] : 0.0;
+  double value =
+      options_.save_best_only ? monitored(kModelCheckpoint, options_.monitor, logs) : 0.0;
   if (options_.save_best_only && !monitor_.improves(value, best_)) return;
   std::string path = path_for(batch, logs);
   if (!all_finite(model().get_weights())) {

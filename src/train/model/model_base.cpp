@@ -174,6 +174,11 @@ void check_input(const TensorSpec& given, const TensorSpec& row, const std::stri
   const Shape& shape = given.shape;
   bool good = shape.rank() > 0 &&
               (fits(shape.drop_front(), row.shape) || lacks_last_dimension(shape, row.shape));
+  if (given.dtype == DType::bytes && row.dtype != DType::bytes)
+    throw ShapeError(fmt::format(
+        "{}: input \"{}\" expects {}, got texts, {}; make numbers of them first: "
+        "text::TextVectorization, text::StringLookup",
+        who, name, to_string(TensorSpec{row.dtype, row.shape.prepend(-1)}), to_string(given)));
   if (!good || (given.dtype == DType::bytes) != (row.dtype == DType::bytes))
     throw ShapeError(fmt::format("{}: input \"{}\" expects {}, got {}{}", who, name,
                                  to_string(TensorSpec{row.dtype, row.shape.prepend(-1)}),

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/cpu/ops/activation.h"
 #include "engine/cpu/ops/few_rows.h"
 #include "engine/cpu/ops/gemm.h"
@@ -82,6 +84,13 @@ void build_matmul(Builder& b, const Node& node) {
 
 void emit_matmul(Builder& b, const MatmulOperands& operands, const dnnl::primitive_attr& attr,
                  std::string op) {
+  // oneDNN divides by extents.
+  int64_t elements = 1;
+  for (int64_t extent : dims_of(operands.y_desc)) elements *= extent;
+  if (elements == 0) return;
+  if (dims_of(operands.a_desc).back() == 0 && operands.bias < 0)
+    return b.emit({own_kernel(), {}, {operands.y}, std::move(op)},
+                  [=](Pointers p) { std::fill_n(p.out<float>(0), elements, 0.0F); });
   bool with_bias = operands.bias >= 0;
   auto describe_product = [=, a = operands.a_desc, w = operands.b_desc, y = operands.y_desc,
                            bias = operands.bias_desc] {

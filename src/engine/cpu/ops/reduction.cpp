@@ -51,7 +51,9 @@ float fold_all(const float* x, int64_t n, int fn) {
 }
 
 void fold_stage(const float* x, float* y, const Stage& stage, int fn) {
-  if (stage.outer == 1 && stage.inner == 1) {
+  if (stage.reduced == 0) {
+    std::fill_n(y, stage.outer * stage.inner, kernels().fold[fn](x, 0));
+  } else if (stage.outer == 1 && stage.inner == 1) {
     y[0] = fold_all(x, stage.reduced, fn);
   } else if (stage.inner == 1) {
     parallel_for(stage.outer, kGrain / (stage.reduced + 1) + 1, [&](int64_t begin, int64_t end) {
