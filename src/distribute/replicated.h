@@ -33,6 +33,7 @@ class Replicated final : public Distribution {
   int64_t ranks() const override { return shared_->plan->group->ranks(); }
   Made compile(const DistributedStep& step, const Context& context) override;
   Processes* processes() override;
+  int64_t waited_ns() const override { return shared_->plan->group->waited_ns(); }
   std::shared_ptr<void> without_sums() override;
   double time_sums(std::span<const int64_t> bytes) override;
   uint64_t agreed(uint64_t value) override;

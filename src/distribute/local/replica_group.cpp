@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "distribute/sums.h"
 
 namespace stoker::distribute {
@@ -23,7 +24,11 @@ class ReplicaGroup::Member final : public Communicator {
     }
     return group_->start(replica_, next_++, call);
   }
-  void wait(uint64_t ticket) override { group_->wait(replica_, ticket); }
+  void wait(uint64_t ticket) override {
+    int64_t begin = steady_clock().now();
+    group_->wait(replica_, ticket);
+    if (replica_ == 0) group_->waited_ns_ += steady_clock().now() - begin;
+  }
 
  private:
   std::shared_ptr<ReplicaGroup> group_;

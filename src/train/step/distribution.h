@@ -44,6 +44,8 @@ class Distribution {
   // The processes that share its batches; null: one, which has all of them.
   virtual Processes* processes() { return nullptr; }
 
+  // Nanoseconds that the first replica of this process has waited for sums so far.
+  virtual int64_t waited_ns() const { return 0; }
   // For measuring. While what it returns lives, steps leave their sums out; replicas then train apart.
   virtual std::shared_ptr<void> without_sums() { return nullptr; }
   // Seconds that sums of so many bytes each take, begun together, without a step. Collective.
