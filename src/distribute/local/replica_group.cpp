@@ -1,5 +1,6 @@
 #include "distribute/local/replica_group.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 
 namespace stoker::distribute {
 
-// What a replica's program sees. It numbers its sums; equal numbers meet.
+// What a replica's program sees.
 class ReplicaGroup::Member final : public Communicator {
  public:
   Member(std::shared_ptr<ReplicaGroup> group, int replica)
@@ -17,13 +18,7 @@ class ReplicaGroup::Member final : public Communicator {
 
   int rank() const override { return group_->rank_of(replica_); }
   int size() const override { return group_->ranks(); }
-  uint64_t start_sum(const SumCall& call) override {
-    if (uint64_t era = group_->era_; era != era_) {
-      era_ = era;
-      next_ = 0;
-    }
-    return group_->start(replica_, next_++, call);
-  }
+  uint64_t start_sum(const SumCall& call) override { return group_->start(replica_, call); }
   void wait(uint64_t ticket) override {
     int64_t begin = steady_clock().now();
     group_->wait(replica_, ticket);
@@ -33,7 +28,6 @@ class ReplicaGroup::Member final : public Communicator {
  private:
   std::shared_ptr<ReplicaGroup> group_;
   int replica_;
-  uint64_t next_ = 0, era_ = 0;
 };
 
 int ReplicaGroup::ranks() const {
@@ -61,8 +55,8 @@ void ReplicaGroup::recover() {
   if (failure_.empty() && meetings_.empty()) return;
   failure_.clear();
   meetings_.clear();
-  first_ = 0;
-  ++era_;
+  first_ = std::ranges::max(next_);
+  std::ranges::fill(next_, first_);
 }
 
 std::shared_ptr<ReplicaGroup::Meeting> ReplicaGroup::meeting(uint64_t number) {
@@ -73,10 +67,13 @@ std::shared_ptr<ReplicaGroup::Meeting> ReplicaGroup::meeting(uint64_t number) {
   return meetings_[size_t(number - first_)];
 }
 
-uint64_t ReplicaGroup::start(int replica, uint64_t number, const SumCall& call) {
+// Sums are numbered by replica; those of one number meet.
+uint64_t ReplicaGroup::start(int replica, const SumCall& call) {
   std::shared_ptr<Meeting> met;
+  uint64_t number = 0;
   {
     std::lock_guard lock(mutex_);
+    number = next_[size_t(replica)]++;
     met = meeting(number);
     for (const SumCall& other : met->calls)
       if (other.data != nullptr && (other.elements != call.elements || other.wire != call.wire))

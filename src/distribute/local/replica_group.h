@@ -25,7 +25,8 @@ class ReplicaGroup : public std::enable_shared_from_this<ReplicaGroup> {
     Transport* transport = nullptr;  // null: no other processes; outlives the group
     std::chrono::milliseconds deadline{300'000};
   };
-  explicit ReplicaGroup(const Options& options) : options_(options) {}
+  explicit ReplicaGroup(const Options& options)
+      : options_(options), next_(size_t(options.replicas), 0) {}
 
   int replicas() const { return options_.replicas; }
   int ranks() const;               // of all processes
@@ -51,7 +52,7 @@ class ReplicaGroup : public std::enable_shared_from_this<ReplicaGroup> {
     std::exception_ptr error = nullptr;
   };
 
-  uint64_t start(int replica, uint64_t number, const SumCall& call);
+  uint64_t start(int replica, const SumCall& call);
   void wait(int replica, uint64_t number);
   void hand_over(const std::shared_ptr<Meeting>& meeting);
   void sum_part(int replica, const Meeting& meeting) const;
@@ -66,7 +67,7 @@ class ReplicaGroup : public std::enable_shared_from_this<ReplicaGroup> {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Meeting>> meetings_;  // from number first_ on
   uint64_t first_ = 0;
-  uint64_t era_ = 0;  // counts recover()
+  std::vector<uint64_t> next_;  // by replica: the number of its next sum
   std::string failure_;
   std::atomic<int64_t> waited_ns_ = 0;
 };
