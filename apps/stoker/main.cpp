@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "commands.h"
+#include "jobs/strategy_of.h"
 #include "parser.h"
 #include "standard_output.h"
 
@@ -68,10 +69,12 @@ int run_and_tell(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const stoker::Interrupted& interrupted) {
+    if (!stoker::jobs::speaks()) return interrupted.exit_code();
     std::cerr << stoker::printable_lines(interrupted.what()) << std::endl;
     return interrupted.exit_code();
   } catch (const std::exception& error) {
     std::cout << std::flush;
+    if (!stoker::jobs::speaks()) return kFailed;  // of several processes one tells it
     complain(error.what());
     return kFailed;
   }

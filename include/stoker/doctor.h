@@ -58,7 +58,8 @@ enum class Limit : uint8_t {
   kernels,
   memory,
   compute,
-  latency
+  latency,
+  ranks
 };
 std::string_view name(Limit limit);
 
@@ -77,6 +78,7 @@ enum class Finding : uint8_t {
   latency,
   mixed,
   healthy,
+  ranks,  // of a data-parallel training: they wait for one of them, or for the link
 };
 std::string_view name(Finding finding);
 
@@ -107,6 +109,10 @@ enum class Cause : uint8_t {
   small_batch,
   memory_unused,  // a small batch, and most of the GPU's memory is free
   out_of_memory,
+  rank_input,    // of one rank comes late
+  uneven_split,  // one rank has more rows than the others
+  slow_rank,     // one computes longer for as many rows
+  network,       // between the ranks
 };
 std::string_view name(Cause cause);
 
@@ -237,6 +243,16 @@ struct CallbackReport {
   double seconds = 0;  // per step
 };
 
+// One rank of a data-parallel training. Seconds per step.
+struct RankReport {
+  int64_t rank = 0;
+  std::string host;
+  double step_seconds = 0;
+  double input_seconds = 0;    // waiting for its batch
+  double waiting_seconds = 0;  // for the sums, and so for other ranks or the link
+  double rows = 0;             // per step
+};
+
 struct Diagnosis {
   Verdict verdict;
   int64_t steps = 0;  // observed
@@ -248,6 +264,7 @@ struct Diagnosis {
   std::vector<BreakdownPoint> course;
   PipelineReport pipeline;
   std::vector<CallbackReport> callbacks;
+  std::vector<RankReport> ranks;  // empty: one process
   std::vector<LayerReport> layers;
   std::vector<Counterfactual> counterfactuals;
   std::vector<Prescription> prescriptions;

@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/cores.h"
 #include "distribute/replicated_program.h"
 #include "graph/passes/passes.h"
+#include "train/fit/processes.h"
 #include "train/step/program_cache.h"
 
 namespace stoker::distribute {
@@ -78,13 +80,18 @@ Distribution::Made Replicated::compile(const DistributedStep& step, const Contex
   if (step.predicts) return compile_prediction(step, context);
   const ReplicaPlan& plan = *shared_->plan;
   ReplicaGroup& group = *plan.group;
-  int64_t rows = step.specs[0].shape[0], whole = step.whole > 0 ? step.whole : rows;
-  int64_t before = step.whole > 0 ? rows_of(whole, group.rank_of(0), group.ranks()).begin : 0;
+  int64_t rows = step.specs[0].shape[0], whole = step.whole >= 0 ? step.whole : rows;
+  bool part = step.whole >= 0;
+  RowRange of_process{rows_of(whole, group.rank_of(0), group.ranks()).begin,
+                      rows_of(whole, group.rank_of(group.replicas() - 1), group.ranks()).end};
+  bool uneven = part && of_process.size() != rows;  // elements were left out, here or elsewhere
+  int64_t before = part && !uneven ? of_process.begin : 0;
   Made made;
   std::vector<ReplicatedProgram::Piece> pieces;
   std::vector<Variable> variables;
   for (int replica = 0; replica < group.replicas(); ++replica) {
-    RowRange own = rows_of(whole, group.rank_of(replica), group.ranks());
+    RowRange own = uneven ? rows_of(rows, replica, group.replicas())
+                          : rows_of(whole, group.rank_of(replica), group.ranks());
     Replica place{.ranks = group.ranks(),
                   .rank = group.rank_of(replica),
                   .rows = own.size(),
@@ -139,6 +146,67 @@ uint64_t Replicated::agreed(uint64_t value) {
   if (Transport* transport = shared_->plan->transport)
     transport->broadcast(&value, sizeof(value), 0);
   return value;
+}
+
+namespace {
+
+class TransportProcesses final : public Processes {
+ public:
+  explicit TransportProcesses(Transport& transport) : transport_(transport) {}
+  BatchSlice slice() const override {
+    return {.rank = transport_.process(),
+            .size = transport_.processes(),
+            .ranks_of_host = transport_.local_processes()};
+  }
+  std::string host(int64_t process) const override { return transport_.host(int(process)); }
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    transport_.all_gather(mine.data(), mine.size(), all.data());
+  }
+  void broadcast(std::span<std::byte> bytes) override {
+    transport_.broadcast(bytes.data(), bytes.size(), 0);
+  }
+  void set_place(int64_t epoch, int64_t step) override { transport_.set_place(epoch, step); }
+  void failed(const std::string& why) noexcept override { transport_.fail(why); }
+
+ private:
+  Transport& transport_;
+};
+
+}  // namespace
+
+Processes* Replicated::processes() {
+  Transport* transport = shared_->plan->transport;
+  if (transport == nullptr || transport->processes() == 1) return nullptr;
+  if (!processes_) processes_ = std::make_unique<TransportProcesses>(*transport);
+  return processes_.get();
+}
+
+std::shared_ptr<void> Replicated::without_sums() {
+  using Alones = std::vector<std::unique_ptr<Communicator::Alone>>;
+  auto alones = std::make_shared<Alones>();
+  for (const auto& communicator : shared_->communicators)
+    alones->push_back(std::make_unique<Communicator::Alone>(communicator.get()));
+  return alones;
+}
+
+double Replicated::time_sums(std::span<const int64_t> bytes) {
+  std::lock_guard turn(shared_->plan->turn);
+  auto replicas = size_t(shared_->plan->group->replicas());
+  std::vector<std::vector<std::vector<float>>> buffers(replicas);
+  for (auto& own : buffers)
+    for (int64_t each : bytes) own.emplace_back(size_t(each) / sizeof(float), 0.0F);
+  if (shared_->plan->transport != nullptr) shared_->plan->transport->barrier();
+  int64_t begin = steady_clock().now();
+  shared_->team.run(
+      [&](int replica) {
+        Communicator& communicator = *shared_->communicators[size_t(replica)];
+        std::vector<uint64_t> tickets;
+        for (std::vector<float>& sum : buffers[size_t(replica)])
+          tickets.push_back(communicator.start_sum({.data = sum.data(), .elements = sum.size()}));
+        for (uint64_t ticket : tickets) communicator.wait(ticket);
+      },
+      [&](const std::exception_ptr&) { shared_->plan->group->fail("timing sums"); });
+  return double(steady_clock().now() - begin) * 1e-9;
 }
 
 void Replicated::broadcast(std::span<const Variable> variables) {

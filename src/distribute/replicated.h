@@ -10,6 +10,7 @@
 #include "distribute/local/replica_group.h"
 #include "distribute/mirrors.h"
 #include "distribute/replica_team.h"
+#include "train/fit/processes.h"
 #include "train/step/distribution.h"
 
 namespace stoker::distribute {
@@ -31,6 +32,10 @@ class Replicated final : public Distribution {
 
   int64_t ranks() const override { return shared_->plan->group->ranks(); }
   Made compile(const DistributedStep& step, const Context& context) override;
+  Processes* processes() override;
+  int64_t waited_ns() const override { return shared_->plan->group->waited_ns(); }
+  std::shared_ptr<void> without_sums() override;
+  double time_sums(std::span<const int64_t> bytes) override;
   uint64_t agreed(uint64_t value) override;
   void broadcast(std::span<const Variable> variables) override;
 
@@ -50,6 +55,7 @@ class Replicated final : public Distribution {
   Made compile_prediction(const DistributedStep& step, const Context& context);
 
   std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Processes> processes_;  // made when it is asked for
 };
 
 }  // namespace stoker::distribute

@@ -37,6 +37,13 @@ class Transport {
   virtual void all_gather(const void* mine, size_t bytes, void* all) = 0;
   virtual void broadcast(void* data, size_t bytes, int root) = 0;
   virtual void barrier() = 0;
+
+  // Where this process stands, for what others say about it: steps of the epoch that are done.
+  virtual void set_place(int64_t epoch, int64_t step) { (void)epoch, (void)step; }
+  // Whether this process says for all what happened: the first of those that live.
+  virtual bool speaks() const { return process() == 0; }
+  // This process gives up: the calls of all others end with a CollectiveError that says why.
+  virtual void fail(const std::string& why) noexcept { (void)why; }
 };
 
 }  // namespace stoker::distribute

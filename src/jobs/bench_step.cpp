@@ -19,8 +19,13 @@ namespace {
 
 constexpr int kWarmUp = 3;
 
-// Noise and labels: what they show does not change the work.
-Batch made_up(const NetworkInput& input, int64_t batch) {
+double quantile(std::vector<double> sorted, double share) {
+  return sorted[size_t(share * double(sorted.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+Batch made_up_pictures(const NetworkInput& input, int64_t batch) {
   Rng rng(1);
   Tensor pictures(DType::uint8, input.picture.shape.prepend(batch));
   for (int64_t i = 0; i < pictures.elements(); ++i)
@@ -31,18 +36,12 @@ Batch made_up(const NetworkInput& input, int64_t batch) {
   return {bytes ? pictures : image::rescale(1.0 / 255)(pictures), labels};
 }
 
-double quantile(std::vector<double> sorted, double share) {
-  return sorted[size_t(share * double(sorted.size() - 1) + 0.5)];
-}
-
-}  // namespace
-
 nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out) {
   if (steps < 1) throw ValueError(fmt::format("steps: expected 1 or more, got {}", steps));
   int64_t before = anonymous_memory();
   auto [model, input] = compiled_model(job);
   int64_t size = job.batch.size > 0 ? job.batch.size : auto_batch_size(model);
-  Batch batch = made_up(input, size);
+  Batch batch = made_up_pictures(input, size);
   for (int step = 0; step < kWarmUp; ++step) (void)model.train_on_batch(batch)["loss"];
   std::vector<double> ms;
   ms.reserve(size_t(steps));

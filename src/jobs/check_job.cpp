@@ -38,6 +38,9 @@ void check_job(const Job& job) {
   require(!job.profile || !job.out.empty(), "profile", "steps", "an --out to write it to");
   require(job.momentum >= 0 && job.momentum < 1, "momentum", job.momentum,
           "a share from 0 to below 1");
+  require(job.deterministic_shards >= 0 && job.deterministic_shards <= 4096, "deterministic_shards",
+          job.deterministic_shards, "0 (off) to 4096");
+  require(job.timeout > 0 && job.timeout <= 1e6, "timeout", job.timeout, "seconds, more than 0");
   require(job.threads >= 0 && job.threads <= 4096, "threads", job.threads, "0 to 4096");
   require(job.pipeline_threads >= 0 && job.pipeline_threads <= 4096, "pipeline_threads",
           job.pipeline_threads, "0 to 4096");

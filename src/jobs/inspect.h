@@ -37,4 +37,10 @@ nlohmann::json inspect_data(const Job& job, int64_t measured_batches, std::ostre
 //   peak_memory_bytes
 nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out);
 
+// The same on 1, 2, 4, … of the job's devices, or on the processes that a launcher of MPI started: each step
+// whole, without its sums, and its sums without a step; a model of the step (scaling_model.h) is fitted to
+// that and predicts more ranks. `batch` is the whole batch.
+//   ms_per_step, computing_ms, sums_ms, communication_share, overlap of the most ranks; points; model
+nlohmann::json bench_scaling(const Job& job, int64_t steps, std::ostream* out);
+
 }  // namespace stoker::jobs

@@ -13,4 +13,7 @@ struct InspectedModel {
 };
 InspectedModel compiled_model(const Job& job);
 
+// Noise and labels: what they show does not change the work.
+Batch made_up_pictures(const NetworkInput& input, int64_t batch);
+
 }  // namespace stoker::jobs

@@ -177,6 +177,11 @@ constexpr JobField kFields[] = {
     field<&Job::devices>("devices", "all|N|cpu:N",
                          "train on several: all GPUs, so many, or so many parts of the CPU",
                          kMachine),
+    field<&Job::deterministic_shards>(
+        "deterministic_shards", "N",
+        "the same bits on any number of ranks that divides N; CPUs [0: off]", kMachine),
+    field<&Job::timeout>("timeout", "SECONDS", "that ranks wait for one that does not come [300]",
+                         kMachine),
     field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16, mixed_float16",
                            kMachine),
     field<&Job::memory_limit>("memory_limit", "BYTES", "that may be held; 0: all there are",

@@ -60,6 +60,9 @@ struct Job {
 
   std::optional<uint64_t> seed = {};  // none: drawn
   std::string device = "auto";
+  int64_t deterministic_shards =
+      0;                     // above 0: the same bits on any number of devices that divides it
+  double timeout = 300;      // seconds that a rank waits for the others
   std::string devices = "";  // of a data-parallel training: strategy_of.h; none: one
   std::string precision = "float32";
   int64_t memory_limit = 0;                   // bytes that may be held; 0: all there are

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <stoker/devices.h>
 #include <stoker/error.h>
+#include <nlohmann/json.hpp>
 
 #include "distribute/mpi/mpi_transport.h"
 
@@ -41,11 +42,12 @@ std::vector<std::string> devices_of(const std::string& text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
+    if (end > begin || begin < text.size() || names.empty())
+      names.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
   size_t colon = text.find(':');
-  if (names.size() == 1 && colon != std::string::npos)
+  if (text.find(',') == std::string::npos && colon != std::string::npos)
     if (int64_t count = count_in(std::string_view(text).substr(colon + 1)))
       return numbered(text.substr(0, colon), count);
   for (const std::string& name : names)
@@ -58,14 +60,34 @@ std::vector<std::string> devices_of(const std::string& text) {
 }
 
 std::unique_ptr<Strategy> strategy_of(const Job& job) {
+  CommunicationOptions communication{.timeout_seconds = job.timeout,
+                                     .deterministic_shards = job.deterministic_shards};
   if (distribute::found_launch().processes > 1) {
-    MultiWorkerOptions options;
+    MultiWorkerOptions options{.communication = communication};
     if (!job.devices.empty()) options.devices = devices_of(job.devices);
     return std::make_unique<MultiWorkerMirroredStrategy>(options);
   }
-  if (job.devices.empty()) return nullptr;
-  MirroredOptions options{.devices = devices_of(job.devices)};
+  if (job.devices.empty() && job.deterministic_shards == 0) return nullptr;
+  MirroredOptions options{.devices = {"cpu"}, .communication = communication};
+  if (!job.devices.empty()) options.devices = devices_of(job.devices);
   return std::make_unique<MirroredStrategy>(options);
+}
+
+void share_choices(Job& job) {
+  if (distribute::found_launch().processes < 2) return;
+  distribute::Transport& transport =
+      distribute::mpi_transport(std::chrono::milliseconds(int64_t(1000 * job.timeout)));
+  std::string text = to_json(job).dump();
+  auto size = uint64_t(text.size());
+  transport.broadcast(&size, sizeof(size), 0);
+  text.resize(size);
+  transport.broadcast(text.data(), text.size(), 0);
+  job = parse_job_json(text);
+}
+
+bool speaks() {
+  const distribute::Transport* transport = distribute::current_transport();
+  return transport != nullptr ? transport->speaks() : process_number() == 0;
 }
 
 int64_t process_number() {

@@ -19,6 +19,13 @@ std::vector<std::string> devices_of(const std::string& text);
 // Null: one device, in one process.
 std::unique_ptr<Strategy> strategy_of(const Job& job);
 
+// What the first process was told, drew and found in its folder holds for all. Collective; does nothing in
+// one process.
+void share_choices(Job& job);
+
+// Whether this process tells people what happened: the first of those that live.
+bool speaks();
+
 // Which of the processes that a launcher started this is, as far as its environment says; 0 alone.
 int64_t process_number();
 

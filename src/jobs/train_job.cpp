@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/memory_info.h"
 #include "base/writable.h"
+#include "engine/collective.h"
 #include "formats/json.h"
 #include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
@@ -70,8 +71,9 @@ class TrainingRun {
     configure_context(job_, out_);
     strategy_ = strategy_of(job_);
     if (strategy_) scope_.emplace(*strategy_);
-    share_choices();
     job_.seed = default_context().seed.value();
+    share_choices(job_);
+    default_context().seed.set(*job_.seed);
     say("{}", device_line(default_context()));
     if (strategy_)
       say("ranks   {}, a batch of {} among them\n", strategy_->num_replicas_in_sync(),
@@ -101,12 +103,6 @@ class TrainingRun {
  private:
   // Of several processes the first one has the run's folder.
   bool writes() const { return !job_.out.empty() && first_; }
-
-  // What the first process drew, chose and found in its folder holds for all.
-  void share_choices() {
-    if (auto* workers = dynamic_cast<MultiWorkerMirroredStrategy*>(strategy_.get()))
-      default_context().seed.set(uint64_t(workers->agreed_seed()));
-  }
 
   std::string model_path() const { return job_.out + "/model.stoker"; }
   static double now() { return double(steady_clock().now()) * 1e-9; }
@@ -215,6 +211,13 @@ class TrainingRun {
       throw ValueError(different.differences() +
                        ". Give the settings of that run, another --out, or --allow-differences to "
                        "go on all the same");
+    } catch (const CollectiveError& error) {
+      if (job_.out.empty()) throw;
+      throw CollectiveError(
+          fmt::format("{}; go on from the newest checkpoint, also with another number of ranks, "
+                      "with: stoker train "
+                      "--job {}/job.json --resume auto",
+                      error.what(), job_.out));
     } catch (const Interrupted& interrupted) {
       throw Interrupted(fmt::format("{}\ngo on with: stoker train --job {}/job.json --resume auto",
                                     interrupted.what(), job_.out),

@@ -174,4 +174,35 @@ double Case::doubled() const {
   return what_if().double_batch_ns ? *what_if().double_batch_ns * 0.5e-9 : kDoubled * step();
 }
 
+namespace {
+
+double middle(std::vector<double> values) {
+  if (values.empty()) return 0;
+  auto at = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
+
+const RankFacts* Case::slowest_rank() const {
+  const std::vector<RankFacts>& ranks = evidence_.ranks;
+  auto found = std::ranges::max_element(ranks, {}, &RankFacts::own_ns);
+  return found == ranks.end() ? nullptr : &*found;
+}
+
+double Case::middle_of_others(double (*of)(const RankFacts&)) const {
+  std::vector<double> values;
+  for (const RankFacts& rank : evidence_.ranks)
+    if (&rank != slowest_rank()) values.push_back(of(rank));
+  return middle(std::move(values));
+}
+
+double Case::waiting_for_ranks() const {
+  std::vector<double> shares;
+  for (const RankFacts& rank : evidence_.ranks)
+    if (rank.step_ns > 0) shares.push_back(rank.wait_ns / rank.step_ns);
+  return middle(std::move(shares));
+}
+
 }  // namespace stoker::doctor

@@ -47,6 +47,14 @@ class Case {
   Phrase slowest_name() const;              // "the pipeline" where no stage was measured
   double longest_element() const;
 
+  // --- ranks ---
+  // The one that needs most for itself, so that the others wait for it; null: one process.
+  const RankFacts* slowest_rank() const;
+  // Of the other ranks, the one in the middle by `of`.
+  double middle_of_others(double (*of)(const RankFacts&)) const;
+  // Share of a step that a rank in the middle waits for sums.
+  double waiting_for_ranks() const;
+
   // --- copy, launch, sync ---
   double copying() const;  // what its copy costs a step: measured, or as it was seen
   bool copies_are_proven() const;

@@ -6,6 +6,7 @@
 #include "observe/device_causes.h"
 #include "observe/health_causes.h"
 #include "observe/input_causes.h"
+#include "observe/rank_causes.h"
 
 namespace stoker::doctor {
 
@@ -24,7 +25,7 @@ constexpr CauseRule kNone[] = {{.cause = Cause::none,
                                 .holds = [](const Case&) { return true; },
                                 .says = [](const Case&) { return Phrase("nothing holds it up"); }}};
 
-constexpr auto kCauses = joined(kInputCauses, kDeviceCauses, kHealthCauses, kNone);
+constexpr auto kCauses = joined(kInputCauses, kDeviceCauses, kHealthCauses, kRankCauses, kNone);
 
 static_assert(names_each(kCauses, &CauseRule::cause));
 

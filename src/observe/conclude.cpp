@@ -98,6 +98,14 @@ void conclude(Diagnosis& diagnosis, const Evidence& evidence, int64_t least_step
   diagnosis.callbacks.clear();
   for (const CallbackFacts& callback : evidence.callbacks)
     diagnosis.callbacks.push_back({callback.name, callback.ns * 1e-9});
+  diagnosis.ranks.clear();
+  for (const RankFacts& rank : evidence.ranks)
+    diagnosis.ranks.push_back({.rank = rank.rank,
+                               .host = rank.host,
+                               .step_seconds = rank.step_ns * 1e-9,
+                               .input_seconds = rank.input_ns * 1e-9,
+                               .waiting_seconds = rank.wait_ns * 1e-9,
+                               .rows = rank.rows});
   std::vector<Prescription> tried;
   for (Prescription& each : diagnosis.prescriptions)
     if (each.tried) tried.push_back(std::move(each));

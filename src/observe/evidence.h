@@ -104,6 +104,16 @@ struct CounterfactualFacts {
   std::optional<double> double_batch_ns = {};
 };
 
+// One rank of several; nanoseconds per step.
+struct RankFacts {
+  int64_t rank = 0;
+  std::string host = {};
+  double step_ns = 0, input_ns = 0;
+  double wait_ns = 0;  // for sums
+  double rows = 0;
+  double own_ns() const { return step_ns - wait_ns; }  // what it needs by itself
+};
+
 struct Outlier {
   int64_t step = 0;
   double ns = 0;
@@ -121,6 +131,7 @@ struct Evidence {
   DeviceFacts device = {};
   CounterfactualFacts what_if = {};
   std::vector<CallbackFacts> callbacks = {};
+  std::vector<RankFacts> ranks = {};  // none: one process
   int64_t batch_size = 0;
   std::string does_not_fit = {};  // why no step can run in the memory there is; empty: it can
   int64_t fitting_batch = 0;      // the largest power of two that would; 0: none

@@ -105,6 +105,16 @@ constexpr FindingRule kFindings[] = {
                      .changes_results = true});
          },
      .varies = true},
+    {.finding = Finding::ranks,
+     .limit = always<Limit::ranks>,
+     .holds = [](const Case& run,
+                 const WindowFacts&) { return run.waiting_for_ranks() >= kRanksWait; },
+     .says =
+         [](const Case& run) {
+           return say("Ranks wait for each other {} of a step", percent(run.waiting_for_ranks()));
+         },
+     .high = [](const Case& run) { return run.waiting_for_ranks() >= kRanksHigh; },
+     .varies = true},
     {.finding = Finding::input,
      .limit = always<Limit::input>,
      .holds =

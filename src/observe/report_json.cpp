@@ -118,6 +118,15 @@ json to_json(const CallbackReport& callback) {
   return {{"name", callback.name}, {"seconds_per_step", callback.seconds}};
 }
 
+json to_json(const RankReport& rank) {
+  return {{"rank", rank.rank},
+          {"host", rank.host},
+          {"step_seconds", rank.step_seconds},
+          {"input_seconds", rank.input_seconds},
+          {"waiting_seconds", rank.waiting_seconds},
+          {"rows", rank.rows}};
+}
+
 json to_json(const Counterfactual& experiment) {
   return {{"name", experiment.name},
           {"step_seconds", experiment.seconds},
@@ -156,6 +165,7 @@ json diagnosis_json(const Diagnosis& diagnosis) {
           {"course", list_of(diagnosis.course)},
           {"pipeline", to_json(diagnosis.pipeline)},
           {"callbacks", list_of(diagnosis.callbacks)},
+          {"ranks", list_of(diagnosis.ranks)},
           {"layers", list_of(diagnosis.layers)},
           {"experiments", list_of(diagnosis.counterfactuals)},
           {"prescriptions", list_of(diagnosis.prescriptions)},

@@ -3,6 +3,7 @@
 #include "observe/step_observer.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -25,6 +26,8 @@
 #include "observe/words.h"
 #include "train/callbacks/callback_support.h"
 #include "train/fit/loops.h"
+#include "train/fit/processes.h"
+#include "train/model/trainer.h"
 
 namespace stoker::doctor {
 
@@ -63,6 +66,7 @@ class Observer final : public StepObserver {
     progress_.add(times);
     std::shared_ptr<ProfileSession> profile = active_session().get();
     whole_.add(times);
+    epoch_.add(times);
     if (profile) profile->add(recording_.steps(), times);
     // Measuring peaks and writing files is no part of the training.
     if ((profile != nullptr) == std::exchange(profiled_, profile != nullptr))
@@ -79,6 +83,7 @@ class Observer final : public StepObserver {
 
   void epoch_ended(const EpochTimes& times) override {
     whole_.add(times, last_);
+    gather_ranks();
     progress_.epoch_ended();
   }
 
@@ -251,7 +256,31 @@ class Observer final : public StepObserver {
     recording_.add(sample);
   }
 
+  // What the steps of this epoch were on every rank; all of them come here at the end of an epoch.
+  void gather_ranks() {
+    Processes* processes = processes_of(*view_.model.trainer);
+    if (processes == nullptr) return;
+    int64_t waited = view_.model.trainer->distribution->waited_ns();
+    auto steps = double(std::max<int64_t>(epoch_.steps, 1));
+    std::array<double, 4> mine = {double(epoch_.wall) / steps, double(epoch_.input) / steps,
+                                  double(waited - waited_) / steps, double(epoch_.rows) / steps};
+    waited_ = waited;
+    epoch_ = {};
+    auto count = size_t(processes->slice().size);
+    std::vector<std::array<double, 4>> all(count);
+    processes->all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+    ranks_.clear();
+    for (size_t i = 0; i < count; ++i)
+      ranks_.push_back({.rank = int64_t(i),
+                        .host = processes->host(int64_t(i)),
+                        .step_ns = all[i][0],
+                        .input_ns = all[i][1],
+                        .wait_ns = all[i][2],
+                        .rows = all[i][3]});
+  }
+
   void fill_health(Evidence& evidence) const {
+    evidence.ranks = ranks_;
     add_gpu(evidence.device, gpu_);
     evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
     if (gpu_.at_power_limit) evidence.health.gpu_power_limit = gpu_.power_limit_watts;
@@ -325,6 +354,20 @@ class Observer final : public StepObserver {
     return step_for(view_.model, evidence.batch_size);
   }
 
+  // Sums over the steps of an epoch.
+  struct EpochSums {
+    int64_t steps = 0, wall = 0, input = 0, rows = 0;
+    void add(const StepTimes& times) {
+      ++steps;
+      wall += times.end - times.asked;
+      input += times.ready - times.asked;
+      rows += times.samples;
+    }
+  };
+
+  EpochSums epoch_;
+  int64_t waited_ = 0;
+  std::vector<RankFacts> ranks_;
   FitView view_;
   std::string run_directory_;  // empty: none
   int64_t begin_, last_reading_ = 0;

@@ -28,6 +28,11 @@ inline constexpr double kWanted = 1.10;         // of the cores, by the program'
 inline constexpr double kPipelineCores = 0.60;  // of the cores: more, and its work is the limit
 inline constexpr double kSpinning = 0.25;       // cores, held by threads that wait
 
+// --- ranks ---
+inline constexpr double kRanksWait = 0.10, kRanksHigh = 0.30;  // of a step, by a rank in the middle
+inline constexpr double kRankSlower = 0.05;  // of a step: longer than the others need
+inline constexpr double kMoreRows = 1.1;     // times the others'
+
 // --- copy, launch, sync ---
 inline constexpr double kCopy = 0.05, kCopyOfInput = 0.30;
 inline constexpr double kProof = 0.5;   // of what copies are said to take: gone in a step without

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "distribute/sums.h"
 
 namespace stoker::distribute {
@@ -18,7 +19,11 @@ class ReplicaGroup::Member final : public Communicator {
   int rank() const override { return group_->rank_of(replica_); }
   int size() const override { return group_->ranks(); }
   uint64_t start_sum(const SumCall& call) override { return group_->start(replica_, call); }
-  void wait(uint64_t ticket) override { group_->wait(replica_, ticket); }
+  void wait(uint64_t ticket) override {
+    int64_t begin = steady_clock().now();
+    group_->wait(replica_, ticket);
+    if (replica_ == 0) group_->waited_ns_ += steady_clock().now() - begin;
+  }
 
  private:
   std::shared_ptr<ReplicaGroup> group_;

@@ -5,6 +5,7 @@
 // gives up after the deadline, or when a replica has failed, with a CollectiveError that says why.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -32,6 +33,9 @@ class ReplicaGroup : public std::enable_shared_from_this<ReplicaGroup> {
   int rank_of(int replica) const;  // of a replica of this process
   // Of a replica of this process. Keeps the group alive.
   std::shared_ptr<Communicator> communicator(int replica);
+
+  // Nanoseconds that the first replica has waited so far.
+  int64_t waited_ns() const { return waited_ns_; }
 
   // All waits end with this reason, until recover().
   void fail(const std::string& reason);
@@ -65,6 +69,7 @@ class ReplicaGroup : public std::enable_shared_from_this<ReplicaGroup> {
   uint64_t first_ = 0;
   std::vector<uint64_t> next_;  // by replica: the number of its next sum
   std::string failure_;
+  std::atomic<int64_t> waited_ns_ = 0;
 };
 
 }  // namespace stoker::distribute

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "distribute/mpi/sum_job.h"
+#include "distribute/mpi/watch.h"
 
 namespace stoker::distribute {
 
@@ -77,6 +78,16 @@ class MpiTransport final : public Transport {
       });
     }
   }
+  void set_place(int64_t epoch, int64_t step) override { watch_->set_place(epoch, step); }
+  bool speaks() const override { return watch_->speaks(); }
+  void fail(const std::string& why) noexcept override {
+    try {
+      watch_->fail(why);
+      changed_.notify_all();
+    } catch (...) {  // no memory for a message: the others will find out by their deadline
+    }
+  }
+
   void barrier() override {
     control("a barrier",
             [](MPI_Comm comm, MPI_Request* request) { return MPI_Ibarrier(comm, request); });
@@ -113,11 +124,12 @@ class MpiTransport final : public Transport {
   // --- the communication thread ---
 
   struct Comms {
-    mpi::Comm exchange, gather, control;
+    mpi::Comm exchange, gather, control, beats;
     void release() {
       exchange.release();
       gather.release();
       control.release();
+      beats.release();
     }
   };
 
@@ -142,6 +154,12 @@ class MpiTransport final : public Transport {
         "the processes of a host");
     MPI_Comm_rank(host, &local_process_);
     MPI_Comm_size(host, &local_processes_);
+    std::vector<int> together(size_t(processes_), -1);
+    int own_host = process_;
+    MPI_Bcast(&own_host, 1, MPI_INT, 0, host);
+    MPI_Allgather(&own_host, 1, MPI_INT, together.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::vector<bool> local;
+    for (int other : together) local.push_back(other == own_host);
     MPI_Comm_free(&host);
     constexpr size_t kName = MPI_MAX_PROCESSOR_NAME;
     std::vector<char> mine(kName), all(kName * size_t(processes_));
@@ -151,6 +169,7 @@ class MpiTransport final : public Transport {
                   MPI_COMM_WORLD);
     for (int process = 0; process < processes_; ++process)
       hosts_.emplace_back(all.data() + kName * size_t(process));
+    watch_ = std::make_unique<mpi::Watch>(process_, hosts_, std::move(local));
   }
 
   void work(std::promise<void>& begun) {
@@ -164,10 +183,36 @@ class MpiTransport final : public Transport {
     }
     begun.set_value();
     while (take_new(*comms)) advance(*comms);
-    // After a failure other processes may be gone: finalising would wait for them.
-    if (failure_) return;
+    say_goodbye(*comms);
+    // After a failure other processes may be gone or hang: finalising would wait for them.
+    if (failure_ || watch_->has_failed()) MPI_Abort(MPI_COMM_WORLD, 1);
     comms->release();
     if (finalises_) MPI_Finalize();
+  }
+
+  // The others hear that this process is over; those that fail have said so before they end, and have a
+  // moment to say it to people.
+  void say_goodbye(Comms& comms) {
+    using namespace std::chrono_literals;
+    watch_->end();
+    bool failed = failure_ || watch_->has_failed();
+    Clock::time_point until = Clock::now() + 3s;
+    do {
+      beat(comms);
+      if (failed) std::this_thread::yield();
+    } while (failed && !watch_->all_over() && Clock::now() < until);
+  }
+
+  // Who lives, and whether another process has given up.
+  void beat(Comms& comms) {
+    try {
+      watch_->tick(comms.beats.get(), Clock::now());
+    } catch (const CollectiveError&) {
+      // A peer whose connection broke says nothing any more: the deadline names it.
+    }
+    if (failure_ || watch_->has_failed()) return;
+    if (std::string fault = watch_->fault(); !fault.empty())
+      failure_ = std::make_exception_ptr(CollectiveError(fault));
   }
 
   // False: nothing is left, and the transport ends.
@@ -180,7 +225,7 @@ class MpiTransport final : public Transport {
       auto something = [&] { return ending_ || !new_sums_.empty() || !new_controls_.empty(); };
       bool idle = sums_.empty() && controls_.empty();
       if (idle)
-        changed_.wait(lock, something);
+        changed_.wait_for(lock, mpi::Watch::kBeat, something);
       else if (polls_ > 200)
         changed_.wait_for(lock, 20us, something);
       if (ending_ && idle && new_sums_.empty() && new_controls_.empty()) return false;
@@ -189,6 +234,7 @@ class MpiTransport final : public Transport {
     }
     if (!sums.empty() || !controls.empty()) polls_ = 0;
     for (Sum& sum : sums) {
+      watch_->count_sum();
       attempt([&] { sum.job->begin(comms.exchange.get()); });
       sums_.push_back(std::move(sum));
     }
@@ -211,15 +257,12 @@ class MpiTransport final : public Transport {
 
   void expect_in_time(Clock::time_point begun, const char* what) {
     if (Clock::now() - begun < deadline_.load()) return;
-    throw CollectiveError(fmt::format(
-        "process {} on {}: {} did not end within {:.0f} s: another of the {} processes has "
-        "stopped or hangs",
-        process_, hosts_[size_t(process_)], what, double(deadline_.load().count()) / 1000,
-        processes_));
+    throw CollectiveError(watch_->missing(what, deadline_.load()));
   }
 
   void advance(Comms& comms) {
     ++polls_;
+    beat(comms);
     attempt([&] {
       bool in_order = true;  // all earlier sums are in their second round
       for (Sum& sum : sums_) {
@@ -263,6 +306,7 @@ class MpiTransport final : public Transport {
   std::atomic<std::chrono::milliseconds> deadline_;
   int process_ = 0, processes_ = 1, local_process_ = 0, local_processes_ = 1;
   std::vector<std::string> hosts_;
+  std::unique_ptr<mpi::Watch> watch_;  // once MPI runs
   bool finalises_ = false;
 
   std::mutex mutex_;
@@ -290,9 +334,18 @@ std::string mpi_version() {
   return version.substr(0, version.find(','));
 }
 
+namespace {
+
+std::atomic<Transport*> the_transport = nullptr;
+
+}  // namespace
+
+Transport* current_transport() { return the_transport; }
+
 Transport& mpi_transport(std::chrono::milliseconds deadline) {
   static MpiTransport transport(deadline);
   transport.set_deadline(deadline);
+  the_transport = &transport;
   return transport;
 }
 

@@ -28,5 +28,7 @@ std::string mpi_version();
 // The transport of this process, made at the first call, which all processes make together; lives
 // until the process ends. `deadline`: of every call from then on. Error without MPI.
 Transport& mpi_transport(std::chrono::milliseconds deadline);
+// The one that was made; null: none was.
+Transport* current_transport();
 
 }  // namespace stoker::distribute

@@ -129,7 +129,12 @@ std::string Watch::fault() const {
   return {};
 }
 
-std::string Watch::missing(Clock::duration waited) const {
+bool Watch::has_failed() const {
+  std::lock_guard lock(mutex_);
+  return own_.state == Beat::State::failed;
+}
+
+std::string Watch::missing(const std::string& what, Clock::duration waited) const {
   std::lock_guard lock(mutex_);
   Clock::time_point now = Clock::now();
   std::string silent, late;
@@ -148,7 +153,7 @@ std::string Watch::missing(Clock::duration waited) const {
           late.empty() ? "" : "; ", name(i), place(peer.beat));
   }
   std::string who = !silent.empty() ? silent : late;
-  return fmt::format("a sum over ranks did not end within {:.0f} s: {}", seconds(waited),
+  return fmt::format("{} did not end within {:.1f} s: {}", what, seconds(waited),
                      who.empty() ? "all ranks have come; the link is slow or broken" : who);
 }
 

@@ -45,8 +45,9 @@ class Watch {
   // What another process failed with or how it died: "rank 2 on node7 died after step 37 of epoch 2".
   // Empty: nothing is known.
   std::string fault() const;
-  // After `waited` for a sum: who has not come, and why that may be.
-  std::string missing(Clock::duration waited) const;
+  bool has_failed() const;  // this process, by fail()
+  // After `waited` for `what`: who has not come, and why that may be.
+  std::string missing(const std::string& what, Clock::duration waited) const;
   // No process that lives has still to hear that this one is over.
   bool all_over() const;
   // The first of the processes that live: the one that speaks for all.

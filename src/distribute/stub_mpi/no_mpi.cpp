@@ -14,4 +14,6 @@ Transport& mpi_transport(std::chrono::milliseconds) {
       "with -DSTOKER_MPI=ON");
 }
 
+Transport* current_transport() { return nullptr; }
+
 }  // namespace stoker::distribute

@@ -8,7 +8,7 @@ const meaning = {
   unexplained: 'not explained',
 };
 const limitColour = {
-  input: 'input', contention: 'input', copy: 'copy', launch: 'launch', sync: 'sync',
+  input: 'input', contention: 'input', copy: 'copy', launch: 'launch', sync: 'sync', ranks: 'sync',
   kernels: 'compute', memory: 'copy', compute: 'compute', latency: 'launch',
 };
 
@@ -229,6 +229,14 @@ function callbacks() {
       number(d.step_seconds ? x.seconds_per_step / d.step_seconds : 0, percent)])));
 }
 
+function ranks() {
+  if (!d.ranks || !d.ranks.length) return;
+  section('Ranks').append(table('ranks', ['rank', 'host', 'rows', 'own work', 'of it input', 'waits for sums', 'of the step', ''],
+    d.ranks.map(x => [String(x.rank), x.host, x.rows.toFixed(1), time(x.step_seconds - x.waiting_seconds), time(x.input_seconds),
+      time(x.waiting_seconds), percent(x.step_seconds ? x.waiting_seconds / x.step_seconds : 0),
+      meter(x.step_seconds ? x.waiting_seconds / x.step_seconds : 0, 'sync')])));
+}
+
 function wholeFit() {
   const f = d.fit;
   if (!f) return;
@@ -268,7 +276,7 @@ function comparison() {
 }
 
 if (d) {
-  const run = [verdict, step, remedies, course, pipeline, experiments, lanes, memory, roofline, layers, wholeFit, callbacks];
+  const run = [verdict, step, remedies, course, ranks, pipeline, experiments, lanes, memory, roofline, layers, wholeFit, callbacks];
   for (const draw of d.verdict ? [...run, comparison] : [comparison]) draw();
   if (d.verdict) {
     document.getElementById('trust').textContent = `Trust: ${d.trust}.`;

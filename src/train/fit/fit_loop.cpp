@@ -54,7 +54,7 @@ Logs with_loss_scale(const Logs& logs, const Optimizer& optimizer) {
 
 // What Trainer::rows_of_all is for the batch that the feed gave.
 int64_t rows_of_all(const Feed& feed, const Batch& batch, Processes* processes) {
-  if (processes == nullptr) return 0;
+  if (processes == nullptr) return -1;
   if (feed.whole_rows() >= 0) return feed.whole_rows();
   int64_t rows = 0;
   for (int64_t of_one : gathered(*processes, batch[0].shape()[0])) rows += of_one;

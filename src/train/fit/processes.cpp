@@ -54,16 +54,8 @@ Processes* processes_of(const Trainer& trainer) {
 
 void agree_on_seed(Processes& processes, Trainer& trainer) {
   Seed& seed = trainer.context->seed;
-  std::vector<int64_t> all = gathered(processes, int64_t(seed.value()));
-  std::vector<int64_t> drawn = gathered(processes, seed.drawn() ? 1 : 0);
-  for (size_t i = 1; i < all.size(); ++i)
-    if (all[i] != all[0] && drawn[i] == 0)
-      throw ValueError(
-          fmt::format("fit: the seed is {} on rank 0 and {} on rank {}; all ranks need the same",
-                      all[0], all[i], i));
-  if (all[0] == int64_t(seed.value())) return;
-  seed.resume(uint64_t(all[0]));
-  trainer.seed = uint64_t(all[0]);
+  auto first = uint64_t(of_first(processes, int64_t(seed.value())));
+  if (first != seed.value()) seed.resume(first);
 }
 
 void verify_weights(Processes& processes, const Model& model, const std::string& when) {

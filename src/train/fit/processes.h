@@ -46,7 +46,7 @@ std::string of_first(Processes& processes, const std::string& mine);
 struct Trainer;
 // Of the strategy that a model was compiled in; null: one process.
 Processes* processes_of(const Trainer& trainer);
-// Takes the seed of process 0 where none was set; ValueError where another was.
+// Pipelines shuffle by the seed of process 0 on all of them.
 void agree_on_seed(Processes& processes, Trainer& trainer);
 
 class Model;

@@ -133,7 +133,7 @@ int64_t chosen_batch(ModelBase& model, const std::vector<Tensor>& columns, const
 }
 
 // The rows of this process, of a model whose strategy has several.
-FeedOptions shared(FeedOptions options, ModelBase& model) {
+FeedOptions shared_feed(FeedOptions options, ModelBase& model) {
   Processes* processes = processes_of(trainer_of(model));
   if (processes == nullptr) return options;
   options.slice = processes->slice();
@@ -163,12 +163,12 @@ FitArgs args_of_process(const FitArgs& args, ModelBase& model) {
 }
 
 Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) {
-  FeedOptions options = shared({.action = "fit: validation",
-                                .steps = args.validation_steps,
-                                .context = trainer_of(model).context,
-                                .threads_ahead = threads_ahead(model),
-                                .memory = batch_memory(model)},
-                               model);
+  FeedOptions options = shared_feed({.action = "fit: validation",
+                                     .steps = args.validation_steps,
+                                     .context = trainer_of(model).context,
+                                     .threads_ahead = threads_ahead(model),
+                                     .memory = batch_memory(model)},
+                                    model);
   const ValidationData& data = args.validation_data;
   if (data.batches.defined()) return {data.batches, options};
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
@@ -233,11 +233,11 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
   std::optional<Feed> validation;
   if (!held_out.empty())
     validation.emplace(std::move(held_out), validation_batch,
-                       shared({.action = "fit: validation",
-                               .steps = args.validation_steps,
-                               .threads_ahead = threads_ahead(model),
-                               .memory = batch_memory(model)},
-                              model));
+                       shared_feed({.action = "fit: validation",
+                                    .steps = args.validation_steps,
+                                    .threads_ahead = threads_ahead(model),
+                                    .memory = batch_memory(model)},
+                                   model));
   else if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
   MemoryPolicy memory(model, args);
@@ -246,15 +246,15 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
     check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
                 "fit: validation", memory);
   Feed training(std::move(columns), batch_size,
-                shared({.action = "fit",
-                        .steps = args.steps_per_epoch,
-                        .restart = !args.steps_per_epoch,
-                        .epochs = args.epochs,
-                        .shuffle = args.shuffle.value_or(true),
-                        .seed = derived_seed(model.trainer->seed, kShufflePurpose),
-                        .threads_ahead = threads_ahead(model),
-                        .memory = batch_memory(model)},
-                       model));
+                shared_feed({.action = "fit",
+                             .steps = args.steps_per_epoch,
+                             .restart = !args.steps_per_epoch,
+                             .epochs = args.epochs,
+                             .shuffle = args.shuffle.value_or(true),
+                             .seed = derived_seed(model.trainer->seed, kShufflePurpose),
+                             .threads_ahead = threads_ahead(model),
+                             .memory = batch_memory(model)},
+                            model));
   return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
 }
 
@@ -283,13 +283,13 @@ History fit_batches(const Model& handle, const Batches& batches, const FitArgs& 
   if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
   MemoryPolicy memory(model, args);
-  Feed training(batches, shared({.action = "fit",
-                                 .steps = args.steps_per_epoch,
-                                 .restart = !args.steps_per_epoch,
-                                 .more_follow = true,
-                                 .context = model.trainer->context,
-                                 .memory = batch_memory(model)},
-                                model));
+  Feed training(batches, shared_feed({.action = "fit",
+                                      .steps = args.steps_per_epoch,
+                                      .restart = !args.steps_per_epoch,
+                                      .more_follow = true,
+                                      .context = model.trainer->context,
+                                      .memory = batch_memory(model)},
+                                     model));
   return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
 }
 
@@ -303,11 +303,11 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArg
       make_columns(model, StepKind::test, x, y, args.sample_weight, "evaluate");
   check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
   Feed feed(std::move(columns), batch_size,
-            shared({.action = "evaluate",
-                    .steps = args.steps,
-                    .threads_ahead = threads_ahead(model),
-                    .memory = batch_memory(model)},
-                   model));
+            shared_feed({.action = "evaluate",
+                         .steps = args.steps,
+                         .threads_ahead = threads_ahead(model),
+                         .memory = batch_memory(model)},
+                        model));
   return evaluated(*this, feed, args);
 }
 
@@ -317,11 +317,11 @@ Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
   compiled_of(model, "evaluate");
   check_steps(args.steps, "evaluate: steps");
   refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
-  Feed feed(batches, shared({.action = "evaluate",
-                             .steps = args.steps,
-                             .context = model.trainer->context,
-                             .memory = batch_memory(model)},
-                            model));
+  Feed feed(batches, shared_feed({.action = "evaluate",
+                                  .steps = args.steps,
+                                  .context = model.trainer->context,
+                                  .memory = batch_memory(model)},
+                                 model));
   return evaluated(*this, feed, args);
 }
 

@@ -69,6 +69,7 @@ struct Trainer {
   Context* context = &default_context();
   std::unique_ptr<Compiled> compiled;
   std::shared_ptr<Distribution> distribution;  // of the strategy it was compiled in; null: none
+  int64_t rows_of_all = -1;  // of the batch that this process has its part of; -1: it has all
   ProgramCache programs;
   ProgramLanes lanes{programs};  // for calls at the same time
   UseGate gate;

@@ -16,12 +16,14 @@
 
 namespace stoker {
 
+class Processes;  // train/fit/processes.h
+
 // A step to be divided among replicas.
 struct DistributedStep {
   std::span<const TensorSpec> specs;  // of the batch that run() gets
-  // Rows of the whole batch where `specs` are this process's part of it, as rows_of() divides it;
-  // 0: they are the whole batch.
-  int64_t whole = 0;
+  // Rows of the whole batch where `specs` are this process's part of it: as rows_of() divides it, or
+  // any other where elements were left out; -1: they are the whole batch.
+  int64_t whole = -1;
   bool predicts = false;  // no sums: its outputs are rows of predictions
   // The graph of one replica, for its rows.
   std::function<std::unique_ptr<Graph>(const Replica& replica, std::span<const TensorSpec> specs)>
@@ -38,6 +40,16 @@ class Distribution {
     std::unique_ptr<Program> program;
   };
   virtual Made compile(const DistributedStep& step, const Context& context) = 0;
+
+  // The processes that share its batches; null: one, which has all of them.
+  virtual Processes* processes() { return nullptr; }
+
+  // Nanoseconds that the first replica of this process has waited for sums so far.
+  virtual int64_t waited_ns() const { return 0; }
+  // For measuring. While what it returns lives, steps leave their sums out; replicas then train apart.
+  virtual std::shared_ptr<void> without_sums() { return nullptr; }
+  // Seconds that sums of so many bytes each take, begun together, without a step. Collective.
+  virtual double time_sums(std::span<const int64_t> bytes) { return (void)bytes, 0; }
 
   // Rank 0's value, on all processes: seeds.
   virtual uint64_t agreed(uint64_t value) = 0;

@@ -14,21 +14,28 @@ namespace stoker {
 
 namespace {
 
+// Of a step of several processes: the rows that all of them have, which the weight of its own depends on.
+int key_of(const ModelBase& model, StepKind kind, int64_t whole) {
+  bool shared = model.trainer->distribution != nullptr && kind != StepKind::predict;
+  return program_key(kind, shared ? model.trainer->rows_of_all + 1 : whole);
+}
+
 // One program of all replicas of this process.
 CachedProgram& make_distributed(ModelBase& model, ProgramCache& programs, StepKind kind,
                                 std::vector<TensorSpec> specs, int64_t whole) {
   Trainer& trainer = trainer_of(model);
-  if (whole > 0)
+  if (whole > 0 || kind == StepKind::part)
     throw Error(
         "a batch of several replicas runs whole; where it does not fit into memory, take a "
         "smaller batch or more replicas");
   DistributedStep step{.specs = specs,
+                       .whole = trainer.rows_of_all,
                        .predicts = kind == StepKind::predict,
                        .trace = [&](const Replica& replica, std::span<const TensorSpec> own) {
                          return trace_step(model, trainer, kind, own, 0, replica);
                        }};
   Distribution::Made made = trainer.distribution->compile(step, *trainer.context);
-  return programs.add(program_key(kind), std::move(specs), std::move(made.graph),
+  return programs.add(key_of(model, kind, 0), std::move(specs), std::move(made.graph),
                       std::move(made.program));
 }
 
@@ -68,7 +75,7 @@ CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind k
 
 CachedProgram& program_in(ModelBase& model, ProgramCache& programs, StepKind kind,
                           std::span<const Tensor> inputs, const char* action, int64_t whole = 0) {
-  CachedProgram* known = programs.find(program_key(kind, whole), inputs);
+  CachedProgram* known = programs.find(key_of(model, kind, whole), inputs);
   return known ? *known : make_program(model, programs, kind, specs_of(inputs), action, whole);
 }
 
@@ -112,7 +119,7 @@ CachedProgram& program_for(ModelBase& model, StepKind kind, std::span<const Tens
 
 CachedProgram& program_for(ModelBase& model, ProgramCache& programs, StepKind kind,
                            std::span<const TensorSpec> specs, const char* action, int64_t whole) {
-  CachedProgram* known = programs.find(program_key(kind, whole), specs);
+  CachedProgram* known = programs.find(key_of(model, kind, whole), specs);
   return known ? *known
                : make_program(model, programs, kind, {specs.begin(), specs.end()}, action, whole);
 }
@@ -200,7 +207,7 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   if (in_parts(inputs, model.trainer->parts.training))
     return run_training_parts(model, inputs, place);
   StepKind kind = training_kind(*model.trainer);
-  CachedProgram* known = model.trainer->programs.find(program_key(kind), inputs);
+  CachedProgram* known = model.trainer->programs.find(key_of(model, kind, 0), inputs);
   // A new program may take the place of one that has not reported its last steps yet.
   if (known == nullptr) finish_training_steps(model, place);
   CachedProgram& cached = known ? *known : program_for(model, kind, inputs, place.action);
