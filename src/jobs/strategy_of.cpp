@@ -4,11 +4,11 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <stoker/devices.h>
 #include <stoker/error.h>
 #include <nlohmann/json.hpp>
 
 #include "distribute/mpi/mpi_transport.h"
+#include "engine/registry.h"
 
 namespace stoker::jobs {
 
@@ -30,15 +30,19 @@ std::vector<std::string> numbered(std::string_view kind, int64_t count) {
   return names;
 }
 
+// The kind that "auto" prefers, where there is a device of it; else the CPU, which comes first.
+std::string_view usual_kind() {
+  std::vector<DeviceFamily*> families = device_families();
+  for (DeviceFamily* family : families)
+    if (family->traits().preferred && family->count() > 0) return family->traits().name;
+  return families.front()->traits().name;
+}
+
 }  // namespace
 
 std::vector<std::string> devices_of(const std::string& text) {
   if (text == "all") return {};
-  if (int64_t count = count_in(text)) {
-    bool gpu = false;
-    for (const DeviceDescription& device : list_devices()) gpu = gpu || device.name != "cpu";
-    return numbered(gpu ? "cuda" : "cpu", count);
-  }
+  if (int64_t count = count_in(text)) return numbered(usual_kind(), count);
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
