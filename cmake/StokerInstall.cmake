@@ -20,4 +20,5 @@ install(FILES
   "${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/StokerFindDnnl.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/StokerFindCudnn.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/StokerFindNccl.cmake"
   DESTINATION "${package_dir}")

@@ -1,6 +1,6 @@
 // An own training step: gradients and an optimiser in a function that is traced once, as under
-// tf.function. Stoker trains on one device so far: there is no MirroredStrategy and no scope for
-// it. The step is what one replica would do; it runs as fast as fit() and gives the same weights.
+// tf.function. It runs on one device, as fast as fit(), and gives the same weights; for several
+// devices fit() has strategies (distribute/several_devices.cpp).
 #include "../digits.h"
 #include "../measure.h"
 #include "../pictures.h"
@@ -33,7 +33,7 @@ int main() {
   fitted.fit(train, {.verbose = 0});
   compare({"an epoch of fit", [&] { fitted.fit(train, {.verbose = 0}); }},
           {"an epoch of the own step", [&] { last = own_epoch(); }}, 4, 0);
-  std::puts("One device so far: distribution over several is not in this version.");
+  std::puts("An own step runs on one device; fit() runs on several (example_several_devices).");
   require(last < first, "it learns");
   require(model.get_weights() == fitted.get_weights(), "fit gives the same weights");
 }

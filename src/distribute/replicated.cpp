@@ -18,10 +18,7 @@ namespace stoker::distribute {
 
 Replicated::Shared::Shared(std::shared_ptr<ReplicaPlan> given)
     : plan(std::move(given)), mirrors(plan->group->replicas()), team(plan->group->replicas()) {
-  for (int replica = 0; replica < plan->group->replicas(); ++replica) {
-    communicators.push_back(plan->group->communicator(replica));
-    arenas.push_back(backend(plan->devices[size_t(replica)]).make_arena());
-  }
+  for (const std::string& device : plan->devices) arenas.push_back(backend(device).make_arena());
 }
 
 Replicated::Replicated(std::shared_ptr<ReplicaPlan> plan)
@@ -99,7 +96,7 @@ Distribution::Made Replicated::compile(const DistributedStep& step, const Contex
                   .wire = plan.wire,
                   .bucket_bytes = plan.bucket_bytes};
     if (group.ranks() > 1)
-      place.group = std::make_shared<CommunicatorLink>(shared_->communicators[size_t(replica)]);
+      place.group = std::make_shared<CommunicatorLink>(plan.communicators[size_t(replica)]);
     std::vector<TensorSpec> specs = with_rows(step.specs, std::max<int64_t>(own.size(), 1));
     std::unique_ptr<Graph> graph = step.trace(place, specs);
     add_variables(variables, shared_->mirrors.bind(*graph, replica));

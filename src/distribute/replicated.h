@@ -22,8 +22,9 @@ struct ReplicaPlan {
   std::string wire = "float32";
   int64_t bucket_bytes = 4 << 20;
   std::shared_ptr<ReplicaGroup> group;
-  Transport* transport = nullptr;  // null: one process
-  std::mutex turn;                 // one step at a time: sums of two models must not mix
+  std::vector<std::shared_ptr<Communicator>> communicators;  // by replica: of NCCL, or the group's
+  Transport* transport = nullptr;                            // null: one process
+  std::mutex turn;  // one step at a time: sums of two models must not mix
 };
 
 class Replicated final : public Distribution {
@@ -45,8 +46,7 @@ class Replicated final : public Distribution {
     std::shared_ptr<ReplicaPlan> plan;
     Mirrors mirrors;
     ReplicaTeam team;
-    std::vector<std::shared_ptr<Communicator>> communicators;  // by replica
-    std::vector<std::shared_ptr<Arena>> arenas;                // likewise
+    std::vector<std::shared_ptr<Arena>> arenas;  // by replica
   };
 
  private:

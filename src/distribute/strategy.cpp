@@ -9,6 +9,7 @@
 #include <stoker/error.h>
 
 #include "distribute/mpi/mpi_transport.h"
+#include "distribute/nccl/nccl_group.h"
 #include "distribute/replicated.h"
 #include "distribute/strategy_impl.h"
 #include "engine/registry.h"
@@ -57,6 +58,20 @@ std::vector<std::string> all_devices() {
       names.push_back(fmt::format("{}:{}", family->traits().name, i));
   if (names.empty()) names.emplace_back("cpu");
   return names;
+}
+
+// NCCL's where every replica has a GPU of its own, else those that sum in host memory.
+std::vector<std::shared_ptr<Communicator>> communicators_of(const ReplicaPlan& plan) {
+  std::vector<std::string> buses;
+  std::vector<std::shared_ptr<Communicator>> found;
+  if (find_device(plan.devices[0]).traits().beside_host && plan.group->ranks() > 1) {
+    for (const std::string& device : plan.devices) buses.push_back(backend(device).bus_id());
+    found = nccl_communicators(buses, plan.transport);
+  }
+  if (found.empty())
+    for (int replica = 0; replica < plan.group->replicas(); ++replica)
+      found.push_back(plan.group->communicator(replica));
+  return found;
 }
 
 // How many replicas each device runs.
@@ -114,6 +129,7 @@ std::shared_ptr<ReplicaPlan> make_plan(const std::vector<std::string>& devices,
       .replicas = int(plan->devices.size()),
       .transport = transport,
       .deadline = std::chrono::milliseconds(int64_t(options.timeout_seconds * 1000))});
+  plan->communicators = communicators_of(*plan);
   return plan;
 }
 
