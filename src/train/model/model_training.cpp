@@ -104,6 +104,8 @@ void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& col
                  int64_t batch_size, const char* action) {
   std::vector<TensorSpec> specs = specs_of(columns);
   int64_t rows = std::min(batch_size, columns[0].shape()[0]);
+  if (processes_of(trainer_of(model)) != nullptr)
+    return;  // it has a part, whose rows the fit knows
   const PartSizes& parts = trainer_of(model).parts;
   int64_t part = is_training(kind) ? parts.training : parts.evaluation;
   bool whole = part == 0 || part >= rows;
