@@ -61,18 +61,6 @@ int64_t rows_of_all(const Feed& feed, const Batch& batch, Processes* processes) 
   return rows;
 }
 
-// While it lives, batches are parts of larger ones.
-class PartOfBatch {
- public:
-  explicit PartOfBatch(Trainer& trainer) : trainer_(trainer) {}
-  ~PartOfBatch() { trainer_.rows_of_all = -1; }
-  PartOfBatch(const PartOfBatch&) = delete;
-  PartOfBatch& operator=(const PartOfBatch&) = delete;
-
- private:
-  Trainer& trainer_;
-};
-
 class FitLoop {
  public:
   FitLoop(const Model& model, Feed& training, Feed* validation, const FitArgs& args,
