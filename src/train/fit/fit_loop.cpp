@@ -218,12 +218,14 @@ class FitLoop {
   }
 
   void run_batches_from(StepPlace& place) {
+    PartOfBatch part(trainer_);
     StepTimes times{.epoch = place.epoch, .asked = steady_clock().now()};
     while (!trainer_.stop) {
       if (processes_ != nullptr) processes_->set_place(place.epoch, place.step);
       const Batch* batch = next_batch();
       if (batch == nullptr) break;
       trainer_.rows_of_all = rows_of_all(training_, *batch, processes_);
+      if (trainer_.rows_of_all == 0) continue;  // no process has a row of it
       times.ready = steady_clock().now();
       callbacks_(&Callback::on_train_batch_begin, place.step);
       std::span<const Tensor> inputs = inputs_of(*batch);
@@ -320,8 +322,10 @@ void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks
   callbacks(&Callback::on_test_begin);
   StepPlace place{.action = action, .epoch = -1, .step = 0};
   Processes* processes = processes_of(*model.trainer);
+  PartOfBatch part(*model.trainer);
   while (const Batch* batch = feed.next()) {
     model.trainer->rows_of_all = rows_of_all(feed, *batch, processes);
+    if (model.trainer->rows_of_all == 0) continue;
     callbacks(&Callback::on_test_batch_begin, place.step);
     prepare(model, batch->tensors(), action);
     if (feed.arrays() == nullptr) check_target_values(model, batch->tensors(), action);

@@ -104,6 +104,11 @@ void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& col
                  int64_t batch_size, const char* action) {
   std::vector<TensorSpec> specs = specs_of(columns);
   int64_t rows = std::min(batch_size, columns[0].shape()[0]);
+  PartOfBatch of_all(trainer_of(model));
+  if (Processes* processes = processes_of(trainer_of(model))) {
+    trainer_of(model).rows_of_all = rows;
+    rows = processes->slice().end(rows) - processes->slice().begin(rows);
+  }
   const PartSizes& parts = trainer_of(model).parts;
   int64_t part = is_training(kind) ? parts.training : parts.evaluation;
   bool whole = part == 0 || part >= rows;

@@ -95,6 +95,18 @@ struct Trainer {
   std::shared_ptr<Generator> generator;     // once used
 };
 
+// While it lives, batches may be parts of larger ones (Trainer::rows_of_all).
+class PartOfBatch {
+ public:
+  explicit PartOfBatch(Trainer& trainer) : trainer_(trainer) {}
+  ~PartOfBatch() { trainer_.rows_of_all = -1; }
+  PartOfBatch(const PartOfBatch&) = delete;
+  PartOfBatch& operator=(const PartOfBatch&) = delete;
+
+ private:
+  Trainer& trainer_;
+};
+
 Trainer& trainer_of(ModelBase& model);
 
 // A use that reads the model. The first one of a model that its data builds has it alone.
