@@ -48,6 +48,7 @@ Json tables() {
   add_kinds(all, initializer_kinds());
   add_kinds(all, constraint_kinds());
   for (const auto& optimizer : optimizer_kinds()) add(all, optimizer->kind, optimizer->fields);
+  add(all, multi_optimizer_kind()->kind, multi_optimizer_kind()->fields);
   for (const ScheduleKind& schedule : schedule_kinds()) add(all, schedule.kind, schedule.fields());
   add_callback<EarlyStoppingOptions>(all, "EarlyStoppingOptions");
   add_callback<ReduceLROnPlateauOptions>(all, "ReduceLROnPlateauOptions");

@@ -25,7 +25,7 @@ std::vector<Tensor> trained(const Optimizer& optimizer, const std::string& froze
     if (layer.name() == frozen) layer.set_trainable(false);
   model.compile({.optimizer = optimizer, .loss = "mse"});
   model.fit(normal({24, 4}, 1), normal({24, 1}, 2),
-            {.batch_size = 8, .epochs = epochs, .verbose = 0});
+            {.epochs = epochs, .batch_size = 8, .verbose = 0});
   return model.get_weights();
 }
 
@@ -43,7 +43,7 @@ TEST_P(MultiOptimizers, MoveEveryWeightByItsOwn) {
   auto once = [](const Optimizer& optimizer) {
     Sequential model = network();
     model.compile({.optimizer = optimizer, .loss = "mse"});
-    model.fit(normal({8, 4}, 1), normal({8, 1}, 2), {.batch_size = 8, .epochs = 1, .verbose = 0});
+    model.fit(normal({8, 4}, 1), normal({8, 1}, 2), {.epochs = 1, .batch_size = 8, .verbose = 0});
     return model.get_weights();
   };
   OptimizerMap map = two();
@@ -76,7 +76,7 @@ TEST_P(MultiOptimizers, ComeBackFromAFileAndGoOn) {
                    .optimizers = {{"last/kernel", Adam()}}};
   auto fit = [](const Model& model) {
     model.fit(normal({24, 4}, 1), normal({24, 1}, 2),
-              {.batch_size = 8, .epochs = 2, .verbose = 0, .shuffle = false});
+              {.epochs = 2, .batch_size = 8, .shuffle = false, .verbose = 0});
   };
   Sequential model = network();
   model.compile({.optimizer = MultiOptimizer(map, {.clipvalue = 0.5}), .loss = "mse"});

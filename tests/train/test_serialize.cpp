@@ -20,7 +20,7 @@ TEST(Serialize, GivesTextFromWhichTheSameIsMade) {
                                    .kernel_constraint = MaxNorm(2),
                                    .name = "hidden"})));
   expect_same_text(Layer(Conv3D(4, 3, {.kernel_constraint = "non_neg"})));
-  expect_same_text(Loss(Huber({.delta = 2})));
+  expect_same_text(Loss(Huber(2)));
   expect_same_text(Metric(TopKCategoricalAccuracy(3)));
   expect_same_text(Optimizer(
       Adam({.learning_rate = CosineDecay({.initial_learning_rate = 0.1, .decay_steps = 100}),

@@ -81,7 +81,11 @@ int64_t expressions_in(const Attrs& config) {
 }
 
 std::string pattern_of(const Attrs& config, int64_t number) {
-  return config.get_or(numbered(number) + "/pattern", std::string());
+  const Attr* pattern = config.find(numbered(number) + "/pattern");
+  if (pattern == nullptr || !std::holds_alternative<std::string>(*pattern))
+    throw ValueError(
+        fmt::format("MultiOptimizer: \"{}/pattern\" is missing or no text", numbered(number)));
+  return std::get<std::string>(*pattern);
 }
 
 // The key of the optimiser that a weight of this name has.
