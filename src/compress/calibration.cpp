@@ -19,7 +19,7 @@ constexpr double kSmallestScale = 1e-30;  // its square is still a normal number
 CodeParams params_for(Range range) {
   double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
   double scale = (high - low) / (kCodes - 1);
-  if (!(scale > 0)) return {};
+  if (!(scale > 0)) return {1 / (kCodes - 1), 0};
   // As the file and every engine have it.
   scale = double(float(std::max(scale, kSmallestScale)));
   auto zero_point = int64_t(std::nearbyint(-low / scale));
@@ -62,6 +62,7 @@ void ValueCounts::add(std::span<const float> values, const std::string& layer) {
   if (largest == 0) return;  // zeros are in every range
   widen(largest);
   for (float value : values) {
+    if (value == 0) continue;  // stored exactly by any range
     auto bin = int64_t(std::floor(double(value) / width_)) + kBins / 2;
     counts_[size_t(std::clamp<int64_t>(bin, 0, kBins - 1))] += 1;
   }

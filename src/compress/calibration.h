@@ -22,7 +22,7 @@ struct Range {
   double low = 0, high = 0;
 };
 
-// Holds 0 exactly, and both ends of the range but for rounding. A range without extent: scale 1.
+// Holds 0 exactly, and both ends of the range but for rounding. A range without extent becomes [0, 1].
 CodeParams params_for(Range range);
 
 class ValueCounts {

@@ -102,10 +102,10 @@ class Int8Walk : public FloatWalk {
   void product(const Step& step, const Value& x) {
     int edge = step.outputs[0];
     bool floats = !plan_.edges()[size_t(edge)].stored;
-    Layer& layer = products_[&step.layer.base()];
-    if (!layer.shared()) layer = make_product(step, floats);
-    Value y = layer(x);
-    write(step, layer);
+    Product& made = products_[&step.layer.base()];
+    if (!made.layer.shared()) made = make_product(step, floats);
+    Value y = made.layer(x);
+    write(step, made.layer);
     count_flops_of(step);
     if (!floats) {
       codes_[edge] = y;
@@ -114,7 +114,12 @@ class Int8Walk : public FloatWalk {
     at(edge) = step.activation.shared() ? layer_for(step.activation, step.activation_path)(y) : y;
   }
 
-  Layer make_product(const Step& step, bool floats) {
+  struct Product {
+    Layer layer;
+    double products = 0;  // per sum
+  };
+
+  Product make_product(const Step& step, bool floats) {
     const CodeParams& input = params(step.inputs[0].edge);
     FloatKernel kernel = float_kernel(step);
     int64_t bits = is_aware(step.layer) ? step.layer.base().config().get<int64_t>("weight_bits")
@@ -133,7 +138,8 @@ class Int8Walk : public FloatWalk {
     if (!dense) add_window(step, kernel, config);
     report_.layers.push_back({step.path, change_text(step, floats), stored.error});
     weights_[&step.layer.base()] = std::move(stored);
-    return make(dense ? "QuantizedDense" : "QuantizedConv2D", step.path, config);
+    return {make(dense ? "QuantizedDense" : "QuantizedConv2D", step.path, config),
+            double(kernel.weights.size()) / double(kernel.bias.size())};
   }
 
   static void add_window(const Step& step, const FloatKernel& kernel, Attrs& config) {
@@ -163,9 +169,7 @@ class Int8Walk : public FloatWalk {
 
   void count_flops_of(const Step& step) {
     const Shape& y = plan_.edges()[size_t(step.outputs[0])].spec.shape;
-    FloatKernel kernel = float_kernel(step);
-    double each = double(kernel.weights.size()) / double(kernel.bias.size());
-    double count = 2 * each;
+    double count = 2 * products_[&step.layer.base()].products;
     for (int axis = 1; axis < y.rank(); ++axis) count *= double(y[axis]);
     flops_ += y.drop_front().is_known() ? count : 0;
   }
@@ -254,7 +258,7 @@ class Int8Walk : public FloatWalk {
   QuantizeReport& report_;
   std::map<int, CodeParams> params_;  // by group
   std::map<int, Value> codes_;        // by edge
-  std::map<const LayerBase*, Layer> products_;
+  std::map<const LayerBase*, Product> products_;
   std::map<const LayerBase*, Int8Kernel> weights_;
   double flops_ = 0;
 };

@@ -1,6 +1,7 @@
 // Whole models in ONNX Runtime: every kind of layer, networks drawn at random, and the usual ones.
 #include <set>
 
+#include <stoker/quantize.h>
 #include <stoker/stoker.h>
 
 #include "base/file.h"
@@ -152,6 +153,37 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
                 "WeightOnlyEmbedding"});
   kinds.insert({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells"});  // parts of RNN
   for (const auto& [kind, factory] : built_in_layers()) EXPECT_TRUE(kinds.contains(kind)) << kind;
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
+// --- int8 ----------------------------------------------------------------------------------------
+
+Tensor drawn(const Shape& shape) {
+  Tensor tensor(DType::float32, shape);
+  Rng rng(5);
+  for (int64_t i = 0; i < tensor.elements(); ++i) tensor.data_mut<float>()[i] = rng.uniform(-1, 1);
+  return tensor;
+}
+
+// A chain with everything that has an int8 form.
+Model int8_candidate() {
+  Value x = Input({12, 12, 3}, {.name = "image"});
+  Value y = ReLU()(BatchNormalization()(Conv2D(8, 3, {.padding = "same"})(x)));
+  y = ReLU()(Add()({y, Conv2D(8, 3, {.padding = "same"})(y)}));
+  y = Concatenate()({MaxPooling2D(2)(y), AveragePooling2D(2)(y)});
+  y = DepthwiseConv2D(3, {.padding = "same", .activation = "swish"})(ZeroPadding2D(1)(y));
+  y = Dense(6, {.activation = "relu6"})(Flatten()(y));
+  return Model(x, Dense(4, {.activation = "softmax"})(y));
+}
+
+TEST(OnnxRuntime, AgreesOnInt8Models) {
+  OnnxFiles files;
+  Model model = int8_candidate();
+  files.add("int8-chain", quantize(model, drawn({32, 12, 12, 3})).model);
+  files.add("int8-aware", quantize_aware(model));
+  Model dense = Sequential({Input({5, 16}), Dense(24, {.activation = "gelu"}), Dense(3)});
+  files.add("int8-steps", quantize(dense, drawn({32, 5, 16})).model);
+  files.add("int8-weights", quantize_weights(dense, {.minimum_elements = 1}).model);
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
 }
 

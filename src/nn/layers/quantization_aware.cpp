@@ -57,7 +57,7 @@ class FakeQuantizeLayer : public Configured<SteadyLayer, FakeQuantizeConfig> {
     Value free = ops::stop_gradient(x);
     move(low_, ops::minimum(ops::min(free), 0.0), context);
     move(high_, ops::maximum(ops::max(free), 0.0), context);
-    context.update(seen_, Value(Tensor::full({}, 1)));
+    context.update(seen_, context.current(seen_) * 0.0 + 1.0);
   }
   // The first batch sets the range.
   void move(const Variable& end, const Value& batch, CallContext& context) {

@@ -199,7 +199,8 @@ class QuantizedConv2DLayer : public QuantizedProduct<QuantizedConv2DConfig> {
     if (how.padding == "same")
       pads = ops::same_padding(x.shape(), pair(how.kernel_size), pair(how.strides),
                                pair(how.dilation_rate));
-    return product("quantized_conv2d", padded(x, pads),
+    Value image = padded(x, pads);
+    return product("quantized_conv2d", image,
                    {{"strides", Ints{how.strides.height, how.strides.width}},
                     {"pads", Ints{pads.top, pads.bottom, pads.left, pads.right}},
                     {"dilation", Ints{how.dilation_rate.height, how.dilation_rate.width}},
