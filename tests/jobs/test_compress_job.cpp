@@ -69,7 +69,7 @@ TEST(CompressJob, PrunesWeightsAndDistilsAStudent) {
   nlohmann::json pruned = compressed(run, {.prune = 0.8});
   EXPECT_GT(pruned["models"][1]["zero_share"].get<double>(), 0.7);
   EXPECT_FALSE(pruned["models"][1].contains("predicted_speedup"));
-  nlohmann::json student = compressed(run, {.student = "lenet"});
+  nlohmann::json student = compressed(run, {.student = "mlp"});
   EXPECT_NE(student["models"][1]["parameters"], student["models"][0]["parameters"]);
   EXPECT_EQ(load_model(run + "/student/model.stoker").get_weights().empty(), false);
 }
