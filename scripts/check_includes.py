@@ -44,7 +44,7 @@ PUBLIC = {
     "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
     "train": "adaptive_optimizers auto_batch backup callbacks flops function generate history idx model more_callbacks "
     "optimizers plot_model run_plan schedules weights",
-    "compress": "compare distill lighter prune",
+    "compress": "compare distill lighter prune quantize",
     "jobs": "applications",
     "interop": "language_models onnx",
     "observe": "doctor profiler",

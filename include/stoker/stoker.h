@@ -49,6 +49,7 @@
 #include <stoker/plot_model.h>
 #include <stoker/profiler.h>
 #include <stoker/prune.h>
+#include <stoker/quantize.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
 #include <stoker/residual_layers.h>

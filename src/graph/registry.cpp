@@ -8,6 +8,7 @@
 #include "graph/ops/decoding.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/order.h"
+#include "graph/ops/quantized.h"
 #include "graph/text.h"
 
 namespace stoker {
@@ -35,6 +36,7 @@ OpRegistry build() {
   register_scan_ops(registry);
   register_attention_ops(registry);
   register_decoding_ops(registry);
+  register_quantized_ops(registry);
   return registry;
 }
 

@@ -98,6 +98,9 @@ const LayerKinds& built_in_layers() {
     add_position_layers(all);
     add_reversible_embedding_layers(all);
     add_moment_normalization(all);
+    add_quantized_layers(all);
+    add_quantized_weight_layers(all);
+    add_quantization_aware_layers(all);
     return all;
   }();
   return kinds;

@@ -1,4 +1,5 @@
 // The table of ops against the page that describes them.
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -57,6 +58,14 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
       {"cached_attention", "a step of generation, which does not train"},
       {"cache_append", "likewise"},
       {"recurrent_grad", "a kernel of libraries, which have none of theirs; scan has"},
+      {"quantize", "its result is an integer; QuantizationAware layers train"},
+      {"dequantize", "its operand is an integer"},
+      {"quantized_matmul", "its operands are integers"},
+      {"quantized_conv2d", "likewise"},
+      {"quantized_add", "likewise"},
+      {"quantized_max_pool2d", "likewise"},
+      {"quantized_avg_pool2d", "likewise"},
+      {"quantized_lookup", "likewise"},
   };
   for (const auto& op : OpRegistry::get().all())
     EXPECT_EQ(!op->gradient, reasons.contains(op->name)) << op->name;
@@ -94,6 +103,19 @@ TEST(Updates, CheckThatGradientsAndMomentsFitTheirParameter) {
                 apply("sgd_update", {lr, p, g, p}, plain);
               }),
               HasSubstr("2 a parameter, got 4"));
+}
+
+TEST(EightBits, HaveScalesAndCodesThatCanBe) {
+  Graph graph;
+  Value x = f32(graph, {2, 3});
+  auto error = [&](double scale, int64_t zero_point) {
+    return error_of<ValueError>([&] {
+      apply("quantize", {x}, {{"scale", scale}, {"zero_point", zero_point}});
+    });
+  };
+  for (double scale : {0.0, -1.0, double(NAN), double(INFINITY), 1e-300})
+    EXPECT_THAT(error(scale, 0), HasSubstr("a scale that is a positive float32"));
+  EXPECT_THAT(error(1, 256), HasSubstr("a zero_point of 0 to 255, got 256"));
 }
 
 }  // namespace stoker

@@ -3,7 +3,8 @@
 
     check_onnx.py DIR    for every NAME.onnx the cases NAME.N.safetensors: tensors "input:X" and "output:Y"
 
-A float may differ by TOLERANCE of the largest expected value (of 1, where all are smaller); anything else must be equal.
+A float may differ by TOLERANCE of the largest expected value (of 1, where all are smaller); of NAMEs that begin with
+"quantize", an eight-bit code by 1, as ONNX Runtime may round in another order; anything else must be equal.
 Exit code 77 where a package is missing.
 """
 
@@ -20,15 +21,17 @@ except ImportError as error:
     sys.exit(77)
 
 TOLERANCE = 2e-5
+INT8_TOLERANCE = 0.03  # of models whose NAME begins with "int8": a code that is 1 off moves everything behind it
 
 
-def error_of(got, expected):
+def error_of(got, expected, codes):
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return f"{got.dtype}{got.shape}, expected {expected.dtype}{expected.shape}"
     if got.size == 0:
         return 0.0
     if not np.issubdtype(expected.dtype, np.floating):
-        return 0.0 if np.array_equal(got, expected) else "not equal"
+        apart = np.max(np.abs(got.astype(np.int64) - expected.astype(np.int64)))
+        return 0.0 if apart <= (1 if codes and expected.dtype == np.uint8 else 0) else f"up to {apart} apart"
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     with np.errstate(invalid="ignore"):
         difference = np.where(same, 0, np.abs(got.astype(np.float64) - expected))
@@ -49,7 +52,7 @@ def check(path):
         if set(results) != set(expected):
             return f"outputs {sorted(results)}, expected {sorted(expected)}"
         for name, value in expected.items():
-            error = error_of(results[name], value)
+            error = error_of(results[name], value, path.stem.startswith("quantize"))
             if isinstance(error, str):
                 return f"{case.name}, {name}: {error}"
             worst = max(worst, error)
@@ -64,9 +67,10 @@ def main(directory):
             error = check(path)
         except Exception as problem:  # pylint: disable=broad-except
             error = f"{type(problem).__name__}: {problem}"
-        if isinstance(error, str) or error > TOLERANCE:
+        allowed = INT8_TOLERANCE if path.stem.startswith("int8") else TOLERANCE
+        if isinstance(error, str) or error > allowed:
             failures.append(f"{path.stem}: {error}")
-        elif error > worst:
+        elif error > worst and allowed == TOLERANCE:
             worst, at = error, path.stem
     for failure in failures:
         print(failure)

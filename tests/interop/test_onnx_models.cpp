@@ -145,6 +145,11 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
       {"Activation", "InputLayer", "HostLayer", "CudaLayer", "Lambda"});  // HostLayer: see below
   kinds.insert({"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"});               // loops
   kinds.insert({"AutoContrast"});  // see the exporter's refusals
+  // What quantize() and its like make: see below.
+  kinds.insert({"Quantize", "Dequantize", "QuantizedDense", "QuantizedConv2D", "QuantizedAdd",
+                "QuantizedMaxPooling2D", "QuantizedAveragePooling2D", "QuantizedActivation",
+                "QuantizedZeroPadding2D", "FakeQuantize", "QuantizationAware", "WeightOnlyDense",
+                "WeightOnlyEmbedding"});
   kinds.insert({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells"});  // parts of RNN
   for (const auto& [kind, factory] : built_in_layers()) EXPECT_TRUE(kinds.contains(kind)) << kind;
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());

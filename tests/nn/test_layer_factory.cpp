@@ -253,6 +253,11 @@ TEST(LayerFactory, MakesEveryKindAgain) {
     EXPECT_TRUE(near(result(again, sample), result(sample.layer, sample)));
     EXPECT_EQ(again.base().parameters(), sample.layer.base().parameters());
   }
+  // What quantize() and its like make: tests/compress saves and loads them.
+  kinds.insert({"Quantize", "Dequantize", "QuantizedDense", "QuantizedConv2D", "QuantizedAdd",
+                "QuantizedMaxPooling2D", "QuantizedAveragePooling2D", "QuantizedActivation",
+                "QuantizedZeroPadding2D", "FakeQuantize", "QuantizationAware", "WeightOnlyDense",
+                "WeightOnlyEmbedding"});
   for (const auto& [kind, factory] : built_in_layers())
     EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "CudaLayer" ||
                 kind == "Lambda")

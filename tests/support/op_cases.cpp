@@ -30,6 +30,7 @@ const OpCaseTable& op_cases() {
     add_recurrent_cases(all);
     add_attention_cases(all);
     add_decoding_cases(all);
+    add_quantized_cases(all);
     return all;
   }();
   return table;

@@ -75,6 +75,7 @@ void add_host_cases(OpCaseTable& table);
 void add_recurrent_cases(OpCaseTable& table);
 void add_attention_cases(OpCaseTable& table);
 void add_decoding_cases(OpCaseTable& table);
+void add_quantized_cases(OpCaseTable& table);
 
 // The dtypes of the main operand that a case is for.
 std::vector<DType> dtypes_of(const OpDef& op, const OpCase& op_case);

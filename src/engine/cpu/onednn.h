@@ -1,6 +1,8 @@
 // oneDNN 2.6 to 3.x in one set of words, those of 3.x: the only place that asks for its version.
 #pragma once
 
+#include <vector>
+
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace stoker::cpu {
@@ -39,16 +41,42 @@ typename Primitive::primitive_desc describe_gradient(const dnnl::primitive_attr&
                                               cpu_engine(), hint);
 }
 
+inline void append_elementwise(dnnl::post_ops& operations, dnnl::algorithm algorithm, float alpha,
+                               float beta) {
+#if DNNL_VERSION_MAJOR >= 3
+  operations.append_eltwise(algorithm, alpha, beta);
+#else
+  operations.append_eltwise(1, algorithm, alpha, beta);
+#endif
+}
+
 // A relu, with a slope below 0, behind whatever the primitive computes.
 inline dnnl::post_ops relu_behind(float slope) {
-  constexpr auto kRelu = dnnl::algorithm::eltwise_relu;
   dnnl::post_ops operations;
-#if DNNL_VERSION_MAJOR >= 3
-  operations.append_eltwise(kRelu, slope, 0);
-#else
-  operations.append_eltwise(1, kRelu, slope, 0);
-#endif
+  append_elementwise(operations, dnnl::algorithm::eltwise_relu, slope, 0);
   return operations;
+}
+
+// Products of integers: sums and bias times one number per channel of the result. False: it cannot be
+// told before a run (3.x), and a product with a vector has to follow. That is slower in 2.6, where a
+// light convolution then takes twice as long.
+inline bool set_channel_scales(dnnl::primitive_attr& attr, const std::vector<float>& scales) {
+#if DNNL_VERSION_MAJOR >= 3
+  return (void)attr, (void)scales, false;
+#else
+  constexpr int kSecondAxis = 1 << 1;
+  attr.set_output_scales(kSecondAxis, scales);
+  return true;
+#endif
+}
+
+// Whether products of uint8 with int8 are summed in 32 bits at once. Elsewhere pairs are added in 16
+// bits first, which 2 · 255 · 127 does not fit into.
+inline bool adds_products_exactly() {
+  auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa wanted) {
+    return (isa & unsigned(wanted)) == unsigned(wanted);
+  };
+  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
 }
 
 // How the elements of a tensor lie in memory.

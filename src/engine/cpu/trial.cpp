@@ -10,6 +10,12 @@ namespace {
 
 constexpr size_t kMostTrialBytes = size_t(64) << 20;
 
+// The bytes of random floats are integers too.
+bool is_drawn(dnnl::memory::data_type type) {
+  using Type = dnnl::memory::data_type;
+  return type == Type::f32 || type == Type::u8 || type == Type::s8 || type == Type::s32;
+}
+
 }  // namespace
 
 void execute(const dnnl::primitive& primitive, const std::vector<dnnl_exec_arg_t>& arguments,
@@ -55,7 +61,7 @@ bool TrialMemory::takes(const PrimitiveCall& call) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     bytes += call.descs[i].get_size();
     if (call.arguments[i].arg != DNNL_ARG_SCRATCHPAD &&
-        blocks_of(call.descs[i]).type != dnnl::memory::data_type::f32)
+        !is_drawn(blocks_of(call.descs[i]).type))
       return false;
   }
   return bytes <= kMostTrialBytes;

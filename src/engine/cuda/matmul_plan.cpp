@@ -14,13 +14,15 @@ namespace stoker::cuda {
 namespace {
 
 cudaDataType_t data_type(DType dtype) {
+  if (dtype == DType::int8) return CUDA_R_8I;
   return dtype == DType::float32 ? CUDA_R_32F : dtype == DType::float16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
 class Operation {
  public:
   explicit Operation(cublasComputeType_t compute) {
-    check(cublasLtMatmulDescCreate(&handle_, compute, CUDA_R_32F), "a product");
+    cudaDataType_t scale = compute == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F;
+    check(cublasLtMatmulDescCreate(&handle_, compute, scale), "a product");
   }
   ~Operation() { cublasLtMatmulDescDestroy(handle_); }
   Operation(const Operation&) = delete;
@@ -88,6 +90,16 @@ cublasLtEpilogue_t epilogue(const MatmulKey& key) {
   return key.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+cublasComputeType_t compute_type(const MatmulKey& key) {
+  if (key.dtype == DType::int8) return CUBLAS_COMPUTE_32I;
+  return key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+cudaDataType_t result_type(const MatmulKey& key) {
+  if (key.dtype == DType::int8) return CUDA_R_32I;
+  return data_type(key.wide ? DType::float32 : key.dtype);
+}
+
 // Products of less take so little that the host's launches would be timed.
 constexpr double kWorthTiming = 1e9;  // FLOPs
 constexpr double kMostTrialSeconds = 1;
@@ -103,13 +115,12 @@ class LtPlan final : public MatmulPlan {
   // Rows and columns change places: y' = b' · a'.
   LtPlan(const MatmulKey& key, const Device& device)
       : key_(key),
-        operation_(key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F),
+        operation_(compute_type(key)),
         a_(data_type(key.dtype), key.transpose_a ? key.inner : key.rows,
            key.transpose_a ? key.rows : key.inner, key.batch, key.stride_a),
         b_(data_type(key.dtype), key.transpose_b ? key.columns : key.inner,
            key.transpose_b ? key.inner : key.columns, key.batch, key.stride_b),
-        y_(data_type(key.wide ? DType::float32 : key.dtype), key.rows, key.columns, key.batch,
-           key.rows * key.columns) {
+        y_(result_type(key), key.rows, key.columns, key.batch, key.rows * key.columns) {
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key));
@@ -149,8 +160,12 @@ class LtPlan final : public MatmulPlan {
   void run(const Device& device, cudaStream_t stream, const MatmulOperands& on) const override {
     if (key_.bias) operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, on.bias);
     float one = 1, beta = key_.addend ? 1 : 0;
-    check(cublasLtMatmul(device.cublas(), operation_.get(), &one, on.b, b_.get(), on.a, a_.get(),
-                         &beta, key_.addend ? on.addend : on.y, y_.get(), on.y, y_.get(),
+    int32_t whole_one = 1, whole_zero = 0;  // of sums in int32
+    bool whole = key_.dtype == DType::int8;
+    const void* alpha = whole ? static_cast<const void*>(&whole_one) : &one;
+    const void* addend = whole ? static_cast<const void*>(&whole_zero) : &beta;
+    check(cublasLtMatmul(device.cublas(), operation_.get(), alpha, on.b, b_.get(), on.a, a_.get(),
+                         addend, key_.addend ? on.addend : on.y, y_.get(), on.y, y_.get(),
                          &candidates_[chosen_].algo, on.workspace, this->workspace(), stream),
           "a product of matrices");
   }

@@ -12,7 +12,8 @@
 
 namespace stoker::cuda {
 
-// y[rows, columns] = op(a) · op(b), `batch` of them one after another.
+// y[rows, columns] = op(a) · op(b), `batch` of them one after another. int8: y is int32, b is
+// transposed, and columns and inner are multiples of 16.
 struct MatmulKey {
   DType dtype = DType::float32;
   int64_t batch = 1, rows = 0, columns = 0, inner = 0;

@@ -52,5 +52,6 @@ void add_recurrent_kernels(KernelTable& table);
 void add_scan_kernels(KernelTable& table);
 void add_attention_kernels(KernelTable& table);
 void add_decoding_kernels(KernelTable& table);
+void add_quantized_kernels(KernelTable& table);
 
 }  // namespace stoker::reference

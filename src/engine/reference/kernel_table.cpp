@@ -24,6 +24,7 @@ const KernelTable& kernel_table() {
     add_scan_kernels(all);
     add_attention_kernels(all);
     add_decoding_kernels(all);
+    add_quantized_kernels(all);
     return all;
   }();
   return table;

@@ -80,11 +80,13 @@ std::vector<TensorSpec> infer_in_top_k(const Attrs& attrs, Specs inputs) {
 
 void register_lookup_ops(OpRegistry& registry) {
   auto table_rows = [](Specs inputs) { return inputs[0].shape[0]; };
+  std::vector<DType> tables = numbers();
+  tables.push_back(DType::int8);
   registry.add({.name = "gather",
                 .infer = infer_gather,
                 .gradient = gather_gradient,
                 .cost = gather_cost,
-                .dtypes = numbers(),
+                .dtypes = tables,
                 .indices = IndexRule{.operand = 1, .what = "embedding index", .limit = table_rows},
                 .traits = {.moves = true}});
   registry.add({.name = "gather_grad",

@@ -13,6 +13,7 @@ const OnnxExporters& onnx_exporters() {
     add_lookup_exporters(all);
     add_order_exporters(all);
     add_recurrent_exporters(all);
+    add_quantized_exporters(all);
     return all;
   }();
   return table;

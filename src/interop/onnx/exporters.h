@@ -30,6 +30,7 @@ void add_normalization_exporters(OnnxExporters& exporters);
 void add_lookup_exporters(OnnxExporters& exporters);
 void add_order_exporters(OnnxExporters& exporters);
 void add_recurrent_exporters(OnnxExporters& exporters);
+void add_quantized_exporters(OnnxExporters& exporters);
 
 // The `activation` that a fused node ends in, applied to what it gave.
 std::string add_activation(OnnxBuilder& builder, const Node& node, const std::string& value);

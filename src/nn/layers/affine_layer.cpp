@@ -3,9 +3,17 @@
 namespace stoker {
 
 Value AffineLayer::forward_with(const Value& kernel, const Value& x, CallContext& context) {
+  Value y = product_with(kernel, x);
+  return finished(bias_.defined() ? y + bias_ : y, context);
+}
+
+Value AffineLayer::product_with(const Value& kernel, const Value& x) {
   expect_float(x);
-  Value y = linear(as_float32(x), kernel);
-  if (bias_.defined()) y = y + bias_;
+  return linear(as_float32(x), kernel);
+}
+
+Value AffineLayer::finished(const Value& sum, CallContext& context) {
+  Value y = sum;
   bool own = activation_.name() == ActivationFunction::kCustom;  // sees what the layer returns
   y = own ? activation_(unfolded(y)) : unfolded(activation_(y));
   if (activity_regularizer_) context.add_loss(activity_regularizer_(y) / double(y.shape()[0]));

@@ -21,6 +21,10 @@ class AffineLayer : public SingleInputLayer {
   const Variable& kernel() const { return kernel_; }
   // The layer's result with another kernel of the same shape in place of its own.
   Value forward_with(const Value& kernel, const Value& x, CallContext& context);
+  // Its parts: x with that kernel, and what becomes of the sum.
+  Value product_with(const Value& kernel, const Value& x);
+  Value finished(const Value& sum, CallContext& context);
+  const Variable& bias() const { return bias_; }  // undefined: none
 
  protected:
   template <class Options>

@@ -29,6 +29,7 @@ class KernelWrapper : public LayerBase {
   // What the layer is called with.
   virtual Value kernel_for(CallContext& context) = 0;
   const Variable& kernel() const { return inner_->kernel(); }
+  AffineLayer& inner() { return *inner_; }
 
  private:
   std::shared_ptr<AffineLayer> inner_;

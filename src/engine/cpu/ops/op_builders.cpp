@@ -29,6 +29,8 @@ const OpBuilder* find_op_builder(std::string_view op) {
     add_scan_builders(all);
     add_attention_builders(all);
     add_decoding_builders(all);
+    add_quantized_builders(all);
+    add_quantized_product_builders(all);
     return all;
   }();
   auto found = table.find(op);

@@ -43,6 +43,8 @@ void add_attention_builders(OpBuilders& table);
 // Whether the engine runs this attention or attention_grad itself; else as a composition.
 bool has_attention_kernel(const Node& node);
 void add_decoding_builders(OpBuilders& table);
+void add_quantized_builders(OpBuilders& table);
+void add_quantized_product_builders(OpBuilders& table);
 
 // A product of matrices [M, K] · [K, N] (+ bias) as an instruction. `bias` may be -1: none.
 struct MatmulOperands {

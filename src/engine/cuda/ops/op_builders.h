@@ -42,6 +42,7 @@ bool has_attention_kernel(const Node& node);
 // layer_norm_grad; with an `addend`, its dx and that value make up the value `sum`.
 void emit_layer_norm_grad(Builder& b, const Node& node, int addend, int sum);
 void add_decoding_builders(OpBuilders& table);
+void add_quantized_builders(OpBuilders& table);
 
 // A node as C++ on copies of its operands: they come to the host, its outputs go back. The captured
 // graph ends before it and goes on after it.

@@ -1,0 +1,81 @@
+#include "compress/float_walk.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <stoker/error.h>
+
+#include "compress/rebuild.h"
+#include "nn/layer_factory.h"
+#include "train/model/model_base.h"
+
+namespace stoker::compress {
+
+namespace {
+
+Values inputs_like(const QuantPlan& plan, PlanWalk& walk) {
+  Values inputs;
+  for (size_t i = 0; i < plan.inputs().size(); ++i) {
+    const TensorSpec& whole = plan.inputs()[i].spec();
+    inputs.push_back(sketch_input(plan.input_names()[i], {whole.dtype, whole.shape.drop_front()},
+                                  whole.shape[0]));
+    walk.at(int(i)) = inputs[i];
+  }
+  return inputs;
+}
+
+}  // namespace
+
+Values FloatWalk::start(const QuantPlan& plan) { return inputs_like(plan, *this); }
+Values SameWalk::start(const QuantPlan& plan) { return inputs_like(plan, *this); }
+
+std::string FloatWalk::unique_name(const std::string& path) {
+  std::string name = path;
+  std::ranges::replace(name, '/', '_');
+  std::string base = name;
+  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+  return name;
+}
+
+Layer FloatWalk::layer_for(const Layer& old, const std::string& path) {
+  auto known = made_.find(&old.base());
+  if (known != made_.end()) return known->second;
+  Layer layer;
+  if (ModelAccess::base(old) != nullptr) {
+    Model whole = ModelAccess::wrap(std::dynamic_pointer_cast<ModelBase>(old.shared()));
+    layer = rebuilt(
+        whole,
+        [&](const Layer& inner, const std::string& inner_path) {
+          return made_again(inner, full_config(inner.base()), path + "/" + inner_path, objects_);
+        },
+        "quantize");
+  } else {
+    layer = layer_from_config(old.base().kind(), old.name(), full_config(old.base()),
+                              objects_.layers, {.path = path, .own = is_own_class(old.base())});
+  }
+  layer.base().set_name(unique_name(path));
+  made_.emplace(&old.base(), layer);
+  return layer;
+}
+
+void FloatWalk::copy_weights() const {
+  for (const auto& [base, layer] : made_) {
+    std::vector<Variable> before = base->weights(), now = layer.weights();
+    for (size_t i = 0; i < std::min(before.size(), now.size()); ++i) now[i].write(before[i].read());
+  }
+}
+
+Variable FloatWalk::weight_for(const Variable& old) {
+  for (const auto& [base, layer] : made_) {
+    std::vector<Variable> before = base->weights(), now = layer.weights();
+    auto found = std::ranges::find(before, old);
+    if (found != before.end() && before.size() == now.size())
+      return now[size_t(found - before.begin())];
+  }
+  throw ValueError(
+      fmt::format("quantize: variable \"{}\" is used outside of a layer, and no layer before it in "
+                  "the model owns it; make it a weight of a layer",
+                  old.name()));
+}
+
+}  // namespace stoker::compress

@@ -1,0 +1,360 @@
+// Post-training quantisation: what runs in int8, what it costs in accuracy, what is refused.
+#include <stoker/applications.h>
+#include <stoker/quantize.h>
+
+#include <limits>
+
+#include "../examples/digits.h"
+#include "support/temp_dir.h"
+#include "train/helpers.h"
+
+namespace stoker {
+namespace {
+
+using namespace test;
+
+class Quantization : public testing::Test {
+ protected:
+  OnDevice device_{"cpu", 7};
+};
+
+Model small_cnn() {
+  return Sequential(
+      {Input({12, 12, 3}),
+       Conv2D(16, 3, {.padding = "same", .activation = "relu", .name = "first"}),
+       MaxPooling2D(2, {.name = "pool"}), Conv2D(24, 3, {.use_bias = false, .name = "second"}),
+       BatchNormalization({.name = "norm"}), Activation("relu", {.name = "relu"}),
+       Flatten({.name = "flat"}), Dense(10, {.activation = "softmax", .name = "head"})});
+}
+
+// Random statistics, so that folding them is more than copying.
+void shake_norms(const Model& model, uint64_t seed = 3) {
+  for (const Layer& layer : model.layers()) {
+    if (layer.base().kind() != "BatchNormalization") continue;
+    std::vector<Tensor> weights = layer.get_weights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      Tensor drawn = normal(weights[i].shape(), seed++).clone();
+      for (int64_t at = 0; at < drawn.elements(); ++at) {
+        float& value = drawn.data_mut<float>()[at];
+        value = i == 0 || i == 3 ? 1 + 0.3F * std::abs(value) : 0.2F * value;
+      }
+      weights[i] = drawn;
+    }
+    layer.set_weights(weights);
+  }
+}
+
+int64_t count_kind(const Model& model, const std::string& kind) {
+  return std::ranges::count_if(model.layers(),
+                               [&](const Layer& layer) { return layer.base().kind() == kind; });
+}
+
+// The largest difference, of the spread of what is expected.
+double apart(const Tensor& got, const Tensor& expected) {
+  double most = 0, largest = 0;
+  for (int64_t i = 0; i < expected.elements(); ++i) {
+    most = std::max(most, std::abs(got.at(i) - expected.at(i)));
+    largest = std::max(largest, std::abs(expected.at(i)));
+  }
+  return most / largest;
+}
+
+TEST_F(Quantization, RunsConvolutionsAndDenseLayersInInt8) {
+  Model model = small_cnn();
+  shake_norms(model);
+  Tensor x = normal({64, 12, 12, 3}, 1), before = model.predict({x});
+  Quantized q = quantize(model, x);
+  SCOPED_TRACE(q.report.text());
+  EXPECT_EQ(q.model.get_layer("second").base().kind(), "QuantizedConv2D");
+  EXPECT_EQ(q.model.get_layer("second").weights()[0].dtype(), DType::int8);
+  EXPECT_EQ(q.model.get_layer("second").weights()[0].shape(), (Shape{24, 3, 3, 16}));
+  EXPECT_EQ(q.model.get_layer("head").base().kind(), "QuantizedDense");
+  EXPECT_TRUE(says(q.report.text(), {"second: Conv2D + BatchNormalization + relu → int8",
+                                     "head: Dense → int8, result in float32", "64 samples"}));
+  EXPECT_NEAR(*q.report.int8_share, 1, 0.05);
+  EXPECT_LT(q.report.weight_bytes_after * 3, q.report.weight_bytes_before);
+  expect_near(q.model.predict({x}), before, 0.02);
+  EXPECT_EQ(model.predict({x}), before);  // stays as it is
+}
+
+TEST_F(Quantization, StaysInInt8BetweenLayers) {
+  Quantized q = quantize(small_cnn(), normal({16, 12, 12, 3}, 1));
+  SCOPED_TRACE(q.report.text());
+  EXPECT_EQ(count_kind(q.model, "Quantize"), 1);
+  EXPECT_EQ(count_kind(q.model, "Dequantize"), 0);
+  EXPECT_EQ(count_kind(q.model, "QuantizedMaxPooling2D"), 1);
+}
+
+TEST_F(Quantization, KeepsTheAccuracyOfATrainedNetwork) {
+  Digits train = draw_digits(1500, 1), test = draw_digits(800, 2);
+  Model model =
+      Sequential({Input({28, 28, 1}), Conv2D(8, 3, {.strides = 2, .use_bias = false}),
+                  BatchNormalization(), ReLU(), Conv2D(16, 3, {.activation = "relu"}),
+                  MaxPooling2D(2), Flatten(), Dense(32, {.activation = "relu"}), Dense(10)});
+  model.compile({.optimizer = Adam({.learning_rate = 3e-3}),
+                 .loss = SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+  model.fit(train.x, train.y, {.epochs = 3, .verbose = 0});
+  double before = model.evaluate(test.x, test.y)["accuracy"];
+  EXPECT_GT(before, 0.8);
+  for (Calibration how : {Calibration::min_max, Calibration::percentile, Calibration::entropy}) {
+    Quantized q = quantize(model, train.x.slice(0, 256), {.calibration = how});
+    q.model.compile(
+        {.loss = SparseCategoricalCrossentropy({.from_logits = true}), .metrics = {"accuracy"}});
+    EXPECT_GE(q.model.evaluate(test.x, test.y)["accuracy"], before - 0.005) << int(how);
+  }
+}
+
+Value residual_block(const Value& x, int64_t filters, const std::string& name) {
+  Value y = Conv2D(filters, 3, {.padding = "same", .use_bias = false, .name = name + "_a"})(x);
+  y = ReLU({.name = name + "_relu"})(BatchNormalization({.name = name + "_norm"})(y));
+  y = BatchNormalization({.name = name + "_norm_b"})(
+      Conv2D(filters, 3, {.padding = "same", .name = name + "_b"})(y));
+  return ReLU({.name = name + "_out"})(Add({.name = name + "_add"})({x, y}));
+}
+
+TEST_F(Quantization, KeepsResidualsConcatenationsAndPoolingInInt8) {
+  Value x = Input({16, 16, 3}, {.name = "image"});
+  Value y = Conv2D(8, 3, {.padding = "same", .activation = "relu", .name = "stem"})(x);
+  y = residual_block(y, 8, "block");
+  Value a = SeparableConv2D(12, 3, {.padding = "same", .activation = "relu", .name = "wide"})(y);
+  Value b = AveragePooling2D(2, {.strides = 1, .padding = "same", .name = "mean"})(y);
+  y = Concatenate(-1, {.name = "both"})({a, b});
+  y = ZeroPadding2D(1, {.name = "edge"})(y);
+  y = DepthwiseConv2D(3, {.strides = 2, .activation = "swish", .name = "depth"})(y);
+  y = Dropout(0.2, {.name = "drop"})(y);
+  y = GlobalAveragePooling2D({.name = "global"})(y);
+  Model model(x, Dense(5, {.name = "head"})(y));
+  shake_norms(model);
+  Tensor images = normal({32, 16, 16, 3}, 1);
+  Quantized q = quantize(model, images);
+  SCOPED_TRACE(q.report.text());
+  EXPECT_TRUE(q.report.in_float.empty());
+  EXPECT_EQ(count_kind(q.model, "Quantize"), 1);
+  EXPECT_EQ(count_kind(q.model, "Dequantize"), 0);
+  EXPECT_EQ(count_kind(q.model, "Dropout"), 0);
+  EXPECT_TRUE(says(q.report.text(), {"block_add: Add + relu → int8", "depth: Activation → int8"}));
+  EXPECT_LT(apart(q.model.predict({images}), model.predict({images})), 0.08);
+}
+
+TEST_F(Quantization, RunsNetworksOfTheHouse) {
+  for (const char* name : {"cnn", "resnet18", "mobilenet", "mlp"}) {
+    SCOPED_TRACE(name);
+    Model model = applications::by_name(name, {.input_shape = {32, 32, 3}, .classes = 5});
+    Tensor x = normal({8, 32, 32, 3}, 1);
+    Quantized q = quantize(model, x);
+    SCOPED_TRACE(q.report.text());
+    EXPECT_GT(*q.report.int8_share, 0.9);
+    EXPECT_EQ(q.model.predict({x}).shape(), (Shape{8, 5}));
+    EXPECT_LT(apart(q.model.predict({x}), model.predict({x})), 0.25);
+  }
+}
+
+TEST_F(Quantization, LooksActivationsUp) {
+  for (const char* name : {"swish", "gelu", "tanh", "sigmoid", "hard_sigmoid", "elu", "relu6",
+                           "leaky_relu", "softplus"}) {
+    SCOPED_TRACE(name);
+    Model model = Sequential(
+        {Input({20}), Dense(32, {.activation = name, .name = "a"}), Dense(4, {.name = "b"})});
+    Tensor x = normal({64, 20}, 1);
+    Quantized q = quantize(model, x);
+    EXPECT_EQ(count_kind(q.model, "Dequantize"), 0) << q.report.text();
+    EXPECT_LT(apart(q.model.predict({x}), model.predict({x})), 0.05);
+  }
+}
+
+TEST_F(Quantization, LeavesInFloatWhatHasNoInt8FormAndSaysWhy) {
+  Value x = Input({6, 8}, {.name = "steps"});
+  Value y = LSTM(16, {.name = "lstm"})(x);
+  y = LayerNormalization({.name = "norm"})(Dense(12, {.name = "dense"})(y));
+  Model model(x, Dense(3, {.activation = "softmax", .name = "head"})(y));
+  Tensor data = normal({32, 6, 8}, 1);
+  Quantized q = quantize(model, data);
+  std::string text = q.report.text();
+  EXPECT_TRUE(says(text, {"In float: lstm: LSTM has no int8 form",
+                          "In float: norm: LayerNormalization has no int8 form"}));
+  EXPECT_EQ(count_kind(q.model, "Quantize"), 2);
+  expect_near(q.model.predict({data}), model.predict({data}), 0.03);
+}
+
+TEST_F(Quantization, OpensModelsInsideOfModels) {
+  Value x = Input({10}, {.name = "x"});
+  Model encoder = Sequential({Input({10}), Dense(16, {.activation = "relu", .name = "dense"})},
+                             {.name = "encoder"});
+  Model model(x, Dense(3, {.name = "head"})(encoder(x)));
+  Tensor data = normal({32, 10}, 1);
+  Quantized q = quantize(model, data);
+  EXPECT_TRUE(says(q.report.text(), {"encoder/dense: Dense + relu → int8"}));
+  EXPECT_LT(apart(q.model.predict({data}), model.predict({data})), 0.05);
+  Quantized some = quantize(model, data, {.exclude = {"encoder"}});
+  EXPECT_TRUE(says(some.report.text(), {"In float: encoder/dense: is in .exclude"}));
+  EXPECT_LT(apart(some.model.predict({data}), model.predict({data})), 0.05);
+}
+
+TEST_F(Quantization, GivesALayerThatIsCalledTwiceOneSetOfScales) {
+  Value a = Input({10}, {.name = "a"}), b = Input({10}, {.name = "b"});
+  Dense shared(16, {.activation = "relu", .name = "shared"});
+  Value y = Concatenate(-1, {.name = "join"})({shared(a), shared(b)});
+  Model model({a, b}, {Dense(3, {.name = "head"})(y)});
+  Tensor first = normal({32, 10}, 1), second = normal({32, 10}, 2);
+  Quantized q = quantize(model, {first, second});
+  EXPECT_EQ(count_kind(q.model, "QuantizedDense"), 2) << q.report.text();
+  EXPECT_LT(apart(q.model.predict({first, second}), model.predict({first, second})), 0.05);
+}
+
+class Doubling : public LayerBase {
+ public:
+  std::string kind() const override { return "Doubling"; }
+  void build(const std::vector<Shape>&) override {
+    factor_ = add_weight("factor", {}, {.initializer = "ones"});
+  }
+  Values call(const Values& inputs, CallContext&) override { return {inputs[0] * factor_ * 2.0}; }
+
+ private:
+  Variable factor_;
+};
+
+TEST_F(Quantization, KeepsOwnLayersInFloat) {
+  Value x = Input({10}, {.name = "x"});
+  Layer own = make_layer<Doubling>();
+  own.base().set_name("own");
+  Model model(x, Dense(3, {.name = "b"})(own(Dense(16, {.name = "a"})(x))));
+  own.set_weights({Tensor::full({}, 1.5)});
+  Tensor data = normal({32, 10}, 1);
+  EXPECT_TRUE(says(error_of<ValueError>([&] { quantize(model, data); }), {"Doubling"}));
+  CustomObjects objects;
+  objects.layers["Doubling"] = [](const Attrs&) { return make_layer<Doubling>(); };
+  Quantized q = quantize(model, data, {.custom_objects = objects});
+  EXPECT_TRUE(says(q.report.text(), {"In float: own: it is a class of the program"}));
+  EXPECT_LT(apart(q.model.predict({data}), model.predict({data})), 0.05);
+}
+
+TEST_F(Quantization, TakesImagesOfAnySize) {
+  Value x = Input({-1, -1, 3}, {.name = "image"});
+  Value y = Conv2D(8, 3, {.padding = "same", .activation = "relu"})(x);
+  y = GlobalMaxPooling2D()(MaxPooling2D(2)(Conv2D(12, 3, {.activation = "relu"})(y)));
+  Model model(x, Dense(4)(y));
+  Quantized q = quantize(model, normal({8, 14, 10, 3}, 1));
+  for (const Shape& shape : {Shape{2, 14, 10, 3}, Shape{3, 9, 20, 3}}) {
+    Tensor image = normal(shape, 5);
+    EXPECT_LT(apart(q.model.predict({image}), model.predict({image})), 0.1);
+  }
+}
+
+TEST_F(Quantization, ComputesTheSameBitsOnTheReference) {
+  Value x = Input({9, 9, 3}, {.name = "image"});
+  Value y = Conv2D(16, 3, {.padding = "same", .activation = "relu"})(x);
+  y = Add()({y, DepthwiseConv2D(3, {.padding = "same"})(y)});
+  y = Conv2D(8, 3, {.strides = 2, .activation = "tanh"})(AveragePooling2D(2)(y));
+  Model model(x, Dense(4)(Flatten()(y)));
+  Tensor images = normal({6, 9, 9, 3}, 1);
+  Quantized q = quantize(model, images);
+  TempDir dir;
+  q.model.save(dir / "model");
+  Tensor on_cpu = q.model.predict({images});
+  OnDevice reference("reference");
+  Model again = load_model(dir / "model");
+  EXPECT_EQ(again.predict({images}), on_cpu);
+}
+
+TEST_F(Quantization, IsTheSameAtAnyThreadCountAndAfterAFile) {
+  Quantized q = quantize(small_cnn(), normal({16, 12, 12, 3}, 1));
+  Tensor x = normal({5, 12, 12, 3}, 2), expected = q.model.predict({x});
+  TempDir dir;
+  q.model.save(dir / "model");
+  for (int threads : {1, 2, 3, 5}) {
+    set_threads({.compute = threads});
+    EXPECT_EQ(load_model(dir / "model").predict({x}), expected) << threads;
+  }
+  set_threads({});
+}
+
+TEST_F(Quantization, FindsRangesThatLeaveOutliersOut) {
+  Model model = Sequential({Input({50}), Dense(8, {.name = "dense"})});
+  Tensor x = normal({200, 50}, 1).clone();
+  x.data_mut<float>()[77] = 1000;
+  auto high = [&](Calibration how) {
+    return quantize(model, x, {.calibration = how, .percentile = 99.9}).report.activations[0].high;
+  };
+  EXPECT_EQ(high(Calibration::min_max), 1000);
+  EXPECT_LT(high(Calibration::percentile), 10);
+  EXPECT_LT(high(Calibration::entropy), 500);
+}
+
+TEST_F(Quantization, TakesADatasetAndAsManyStepsAsAsked) {
+  Model model = Sequential({Input({4}), Dense(3)});
+  Data points = blobs(100, 4, 3, 1);
+  stoker::data::Dataset batches = stoker::data::from_tensor_slices({points.x, points.y}).batch(10);
+  EXPECT_EQ(quantize(model, batches).report.samples, 100);
+  EXPECT_EQ(quantize(model, batches, {.steps = 3}).report.samples, 30);
+}
+
+TEST_F(Quantization, StoresZerosOfARangeWithoutExtent) {
+  Model model = Sequential({Input({4}), Dense(3, {.bias_initializer = "ones"})});
+  Quantized q = quantize(model, Tensor::zeros({8, 4}));
+  EXPECT_TRUE(says(q.report.text(), {"Always 0 on the calibration data"}));
+  expect_near(q.model.predict({Tensor::zeros({2, 4})}), Tensor::full({2, 3}, 1), 1e-4);
+}
+
+TEST_F(Quantization, StoresFiltersOfZerosWithTheirBias) {
+  Model model = Sequential({Input({4}), Dense(3, {.name = "dense"})});
+  model.get_layer("dense").set_weights(
+      {Tensor::zeros({4, 3}), Tensor::from<float>({5, -1e6F, 0}, {3})});
+  Quantized q = quantize(model, normal({8, 4}, 1));
+  expect_near(q.model.predict({normal({1, 4}, 2)}), Tensor::from<float>({5, -1e6F, 0}, {1, 3}), 1);
+}
+
+TEST_F(Quantization, KeepsSevenBitWeightsInSevenBits) {
+  Model model = small_cnn();
+  Tensor x = normal({16, 12, 12, 3}, 1);
+  Quantized q = quantize(model, x, {.weight_bits = 7});
+  Tensor stored = q.model.get_layer("second").get_weights()[0];
+  for (int8_t weight : stored.values<int8_t>())
+    ASSERT_LE(std::abs(int(weight)), 63);
+  expect_near(q.model.predict({x}), model.predict({x}), 0.03);
+}
+
+TEST_F(Quantization, RefusesWhatCannotBe) {
+  Model model = small_cnn();
+  Tensor x = normal({8, 12, 12, 3}, 1);
+  auto error = [&](auto call) { return error_of<ValueError>(call); };
+  EXPECT_TRUE(says(error([&] { quantize(model, x.slice(0, 0)); }), {"no samples"}));
+  EXPECT_TRUE(says(error([&] { quantize(model, Batches()); }), {"no samples"}));
+  EXPECT_TRUE(says(error([&] { quantize(model, TensorList()); }), {"no samples"}));
+  Tensor bad = x.clone();
+  bad.data_mut<float>()[100] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(says(error([&] { quantize(model, bad); }), {"nan", "calibration data"}));
+  bad.data_mut<float>()[100] = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(says(error([&] { quantize(model, bad); }), {"inf"}));
+  EXPECT_TRUE(says(error([&] { quantize(model, x, {.layers = {"nowhere"}}); }),
+                   {"there is no layer \"nowhere\""}));
+  EXPECT_TRUE(says(error([&] { quantize(model, x, {.weight_bits = 6}); }), {"weight_bits is 6"}));
+  EXPECT_TRUE(says(error([&] { quantize(model, x, {.percentile = 0}); }), {"percentile is 0"}));
+  EXPECT_TRUE(says(error([&] { quantize(model, x, {.steps = 0}); }), {"steps is 0"}));
+  EXPECT_TRUE(says(error([&] { quantize(model); }), {"calibration data"}));
+  Model lstm = Sequential({Input({5, 3}), LSTM(4, {.name = "lstm"})});
+  EXPECT_TRUE(says(error([&] {
+                     quantize(lstm, normal({4, 5, 3}, 1));
+                   }),
+                   {"no layer that can be int8", "LSTM"}));
+  Model both = Sequential({Input({5, 3}), LSTM(4, {.name = "lstm"}), Dense(2)});
+  EXPECT_TRUE(says(error([&] {
+                     quantize(both, normal({4, 5, 3}, 1), {.layers = {"lstm"}});
+                   }),
+                   {"\"lstm\" cannot be int8"}));
+  Tensor kernel = model.get_layer("second").get_weights()[0].clone();
+  kernel.data_mut<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  model.get_layer("second").set_weights({kernel});
+  EXPECT_THROW(quantize(model, x), ValueError);
+}
+
+TEST_F(Quantization, DoesNotTrain) {
+  Quantized q = quantize(small_cnn(), normal({8, 12, 12, 3}, 1));
+  q.model.compile({.loss = "sparse_categorical_crossentropy"});
+  EXPECT_THROW(
+      q.model.fit(normal({8, 12, 12, 3}, 1), Tensor::zeros({8}, DType::int32), {.verbose = 0}),
+      Error);
+}
+
+}  // namespace
+}  // namespace stoker
