@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/layer_options.h>
 
 #include "compress/masks.h"
 #include "compress/rebuild.h"

@@ -20,8 +20,9 @@ int64_t lines_of(const std::string& text) { return std::count(text.begin(), text
 TEST(CommandLine, HelpNamesEveryCommandAndExitsWithZero) {
   Ended help = run_stoker("--help");
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"demo", "train", "evaluate", "predict", "prepare", "inspect",
-                              "export", "verify-resume", "doctor", "monitor", "bench"}) {
+  for (const char* command :
+       {"demo", "train", "evaluate", "predict", "compare", "compress", "prepare", "inspect",
+        "export", "verify-resume", "doctor", "monitor", "bench"}) {
     EXPECT_TRUE(contains(help.out, std::string("\n  ") + command + " ")) << command;
     Ended own = run_stoker(std::string(command) + " --help");
     EXPECT_EQ(own.status, 0) << command;

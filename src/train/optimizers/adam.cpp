@@ -26,9 +26,12 @@ RuleOutput adam(const RuleInput& at) {
   Value rate =
       at.learning_rate * ops::sqrt(one_minus_power(beta_2, t)) / one_minus_power(at.momentum, t);
   const Value &g = at.gradient, &m = at.slots[0], &v = at.slots[1];
-  Values next = {m + (g - m) * one_minus(at.momentum), v + (ops::square(g) - v) * (1 - beta_2)};
-  if (at.slots.size() > 2) next.push_back(ops::maximum(at.slots[2], next[1]));
-  return {at.parameter - rate * next[0] / (ops::sqrt(next.back()) + epsilon), next};
+  Value first = m + (g - m) * one_minus(at.momentum);
+  Value second = v + (ops::square(g) - v) * (1 - beta_2);
+  bool amsgrad = at.slots.size() > 2;
+  Value most = amsgrad ? ops::maximum(at.slots[2], second) : second;
+  return {at.parameter - rate * first / (ops::sqrt(most) + epsilon),
+          amsgrad ? Values{first, second, most} : Values{first, second}};
 }
 
 template <class Options>

@@ -1,0 +1,118 @@
+#include "compress/trials.h"
+
+#include <array>
+#include <cmath>
+
+#include <stoker/applications.h>
+#include <stoker/dataset.h>
+#include <stoker/distill.h>
+#include <stoker/flops.h>
+#include <stoker/lighter.h>
+#include <stoker/prune.h>
+
+namespace stoker::bench {
+
+namespace {
+
+constexpr const char* kLoss = "sparse_categorical_crossentropy";
+
+void compile_for(const Model& model, double rate, int64_t steps) {
+  model.compile({.optimizer = Adam({.learning_rate = CosineDecay(
+                                        {.initial_learning_rate = rate, .decay_steps = steps})}),
+                 .loss = kLoss,
+                 .metrics = {"accuracy"}});
+}
+
+int64_t steps_of(const Task& task, const Training& how, int64_t epochs) {
+  return epochs * ((task.x.shape()[0] + how.batch - 1) / how.batch);
+}
+
+void fit_for(const Model& model, const Task& task, const Training& how, int64_t epochs,
+             const std::vector<CallbackRef>& callbacks = {}) {
+  model.fit(task.x, task.y,
+            {.epochs = epochs, .batch_size = how.batch, .verbose = 0, .callbacks = callbacks});
+}
+
+// Its own weights, with the same values.
+Model copy_of(const Model& model) { return strip(model); }
+
+void try_pruning(const Model& model, const Task& task, const Training& how, Trial& trial) {
+  Model copy = copy_of(model);
+  int64_t steps = steps_of(task, how, how.recovery), end = std::max<int64_t>(1, steps / 2);
+  compile_for(copy, 1e-3, steps);
+  Pruning pruning({.sparsity = 0.9},
+                  PolynomialSparsity{.end_step = end, .frequency = std::max<int64_t>(1, end / 20)});
+  fit_for(copy, task, how, how.recovery, {pruning});
+  trial.pruned = accuracy_of(copy, task);
+}
+
+void try_channels(const Model& model, const Task& task, const Training& how, Trial& trial) {
+  Model copy = copy_of(model);
+  compile_for(copy, 1e-3, steps_of(task, how, how.recovery));
+  prune(copy, {.kind = PruneKind::channels, .flops = 0.5, .multiple_of = 4});
+  fit_for(copy, task, how, how.recovery);
+  Model smaller = strip(copy);
+  compile_for(smaller, 1e-3, 1);
+  trial.channels = accuracy_of(smaller, task);
+  trial.flops = count_flops(smaller) / count_flops(model);
+  Batch batch{task.test_x.slice(0, how.batch), task.test_y.slice(0, how.batch)};
+  trial.predicted_speedup = predict_speedup(model, smaller, batch);
+  Comparison both = compare({{"float", model}, {"half", smaller}}, std::vector<Batch>{batch},
+                            {.seconds = how.seconds});
+  trial.inference_speedup = both.models[1].inference.speedup;
+  trial.training_speedup = both.models[1].training.speedup;
+}
+
+// A quarter of the parameters: half the width. Both students begin with the same weights.
+void try_student(const Model& model, const Task& task, const Training& how, Trial& trial) {
+  Model alone = scale_width(model, 0.5, {.multiple_of = 4}).model;
+  Model taught = copy_of(alone);
+  trial.student_parameters = double(alone.count_params()) / double(model.count_params());
+  int64_t steps = steps_of(task, how, how.epochs);
+  compile_for(alone, 2e-3, steps);
+  fit_for(alone, task, how, how.epochs);
+  Distiller distiller(model, taught, {.alpha = 0.1, .temperature = 3});
+  compile_for(distiller, 2e-3, steps);
+  fit_for(distiller, task, how, how.epochs);
+  compile_for(taught, 1e-3, 1);
+  trial.student = accuracy_of(alone, task);
+  trial.distilled = accuracy_of(taught, task);
+}
+
+}  // namespace
+
+Model network(const std::string& name, const Task& task) {
+  return applications::by_name(name, {.input_shape = task.x.shape().drop_front(), .classes = 10});
+}
+
+Model trained(const std::string& name, const Task& task, const Training& how) {
+  Model model = network(name, task);
+  compile_for(model, 2e-3, steps_of(task, how, how.epochs));
+  fit_for(model, task, how, how.epochs);
+  return model;
+}
+
+double accuracy_of(const Model& model, const Task& task) {
+  return 100 * model.evaluate(task.test_x, task.test_y, {.batch_size = 100})["accuracy"];
+}
+
+Trial try_out(const Model& model, const Task& task, const Training& how) {
+  Trial trial;
+  trial.accuracy = accuracy_of(model, task);
+  try_pruning(model, task, how, trial);
+  try_channels(model, task, how, trial);
+  try_student(model, task, how, trial);
+  return trial;
+}
+
+Mean mean_of(const std::vector<double>& values) {
+  constexpr std::array kStudent = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
+  double count = double(values.size()), sum = 0, squares = 0;
+  for (double each : values) sum += each;
+  for (double each : values) squares += std::pow(each - sum / count, 2);
+  if (values.size() < 2) return {sum / count, 0};
+  double factor = kStudent[std::min(values.size() - 2, kStudent.size() - 1)];
+  return {sum / count, factor * std::sqrt(squares / (count - 1) / count)};
+}
+
+}  // namespace stoker::bench

@@ -1,0 +1,42 @@
+// One network on one task: its smaller forms, seed by seed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <stoker/compare.h>
+#include <stoker/model.h>
+
+#include "compress/tasks.h"
+
+namespace stoker::bench {
+
+struct Training {
+  int64_t epochs = 8, recovery = 4, batch = 64;
+  double seconds = 2;  // of measuring steps, per comparison
+};
+
+// Accuracies in percent; speedups against the float model.
+struct Trial {
+  double accuracy = 0;
+  double pruned = 0;    // 90 % of the weights
+  double channels = 0;  // half the FLOPs
+  double flops = 0;     // that were left
+  double inference_speedup = 0, training_speedup = 0, predicted_speedup = 0;
+  double student = 0, distilled = 0;  // of a quarter of the size
+  double student_parameters = 0;      // of those of the model
+};
+
+Model network(const std::string& name, const Task& task);
+// Trained from the seed; the model with its weights.
+Model trained(const std::string& name, const Task& task, const Training& how);
+double accuracy_of(const Model& model, const Task& task);
+Trial try_out(const Model& model, const Task& task, const Training& how);
+
+// Mean and half of the 95 % interval; 0 where there is a single value.
+struct Mean {
+  double value = 0, reach = 0;
+};
+Mean mean_of(const std::vector<double>& values);
+
+}  // namespace stoker::bench
