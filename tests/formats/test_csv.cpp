@@ -102,6 +102,36 @@ TEST(CsvIndex, LeadsToTheSameRecordsAndLines) {
   }
 }
 
+// Lines are counted where each is a record, and walked over where a comment could stand.
+TEST(CsvIndex, IsTheSameWhetherLinesAreCountedOrRead) {
+  std::string plain, mixed;
+  for (int row = 0; row < 3000; ++row) {
+    std::string line = fmt::format("{},{}\n", row, std::string(size_t(row % 41), 'x'));
+    plain += line;
+    mixed += row % 700 == 3 ? "\"a\nb\",1\n\n" : row % 900 == 5 ? "crlf,2\r\n\r\n" : line;
+  }
+  std::string long_line(9000, 'y');
+  for (const std::string& text :
+       {plain, plain + "no end", mixed, "\n\n" + mixed, plain + long_line + "\n" + plain,
+        "\xEF\xBB\xBF" + plain, std::string("\n"), std::string("a"), std::string()})
+    for (size_t buffer : {size_t(64), size_t(1000), size_t(1) << 18}) {
+      SCOPED_TRACE(fmt::format("{} bytes, {} at a time", text.size(), buffer));
+      MemoryFile file("a.csv", as_bytes(text));
+      for (bool skip : {false, true}) {
+        CsvReadOptions counted{.skip_first = skip, .buffer_bytes = buffer}, read = counted;
+        read.format.comment = '\x01';
+        RecordIndex a = index_csv(file, counted), b = index_csv(file, read);
+        ASSERT_EQ(a.records(), b.records());
+        ASSERT_EQ(a.blocks(), b.blocks());
+        for (size_t block = 0; block < a.blocks(); ++block) {
+          ASSERT_EQ(a.first_record(block), b.first_record(block));
+          ASSERT_EQ(a.first_line(block), b.first_line(block));
+          ASSERT_EQ(a.bytes(block), b.bytes(block));
+        }
+      }
+    }
+}
+
 TEST(CsvFields, UndoQuotes) {
   EXPECT_EQ(fields_of("a,b,"), (Texts{"a", "b", ""}));
   EXPECT_EQ(fields_of(""), Texts{""});

@@ -81,7 +81,6 @@ inline std::vector<Sample> spatial_samples() {
       {MelSpectrogram(
            {.fft_length = 16, .sequence_stride = 4, .sampling_rate = 1000, .num_mel_bins = 3}),
        {40}},
-      {ContrastLimitedAdaptiveHistogramEqualization({.tile_grid_size = 2}), {6, 5, 3}},
       {MixUp(), {6, 5, 3}},
       {CutMix(), {6, 5, 3}},
       {SpectralNormalization(Dense(3)), {4}},

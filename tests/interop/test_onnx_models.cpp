@@ -145,7 +145,8 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
   kinds.insert(
       {"Activation", "InputLayer", "HostLayer", "CudaLayer", "Lambda"});  // HostLayer: see below
   kinds.insert({"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"});               // loops
-  kinds.insert({"AutoContrast"});  // see the exporter's refusals
+  // See the exporter's refusals.
+  kinds.insert({"AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization"});
   // What quantize() and its like make: see below.
   kinds.insert({"Quantize", "Dequantize", "QuantizedDense", "QuantizedConv2D", "QuantizedAdd",
                 "QuantizedMaxPooling2D", "QuantizedAveragePooling2D", "QuantizedActivation",
