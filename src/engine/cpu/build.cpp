@@ -25,7 +25,33 @@ void Builder::analyse() {
   schedule_.extend_shared(graph());
 }
 
+void Builder::await(int value, std::function<void(Builder&)> build) {
+  awaited_.emplace_back(value, std::move(build));
+}
+
+template <class Ready>
+void Builder::build_awaited_if(const Ready& ready) {
+  for (size_t i = 0; i < awaited_.size();) {
+    if (!ready(awaited_[i].first)) {
+      ++i;
+      continue;
+    }
+    std::function<void(Builder&)> build = std::move(awaited_[i].second);
+    awaited_.erase(awaited_.begin() + int64_t(i));
+    build(*this);
+  }
+}
+
+void Builder::build_awaited(int value) {
+  build_awaited_if([&](int other) { return other == value; });
+}
+
 void Builder::build_node() {
+  build_it();
+  build_awaited_if([&](int value) { return is_defined(value); });
+}
+
+void Builder::build_it() {
   int index = node_index();
   if (into_[size_t(index)] >= 0) return;
   if (auto claimed = claims_.find(index); claimed != claims_.end()) return claimed->second(*this);
@@ -76,6 +102,7 @@ void rewrite(Graph& graph, bool keep_order) {
 }
 
 ProgramParts Builder::build() {
+  await_gradients(*this);
   walk();
   std::vector<Cost> found = costs(into_);
   for (size_t i = 0; i < found.size(); ++i) parts_.instructions[i].info.cost = found[i];
