@@ -6,6 +6,7 @@
 
 #include "engine/cpu/builder.h"
 #include "engine/cpu/ops/op_builders.h"
+#include "engine/cpu/sixteen_bits.h"
 #include "graph/passes/passes.h"
 
 namespace stoker::cpu {
@@ -95,6 +96,7 @@ void Builder::write_assignments() {
 
 void rewrite(Graph& graph, bool keep_order) {
   passes::compose_attention(graph, has_attention_kernel);
+  widen(graph);
   if (keep_order) return;
   passes::merge_duplicates(graph);
   passes::fold_padding(graph);
