@@ -1,6 +1,8 @@
 // Recurrent layers, loops, attention and GPT-2:
 //   bench_sequences [--device cpu|cuda] [--peer SCRIPT] [--transformers-peer SCRIPT] [--json FILE]
 //                   [--only TEXT] [--profile yes]
+//   bench_sequences --serve ROW      steps of one row on request, for bench/zoo/turns.py
+//   bench_sequences --curve FOLDER   the losses of a small GPT, for curve.py
 // A training step of two layers of 512 units on 64 sequences of 200 ids (embedding, layers, Dense 2,
 // AdamW), in bfloat16 on a GPU and in float32 on a CPU; then a loop of 200 and of 400 steps.
 // On a GPU also a training step of GPT-2 124M, whose kernels --profile lists, and attention by itself at
@@ -19,10 +21,12 @@
 
 #include "common/profile.h"
 #include "common/report.h"
+#include "common/serve.h"
 #include "common/timing.h"
 #include "common/training_step.h"
 #include "engine/registry.h"
 #include "sequences/attention.h"
+#include "sequences/curve.h"
 #include "sequences/gpt2.h"
 #include "sequences/transformers.h"
 #include "train/step/program_cache.h"
@@ -32,7 +36,7 @@ namespace stoker::bench {
 namespace {
 
 struct Arguments {
-  std::string device = "auto", peer, transformers_peer, json, only, profile;
+  std::string device = "auto", peer, transformers_peer, json, only, profile, serve, curve;
   bool wants(const std::string& row) const { return row.find(only) != std::string::npos; }
 };
 
@@ -43,13 +47,15 @@ Arguments parse_arguments(int argc, char** argv) {
                                                {"--transformers-peer", &found.transformers_peer},
                                                {"--json", &found.json},
                                                {"--only", &found.only},
-                                               {"--profile", &found.profile}};
+                                               {"--profile", &found.profile},
+                                               {"--serve", &found.serve},
+                                               {"--curve", &found.curve}};
   for (int i = 1; i < argc; i += 2) {
     auto word = words.find(argv[i]);
     if (word == words.end() || i + 1 == argc)
       throw ValueError(fmt::format(
           "{}: expected --device NAME, --peer SCRIPT, --transformers-peer SCRIPT, --json FILE, "
-          "--only TEXT or --profile yes",
+          "--only TEXT, --profile yes, --serve ROW or --curve FOLDER",
           argv[i]));
     *word->second = argv[i + 1];
   }
@@ -89,26 +95,42 @@ std::vector<Network> networks() {
           {"GRU 2x512 b64 T200", [](bool last) { return GRU(512, {.return_sequences = !last}); }}};
 }
 
-double median_ms(const Network& network, const std::string& device) {
-  bool gpu = device == "cuda";
-  Sequential model({Input({kLength}, {.dtype = DType::int32}), Embedding(kWords, 256),
-                    network.layer(false), network.layer(true), Dense(2)});
+// A training step on one batch.
+struct RecurrentStep {
+  Sequential model;
+  Tensor ids = Tensor(DType::int32, {kBatch, kLength}), labels = Tensor(DType::int32, {kBatch});
+
+  explicit RecurrentStep(const Network& network);
+  void run(int64_t steps);
+};
+
+RecurrentStep::RecurrentStep(const Network& network)
+    : model({Input({kLength}, {.dtype = DType::int32}), Embedding(kWords, 256),
+             network.layer(false), network.layer(true), Dense(2)}) {
   model.compile({.optimizer = AdamW({.learning_rate = 1e-3}),
                  .loss = SparseCategoricalCrossentropy({.from_logits = true})});
-  Tensor ids(DType::int32, {kBatch, kLength}), labels(DType::int32, {kBatch});
   Rng rng(1);
   for (int32_t& id : std::span(ids.data_mut<int32_t>(), size_t(ids.elements())))
     id = int32_t(rng.integer(0, kWords));
   for (int32_t& label : std::span(labels.data_mut<int32_t>(), size_t(kBatch)))
     label = int32_t(rng.integer(0, 2));
+}
+
+void RecurrentStep::run(int64_t steps) {
+  double loss = 0;
+  for (int64_t i = 0; i < steps; ++i) loss = model.train_on_batch(ids, labels)["loss"];
+  if (!(loss < 100)) throw Error("the loss is not finite");
+}
+
+double median_ms(const Network& network, const std::string& device) {
+  bool gpu = device == "cuda";
+  RecurrentStep step(network);
   Samples samples;
   int steps = gpu ? 20 : 1, rounds = gpu ? 5 : 3;
-  for (int i = 0; i < (gpu ? 6 : 1); ++i) model.train_on_batch(ids, labels);
+  step.run(gpu ? 6 : 1);
   for (int round = 0; round < rounds; ++round) {
     double begin = now();
-    double loss = 0;
-    for (int i = 0; i < steps; ++i) loss = model.train_on_batch(ids, labels)["loss"];
-    if (!(loss < 100)) throw Error("the loss is not finite");
+    step.run(steps);
     samples.add((now() - begin) / steps);
   }
   return samples.median() * 1e3;
@@ -219,11 +241,23 @@ void add_loops(Report& report, const Arguments& arguments) {
               .note = fmt::format("200: {:.2f} ms", half.build_seconds * 1e3)});
 }
 
+int serve(const std::string& row) {
+  for (const Network& network : networks())
+    if (network.name == row) {
+      RecurrentStep step(network);
+      step.run(1);
+      return serve_steps([&](int64_t steps) { step.run(steps); });
+    }
+  return serve_transformer(row);
+}
+
 int run_all(int argc, char** argv) {
   Arguments arguments = parse_arguments(argc, argv);
   if (arguments.device == "auto") arguments.device = is_usable("cuda") ? "cuda" : "cpu";
   default_context().device = arguments.device;
   set_global_policy(arguments.device == "cuda" ? "mixed_bfloat16" : "float32");
+  if (!arguments.serve.empty()) return serve(arguments.serve);
+  if (!arguments.curve.empty()) return write_curve(arguments.curve);
   Report report;
   add_loops(report, arguments);
   auto peers = run_peer(arguments);

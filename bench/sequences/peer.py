@@ -2,6 +2,7 @@
 """The steps of bench_sequences in PyTorch (eager, and as a CUDA graph on a GPU) and, on a CPU, in Keras.
 
     peer.py cpu|cuda [TEXT]
+    peer.py --serve ROW PyTorch|Keras      steps of one row on request, for bench/zoo/turns.py
 
 TEXT: only rows whose name contains it. Prints one JSON object per line: {"row", "peer", "ms"}. A framework that is not there is left out.
 """
@@ -13,7 +14,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / room) for room in ("common", "zoo")]
+from serving import serve  # noqa: E402
 from torch_graph import captured, median_seconds  # noqa: E402
 
 BATCH, LENGTH, WORDS, WIDTH, UNITS = 64, 200, 20000, 256, 512
@@ -21,8 +23,13 @@ ROWS = (("LSTM", False), ("LSTM", True), ("GRU", False))
 
 
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
+SERVES = sys.argv[1:2] == ["--serve"]
 # batch, heads, length, dim, causal; None: with a mask of keys
 ATTENTION = ((4, 16, 4096, 128, True), (4, 16, 4096, 128, False), (4, 16, 4096, 64, True), (4, 16, 4096, 64, False), (16, 12, 1024, 64, True), (16, 12, 1024, 64, None))
+
+
+def wanted(row: str) -> bool:
+    return row == ONLY if SERVES else ONLY in row
 
 
 def row_name(kind: str, both: bool) -> str:
@@ -30,6 +37,9 @@ def row_name(kind: str, both: bool) -> str:
 
 
 def median_ms(step, warm_up: int, rounds: int, steps: int, wait) -> float:
+    if SERVES:
+        serve(step, wait)
+        sys.exit(0)
     return median_seconds(step, warm_up, rounds, steps, wait) * 1e3
 
 
@@ -61,7 +71,7 @@ def run_torch(device: str) -> None:
             return self.head(self.layers(self.words(ids))[0][:, -1])
 
     for kind, both in ROWS:
-        if ONLY not in row_name(kind, both):
+        if not wanted(row_name(kind, both)):
             continue
         model = Network(kind, both).to(device)
         ids = torch.randint(WORDS, (BATCH, LENGTH), device=device)
@@ -178,7 +188,7 @@ def run_keras() -> None:
     import numpy as np
 
     for kind, both in ROWS:
-        if ONLY not in row_name(kind, both):
+        if not wanted(row_name(kind, both)):
             continue
         wrap = keras.layers.Bidirectional if both else (lambda layer: layer)
         layer = getattr(keras.layers, kind)
@@ -200,6 +210,8 @@ def run_keras() -> None:
 
 
 def main() -> None:
+    if SERVES:
+        return run_torch("cpu") if sys.argv[3] == "PyTorch" else run_keras()
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
     for run in (lambda: run_torch(device),) + ((run_keras,) if device == "cpu" else (run_gpt2, run_attention)):
         try:

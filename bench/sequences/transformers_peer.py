@@ -2,6 +2,7 @@
 """The Transformer rows of bench_sequences on a CPU, in PyTorch and, for training steps, in Keras.
 
     transformers_peer.py ROW
+    transformers_peer.py --serve ROW PyTorch|Keras      one row on request, for bench/zoo/turns.py
 
 Prints one JSON object per line: {"row", "peer", "ms"}. A framework that is not there is left out.
 """
@@ -12,12 +13,19 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zoo"))
+from serving import serve  # noqa: E402
 
 GPTS = {"generate 200, GPT 4x256 V256": (4, 256, 8, 256, 256), "generate 200, GPT 6x384 V8192": (6, 384, 6, 8192, 1024),
         "generate 200, GPT-2 124M": (12, 768, 12, 50257, 1024)}
 
 
 def median_ms(step, rounds: int = 5) -> float:
+    if sys.argv[1] == "--serve":
+        serve(step)
+        sys.exit(0)
     step()
     times = []
     for _ in range(rounds):
@@ -165,6 +173,8 @@ def run_keras(row: str) -> None:
 
 
 def main() -> None:
+    if sys.argv[1] == "--serve":
+        return (run_torch if sys.argv[3] == "PyTorch" else run_keras)(sys.argv[2])
     for run in (run_torch, run_keras):
         try:
             run(sys.argv[1])

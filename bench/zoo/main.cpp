@@ -1,8 +1,10 @@
 // bench_zoo: whole networks, trained as users train them: fit over from_slices(…).batch(), Adam,
 // sparse crossentropy. On a GPU in mixed_bfloat16, on a CPU in float32 with small batches.
-//   bench_zoo [--device cuda|cpu] [--torch SCRIPT] [--all-modes] [--steps N] [common options]
+//   bench_zoo [--device cuda|cpu] [--policy NAME] [--torch SCRIPT] [--all-modes] [--steps N]
+//             [common options]
 //   bench_zoo --start        first step of fresh processes, with an empty cache of plans and later
 //   bench_zoo --first NAME   what those processes do
+//   bench_zoo --serve NAME [--floor]   steps on request, for turns.py; with the floor of a step
 // A row per network: samples per second, with the rate of its floor as the limit, and the time to
 // the first step. SCRIPT is bench/zoo/peer.py, which trains the same networks in PyTorch.
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "common/peer_script.h"
 #include "common/phases.h"
 #include "common/profile.h"
+#include "common/serve.h"
 #include "common/timing.h"
 #include "common/training_step.h"
 #include "engine/registry.h"
@@ -28,13 +31,17 @@ namespace stoker::bench {
 namespace {
 
 struct Arguments : Options {
-  std::string device = "auto", torch, first;
-  bool start = false, all_modes = false;
+  std::string device = "auto", torch, first, serve;
+  std::string policy;  // empty: mixed_bfloat16 on a GPU, float32 on a CPU
+  bool start = false, all_modes = false, floor = false;
   int64_t steps = 0;  // per epoch; 0: as many as take about a second
   std::vector<Flag> flags() {
     return with(Options::flags(), {{"--device", &device},
                                    {"--torch", &torch},
+                                   {"--policy", &policy},
                                    {"--first", &first},
+                                   {"--serve", &serve},
+                                   {"--floor", &floor},
                                    {"--start", &start},
                                    {"--all-modes", &all_modes},
                                    {"--steps", &steps}});
@@ -108,8 +115,13 @@ class Trainee {
   double begun_ = 0, drawn_ = 0, loss_ = 0;
 };
 
-std::string policy_for(const std::string& device) {
-  return backend(device).traits().tensor_cores ? "mixed_bfloat16" : "float32";
+std::string policy_for(const Arguments& arguments) {
+  if (!arguments.policy.empty()) return arguments.policy;
+  return backend(arguments.device).traits().tensor_cores ? "mixed_bfloat16" : "float32";
+}
+
+Context context_of(const Arguments& arguments) {
+  return {.seed = 1, .device = arguments.device, .policy = policy_for(arguments), .out = nullptr};
 }
 
 bool is_gpu(const std::string& device) { return backend(device).traits().beside_host; }
@@ -122,10 +134,7 @@ double floor_seconds(CachedProgram& cached, const Context& context) {
 
 void measure(const Network& network, const Arguments& arguments, const Peers& peers,
              Report& report) {
-  Context context{.seed = 1,
-                  .device = arguments.device,
-                  .policy = policy_for(arguments.device),
-                  .out = nullptr};
+  Context context = context_of(arguments);
   bool gpu = is_gpu(arguments.device);
   Trainee trainee(network, gpu, context);
   trainee.train(1);
@@ -172,27 +181,35 @@ Peers run_peer(const Arguments& arguments) {
   return run_peer_script(command);
 }
 
+Network network_called(const std::string& name) {
+  for (const Network& network : networks())
+    if (network.name == name) return network;
+  throw ValueError("bench_zoo: no network is called " + name);
+}
+
 int first_step(const Arguments& arguments) {
   Phases phases;
   double begin = now();
-  for (const Network& network : networks())
-    if (network.name == arguments.first) {
-      Context context{.seed = 1,
-                      .device = arguments.device,
-                      .policy = policy_for(arguments.device),
-                      .out = nullptr};
-      Trainee trainee(network, is_gpu(arguments.device), context);
-      trainee.train(1);
-      std::cout << fmt::format("{}: weights {:.3f} s, all {:.3f} s\n", network.name,
-                               trainee.built(), now() - begin);
-      phases.print(std::cout);
-      return 0;
-    }
-  throw ValueError("--first: no network is called " + arguments.first);
+  Context context = context_of(arguments);
+  Trainee trainee(network_called(arguments.first), is_gpu(arguments.device), context);
+  trainee.train(1);
+  std::cout << fmt::format("{}: weights {:.3f} s, all {:.3f} s\n", arguments.first, trainee.built(),
+                           now() - begin);
+  phases.print(std::cout);
+  return 0;
+}
+
+int serve(const Arguments& arguments) {
+  Context context = context_of(arguments);
+  Trainee trainee(network_called(arguments.serve), is_gpu(arguments.device), context);
+  trainee.train(1);
+  return serve_steps([&](int64_t steps) { trainee.train(steps); },
+                     arguments.floor ? floor_seconds(trainee.program(), context) : 0);
 }
 
 int run(const Arguments& arguments) {
   if (!arguments.first.empty()) return first_step(arguments);
+  if (!arguments.serve.empty()) return serve(arguments);
   Report report;
   if (arguments.start) {
     for (const Network& network : networks())

@@ -2,6 +2,7 @@
 """The networks of bench_zoo in PyTorch: prints one JSON object a line, {"row", "peer", "value", "unit"}.
 
     bench/zoo/peer.py [--device cuda|cpu] [--all-modes] NAME:BATCH ...
+    bench/zoo/peer.py [--device cuda|cpu] --serve NAME:BATCH      steps on request, for turns.py
 
 Batches lie on the device, channels last, in bfloat16 by autocast (float32 on a CPU), with fused Adam. Each network runs in
 the mode that was its fastest when all were measured; --all-modes measures eager, captured and compiled steps.
@@ -17,6 +18,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from serving import serve  # noqa: E402
 from torch_graph import captured  # noqa: E402
 
 FASTEST = {"mobilenet_v1": "compile", "unet": "compile", "vit_s16": "compile", "convnext_tiny": "compile"}  # others: graph
@@ -357,6 +360,10 @@ def main():
     device = words[words.index("--device") + 1] if "--device" in words else "cuda"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
+    if "--serve" in words:
+        name, batch = words[words.index("--serve") + 1].split(":")
+        serve(make_step(name, int(batch), "eager", device))
+        return 0
     for word in words:
         if ":" not in word:
             continue

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "support/cpu_bfloat16.h"
 #include "train/helpers.h"
 #include "train/step/program_cache.h"
 
@@ -109,6 +110,52 @@ TEST_P(MixedTraining, LearnsAsFloat32Does) {
     EXPECT_LT(last[mixed], 0.5);
     EXPECT_NEAR(last[mixed], last[0], 0.05);
   }
+}
+
+// --- bfloat16 on a CPU ---
+
+struct SmallClassifier {
+  Context context{.seed = 5, .device = "cpu", .policy = "mixed_bfloat16", .out = nullptr};
+  Sequential model = Sequential({Input({12, 12, 8}), Conv2D(16, 3, {.activation = "relu"}),
+                                 GlobalAveragePooling2D(), Dense(3, {.activation = "softmax"})});
+
+  SmallClassifier() {
+    set_seed(5);
+    model.compile({.optimizer = Adam({.learning_rate = 0.01}),
+                   .loss = "sparse_categorical_crossentropy",
+                   .context = &context});
+  }
+  Tensor x = normal({32, 12, 12, 8}, 1), y = Tensor(DType::int32, {32});
+  std::vector<double> losses() {
+    for (int64_t i = 0; i < 32; ++i) y.data_mut<int32_t>()[i] = int32_t(i % 3);
+    return model.fit(x, y, {.epochs = 4, .batch_size = 8, .verbose = 0})["loss"];
+  }
+};
+
+TEST(CpuBfloat16Training, IsSaidInTheSummaryAndKeptInTheRunPlan) {
+  STOKER_WITH_CPU_BFLOAT16();
+  SmallClassifier mixed;
+  EXPECT_TRUE(says(mixed.model.summary(),
+                   {"mixed_bfloat16: products in bfloat16, sums and weights in float32"}));
+  EXPECT_EQ(mixed.model.run_plan().precision, "mixed_bfloat16");
+  CpuBfloat16 off("off");
+  SmallClassifier wide;
+  EXPECT_TRUE(says(wide.model.summary(),
+                   {"mixed_bfloat16: this CPU has no products in bfloat16; products in float32"}));
+  EXPECT_EQ(wide.model.run_plan().precision, "float32");
+}
+
+TEST(CpuBfloat16Training, FollowsFloat32AndKeepsWeightsInIt) {
+  STOKER_WITH_CPU_BFLOAT16();
+  SmallClassifier mixed, again;
+  std::vector<double> got = mixed.losses();
+  EXPECT_EQ(got, again.losses()) << "the same bits every time";
+  for (const Variable& weight : mixed.model.weights()) EXPECT_EQ(weight.dtype(), DType::float32);
+  CpuBfloat16 off("off");
+  SmallClassifier wide;
+  std::vector<double> expected = wide.losses();
+  EXPECT_NE(got, expected) << "nothing was rounded";
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 0.02) << i;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/cuda/cuda_backend.h"
+#include "support/cpu_bfloat16.h"
 #include "support/fake_devices.h"
 #include "support/temp_dir.h"
 #include "train/helpers.h"
@@ -65,18 +66,24 @@ TEST(Settings, RefuseNumbersThatMakeNoSense) {
 }
 
 TEST(Settings, OfSixteenBitsWithoutEffectAreSaidByEveryCompile) {
+  CpuBfloat16 off("off");
   for (const char* policy : {"mixed_bfloat16", "mixed_float16", "mixed_bfloat16"}) {
     Context context{.device = "cpu", .policy = policy};
     for (int again = 0; again < 2; ++again)
-      EXPECT_EQ(said_by_compile(context),
-                std::string(policy) +
-                    ": the engine \"cpu\" has no 16-bit products; training in float32\n");
+      EXPECT_EQ(said_by_compile(context), std::string(policy) + ": this CPU has no products in " +
+                                              (policy + 6) + "; training in float32\n");
   }
 }
 
 TEST(Settings, OfALayerWithoutEffectAreSaidToo) {
   Context context{.device = "cpu"};
   EXPECT_TRUE(says(said_by_compile(context, {.dtype = "mixed_float16"}), {"mixed_float16: "}));
+}
+
+TEST(Settings, OfBfloat16AreFollowedWhereTheCpuMultipliesIt) {
+  STOKER_WITH_CPU_BFLOAT16();
+  Context context{.device = "cpu", .policy = "mixed_bfloat16"};
+  EXPECT_EQ(said_by_compile(context), "");
 }
 
 TEST(Settings, ThatHaveAnEffectAreNotMentioned) {

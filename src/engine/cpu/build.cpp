@@ -6,6 +6,7 @@
 
 #include "engine/cpu/builder.h"
 #include "engine/cpu/ops/op_builders.h"
+#include "engine/cpu/sixteen_bits.h"
 #include "graph/passes/passes.h"
 
 namespace stoker::cpu {
@@ -35,7 +36,33 @@ bool Builder::computes_nothing() {
   return true;
 }
 
+void Builder::await(int value, std::function<void(Builder&)> build) {
+  awaited_.emplace_back(value, std::move(build));
+}
+
+template <class Ready>
+void Builder::build_awaited_if(const Ready& ready) {
+  for (size_t i = 0; i < awaited_.size();) {
+    if (!ready(awaited_[i].first)) {
+      ++i;
+      continue;
+    }
+    std::function<void(Builder&)> build = std::move(awaited_[i].second);
+    awaited_.erase(awaited_.begin() + int64_t(i));
+    build(*this);
+  }
+}
+
+void Builder::build_awaited(int value) {
+  build_awaited_if([&](int other) { return other == value; });
+}
+
 void Builder::build_node() {
+  build_it();
+  build_awaited_if([&](int value) { return is_defined(value); });
+}
+
+void Builder::build_it() {
   int index = node_index();
   if (into_[size_t(index)] >= 0) return;
   if (computes_nothing()) return;
@@ -80,6 +107,7 @@ void Builder::write_assignments() {
 
 void rewrite(Graph& graph, bool keep_order) {
   passes::compose_attention(graph, has_attention_kernel);
+  widen(graph);
   if (keep_order) return;
   passes::merge_duplicates(graph);
   passes::fold_padding(graph);
@@ -87,6 +115,7 @@ void rewrite(Graph& graph, bool keep_order) {
 }
 
 ProgramParts Builder::build() {
+  await_gradients(*this);
   walk();
   std::vector<Cost> found = costs(into_);
   for (size_t i = 0; i < found.size(); ++i) parts_.instructions[i].info.cost = found[i];

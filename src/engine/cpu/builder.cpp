@@ -30,12 +30,16 @@ std::vector<const Node*> Builder::users(int value) const {
 
 bool Builder::guard_sees(const Node& product) {
   std::span<const int> weights = std::span(product.inputs).subspan(1);
-  auto is_variable = [&](int value) {
-    return graph().values()[size_t(value)].kind == ValueKind::variable;
+  auto leaf = [&](int value) -> const ValueInfo& {
+    const Node* node = graph().producer(value);
+    for (; node != nullptr && node->is("cast"); node = graph().producer(value))
+      value = node->inputs[0];
+    return graph().values()[size_t(value)];
   };
+  auto is_variable = [&](int value) { return leaf(value).kind == ValueKind::variable; };
   if (!stoker::guard_sees(graph(), product) || !std::ranges::all_of(weights, is_variable))
     return false;
-  for (int value : weights) parts_.watched.push_back(graph().values()[size_t(value)].source);
+  for (int value : weights) parts_.watched.push_back(leaf(value).source);
   return true;
 }
 

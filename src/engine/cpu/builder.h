@@ -60,6 +60,10 @@ class Builder final : public PlanBuilder {
   bool guard_sees(const Node& product);
   // A builder that does another node's work too says what is to happen when that node's turn comes.
   void claim(const Node& node, std::function<void(Builder&)> build);
+  // What is to be built as soon as the value is, while that is in a cache; build_awaited(value) builds
+  // it at once.
+  void await(int value, std::function<void(Builder&)> build);
+  void build_awaited(int value);
   // The work of a node that is still to come is done by the kernel of `other`.
   void take_into(const Node& node, const Node& other);
 
@@ -135,6 +139,9 @@ class Builder final : public PlanBuilder {
   size_t instructions() const override { return parts_.instructions.size(); }
   void build_node() override;
   bool computes_nothing();  // and then its results have their places
+  void build_it();
+  template <class Ready>
+  void build_awaited_if(const Ready& ready);
   int row_major(int value) override { return plain(value); }
   void place_variable(int value) override { place_variable(value, {}); }
   bool lies_in_variable(int value) override;
@@ -162,7 +169,8 @@ class Builder final : public PlanBuilder {
   std::vector<std::vector<int>> users_;    // by value: positions in the schedule
   std::vector<std::vector<Copy>> copies_;  // by value; the first is as produced
   std::vector<int> alias_;  // by value: the value whose row-major bytes it shares, or -1
-  std::map<int, std::function<void(Builder&)>> claims_;  // by node
+  std::map<int, std::function<void(Builder&)>> claims_;                 // by node
+  std::vector<std::pair<int, std::function<void(Builder&)>>> awaited_;  // value, work
   std::map<int, std::vector<int>> attachments_;
   std::map<int, std::function<void(Builder&)>> under_way_;  // by node
   std::vector<int> into_;  // by node: the one whose kernel does its work, or -1

@@ -8,6 +8,7 @@
 #include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/program.h"
+#include "engine/cpu/sixteen_bits.h"
 #include "engine/cpu/team.h"
 
 namespace stoker {
@@ -30,7 +31,11 @@ class CpuBackend final : public Backend {
 
   bool supports(std::string_view op, DType dtype) const override {
     const OpBuilder* builder = find_op_builder(op);
-    return builder != nullptr && builder->takes(dtype);
+    if (builder == nullptr) return false;
+    if (dtype == DType::bfloat16 && builder->takes == products)
+      return bfloat16_products() != Bfloat16::none;
+    bool widened = widenable(dtype) && builder->takes != products && builder->takes(DType::float32);
+    return builder->takes(dtype) || widened;
   }
 
   std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) override {
@@ -49,9 +54,9 @@ class CpuBackend final : public Backend {
 
   std::string fingerprint() const override {
     const dnnl_version_t* version = dnnl_version();
-    return fmt::format("cpu {}, oneDNN {}.{}.{} {} isa {}", kernels().name, version->major,
+    return fmt::format("cpu {}, oneDNN {}.{}.{} {} isa {}{}", kernels().name, version->major,
                        version->minor, version->patch, version->hash,
-                       int(dnnl::get_effective_cpu_isa()));
+                       int(dnnl::get_effective_cpu_isa()), bfloat16_asked());
   }
 
  private:

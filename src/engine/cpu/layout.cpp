@@ -81,7 +81,16 @@ Desc matrix_desc(const Shape& shape, bool transposed) {
 
 Desc vector_desc(int64_t elements) { return strided({elements}, {1}); }
 
-Desc any_desc(const Desc& desc) { return {dims_of(desc), kFloat, memory::format_tag::any}; }
+Desc any_desc(const Desc& desc) {
+  return {dims_of(desc), blocks_of(desc).type, memory::format_tag::any};
+}
+
+Desc with_dtype(const Desc& plain, DType dtype) {
+  if (dtype == DType::float32) return plain;
+  Blocks blocks = blocks_of(plain);
+  return {blocks.dims, dtype == DType::bfloat16 ? memory::data_type::bf16 : memory::data_type::f16,
+          blocks.strides};
+}
 
 bool view_image(const TensorSpec& spec, const Layout& layout, ImageView& view) {
   const Shape& s = spec.shape;

@@ -44,7 +44,9 @@ Desc dense_desc(const Shape& image, int64_t units);    // [H·W·C, units] as O,
 Desc matrix_desc(const Shape& shape,
                  bool transposed);  // [.., M, N]; transposed: seen as [.., N, M]
 Desc vector_desc(int64_t elements);
-Desc any_desc(const Desc& desc);  // the same dimensions, layout left to oneDNN
+Desc any_desc(const Desc& desc);  // the same dimensions and dtype, layout left to oneDNN
+// The same strides, counted in elements, for another floating dtype.
+Desc with_dtype(const Desc& plain, DType dtype);
 
 // An image in blocks of channels, [B][blocks][H·W][inner]; plain NHWC is one block of all channels.
 // Blocks lie `block_stride` elements apart and pixels `pixel_stride`, so that kernels need not know

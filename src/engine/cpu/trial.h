@@ -28,8 +28,10 @@ class OneThreadScope {
 void execute(const dnnl::primitive& primitive, const std::vector<dnnl_exec_arg_t>& arguments,
              dnnl_stream_t stream);
 
-// A block of random numbers between -1 and 1, always the same.
-AlignedBlock random_block(size_t bytes);
+// A block of random numbers between -1 and 1, always the same; those of bfloat16 are of many sizes,
+// so that sums of their short products are rounded too.
+AlignedBlock random_block(size_t bytes,
+                          dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 // Memory of its own for a call, filled with random numbers.
 class TrialMemory {
@@ -40,7 +42,7 @@ class TrialMemory {
   // Of everything but scratchpads.
   bool equals(const TrialMemory& other) const;
 
-  // Only float32 is tried, and only what a short step can hold.
+  // Only float32 and bfloat16 are tried, and only what a short step can hold.
   static bool takes(const PrimitiveCall& call);
 
  private:

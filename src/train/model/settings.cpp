@@ -36,6 +36,11 @@ std::set<std::string> policies_without_effect(const Context& context, const Back
   return policies;
 }
 
+std::string without_products(const std::string& policy, const BackendTraits& engine) {
+  return fmt::format("{}: this {} has no products in {}", policy, engine.title,
+                     name(compute_dtype(policy)));
+}
+
 // A GPU that "auto" could not take is mentioned once per process.
 void say_idle_devices(const Context& context, const BackendTraits& engine, std::ostream& out) {
   if (context.device != kAutomatic || engine.preferred) return;
@@ -70,12 +75,20 @@ void say_settings_without_effect(const Context& context,
   const BackendTraits& engine = traits_of(context);
   say_idle_devices(context, engine, out);
   for (const std::string& policy : policies_without_effect(context, engine, layer_policies))
-    out << fmt::format("{}: the engine \"{}\" has no 16-bit products; training in float32\n",
-                       policy, engine.name);
+    out << without_products(policy, engine) + "; training in float32\n";
   if (auto changed = without_effect(context, engine); !changed.empty())
     out << fmt::format("{}: for GPUs alone; without effect on the engine \"{}\"\n",
                        fmt::join(changed, ", "), engine.name);
   out << std::flush;
+}
+
+std::string precision_line(const Context& context) {
+  if (compute_dtype(context.policy) == DType::float32) return "";
+  DType dtype = compute_dtype_of(context);
+  if (dtype == DType::float32)
+    return without_products(context.policy, traits_of(context)) + "; products in float32\n";
+  return fmt::format("{}: products in {}, sums and weights in float32\n", context.policy,
+                     name(dtype));
 }
 
 std::string device_line(const Context& context) {

@@ -19,6 +19,9 @@ void check_settings(const Context& context);
 void say_settings_without_effect(const Context& context,
                                  const std::vector<std::string>& layer_policies = {});
 
+// One line with what the context's mixed policy computes in on its engine; empty for float32.
+std::string precision_line(const Context& context);
+
 // One line with the device's name and description, where it is not the CPU: the first of a fit.
 std::string device_line(const Context& context);
 

@@ -13,6 +13,7 @@
 #include "nn/layer_tree.h"
 #include "train/model/memory_table.h"
 #include "train/model/model_base.h"
+#include "train/model/settings.h"
 #include "train/model/summary.h"
 #include "train/model/trainer.h"
 
@@ -277,6 +278,7 @@ std::string summary_text(const Model& handle, const SummaryArgs& args,
       fmt::format("Parameters: {} ({}), trainable {}, non-trainable {}\n",
                   with_thousands(trainable + others), human_bytes(4.0 * double(trainable + others)),
                   with_thousands(trainable), with_thousands(others));
+  if (model.trainer->compiled) text += precision_line(*model.trainer->context);
   if (std::isnan(flops))
     text += "Forward FLOPs and memory depend on the None dimensions; the first batch tells\n";
   else

@@ -6,6 +6,7 @@
 namespace stoker::cpu::STOKER_ISA {
 
 void add_elementwise(KernelTable& table);
+void add_convert(KernelTable& table);
 void add_reductions(KernelTable& table);
 void add_softmax(KernelTable& table);
 void add_batch_norm(KernelTable& table);

@@ -140,6 +140,10 @@ struct KernelTable {
       binary_scalar_b[kBinaryFunctions];
   void (*sigmoid_cross_entropy)(const float* x, const float* targets, float* loss, int64_t n);
 
+  // --- float32 and bfloat16 ---
+  void (*to_bfloat16)(const float* x, uint16_t* y, int64_t n);
+  void (*from_bfloat16)(const uint16_t* x, float* y, int64_t n);
+
   // --- reductions ---
   using Fold = float (*)(const float* x, int64_t n);
   Fold fold[kReduceFunctions];

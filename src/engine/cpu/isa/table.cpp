@@ -9,6 +9,7 @@ KernelTable make_table() {
   KernelTable table = {};
   table.name = STOKER_NAME(STOKER_ISA);
   add_elementwise(table);
+  add_convert(table);
   add_reductions(table);
   add_softmax(table);
   add_batch_norm(table);

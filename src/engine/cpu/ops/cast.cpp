@@ -1,5 +1,6 @@
 #include "base/convert.h"
 #include "base/visit_dtype.h"
+#include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/op_builders.h"
 #include "engine/cpu/team.h"
 
@@ -17,6 +18,16 @@ void convert_range(const void* from, void* to, int64_t begin, int64_t end) {
 }
 
 Convert converter(DType from, DType to) {
+  if (from == DType::float32 && to == DType::bfloat16)
+    return [](const void* x, void* y, int64_t begin, int64_t end) {
+      kernels().to_bfloat16(static_cast<const float*>(x) + begin, static_cast<uint16_t*>(y) + begin,
+                            end - begin);
+    };
+  if (from == DType::bfloat16 && to == DType::float32)
+    return [](const void* x, void* y, int64_t begin, int64_t end) {
+      kernels().from_bfloat16(static_cast<const uint16_t*>(x) + begin,
+                              static_cast<float*>(y) + begin, end - begin);
+    };
   return visit_numeric(from, [&]<class From>(std::type_identity<From>) {
     return visit_numeric(
         to, [&]<class To>(std::type_identity<To>) -> Convert { return convert_range<From, To>; });

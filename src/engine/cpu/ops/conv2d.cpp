@@ -13,12 +13,12 @@ bool convolves_channels_last() {
   return (unsigned(dnnl::get_effective_cpu_isa()) & kAvx512) != 0;
 }
 
-Convolution::Convolution(const Attrs& attrs, const Shape& x_shape, const Shape& w_shape,
-                         const Shape& y_shape)
+Convolution::Convolution(const Attrs& attrs, const TensorSpec& x_spec, const TensorSpec& w_spec,
+                         const TensorSpec& y_spec)
     : groups(attrs.get_or<int64_t>("groups", 1)),
-      x(image_desc(x_shape)),
-      w(kernel_desc(w_shape, groups)),
-      y(image_desc(y_shape)) {
+      x(with_dtype(image_desc(x_spec.shape), x_spec.dtype)),
+      w(with_dtype(kernel_desc(w_spec.shape, groups), w_spec.dtype)),
+      y(with_dtype(image_desc(y_spec.shape), y_spec.dtype)) {
   const Ints &stride = attrs.get<Ints>("strides"), &pads = attrs.get<Ints>("pads");
   Ints dilated = attrs.get_or<Ints>("dilation", {1, 1});
   strides = {stride[0], stride[1]};
@@ -38,6 +38,15 @@ convolution_forward::primitive_desc Convolution::forward(bool with_bias,
                                        strides, dilation, before, after);
 }
 
+convolution_forward::primitive_desc Convolution::hint(bool with_bias) const {
+  Convolution same = *this;
+  bool brief = false;
+  for (const Desc& desc : {x, w, y}) brief |= blocks_of(desc).type == dnnl::memory::data_type::bf16;
+  if (brief)
+    for (Desc* desc : {&same.x, &same.w, &same.y}) *desc = with_dtype(*desc, DType::bfloat16);
+  return same.forward(with_bias, {});
+}
+
 namespace {
 
 // x: [B, H, W, C], w: [kh, kw, C / groups, filters] [, bias: [filters]] → y: [B, H', W', filters]
@@ -45,7 +54,7 @@ void build_conv2d(Builder& b, const Node& node) {
   if (build_stem(b, node)) return;
   int x = node.inputs[0], w = node.inputs[1], y = node.outputs[0];
   bool with_bias = node.inputs.size() > 2;
-  Convolution conv(node.attrs, b.shape(x), b.shape(w), b.shape(y));
+  Convolution conv(node.attrs, b.spec(x), b.spec(w), b.spec(y));
   Activation activation(node.attrs);
   dnnl::primitive_attr attr = attr_with_scratchpad();
   activation.fuse_into(attr, b, node);
@@ -64,6 +73,6 @@ void build_conv2d(Builder& b, const Node& node) {
 
 }  // namespace
 
-void add_conv2d_builders(OpBuilders& table) { table["conv2d"] = {floats, build_conv2d}; }
+void add_conv2d_builders(OpBuilders& table) { table["conv2d"] = {products, build_conv2d}; }
 
 }  // namespace stoker::cpu

@@ -17,16 +17,18 @@ struct Convolution {
   int64_t groups;
   Desc x, w, y;  // plain tensors in oneDNN's order of dimensions
 
-  Convolution(const Attrs& attrs, const Shape& x_shape, const Shape& w_shape, const Shape& y_shape);
+  Convolution(const Attrs& attrs, const TensorSpec& x_spec, const TensorSpec& w_spec,
+              const TensorSpec& y_spec);
 
   // x or y as a primitive is asked for it.
   Desc image(const Desc& plain) const {
     return convolves_channels_last() ? plain : any_desc(plain);
   }
   Desc bias() const { return vector_desc(dims_of(y)[1]); }
-  // The forward primitive, which the gradients take as a hint.
   dnnl::convolution_forward::primitive_desc forward(bool with_bias,
                                                     const dnnl::primitive_attr& attr) const;
+  // The forward primitive that a gradient takes as a hint: all operands in the gradient's dtype.
+  dnnl::convolution_forward::primitive_desc hint(bool with_bias) const;
 };
 
 }  // namespace stoker::cpu

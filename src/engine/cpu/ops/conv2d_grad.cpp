@@ -46,7 +46,7 @@ struct TurnedConvolution {
 int emit_turned_kernel(Builder& b, int w) {
   const Shape& shape = b.shape(w);
   int64_t pixels = shape[0] * shape[1];
-  size_t bytes = size_t(shape[2] * shape[3]) * sizeof(float);
+  size_t bytes = size_t(shape[2] * shape[3]) * size_of(b.spec(w).dtype);
   int plain = b.plain(w);
   if (pixels == 1) return plain;
   int turned = b.scratch(size_t(pixels) * bytes);
@@ -66,8 +66,10 @@ void build_turned(Builder& b, const Node& node, const Convolution& c,
   const Shape& kernel = b.shape(w);
   int64_t i = kernel[2], o = kernel[3];
   // [kh, kw, C, filters] with the two channel dimensions exchanged: O is C, and I the filters.
-  Desc exchanged({i, o, kernel[0], kernel[1]}, dnnl::memory::data_type::f32,
-                 {o, 1, kernel[1] * i * o, i * o});
+  Desc exchanged = with_dtype({{i, o, kernel[0], kernel[1]},
+                               dnnl::memory::data_type::f32,
+                               {o, 1, kernel[1] * i * o, i * o}},
+                              b.spec(w).dtype);
   auto desc = describe<convolution_forward>(
       attr_with_scratchpad(), dnnl::prop_kind::forward_training, kDirect, c.y, any_desc(exchanged),
       c.x, c.strides, c.dilation, turned.before, turned.after);
@@ -82,11 +84,11 @@ void build_turned(Builder& b, const Node& node, const Convolution& c,
 // dy: [B, H', W', filters], w: [kh, kw, C / groups, filters] → dx: [B, H, W, C]
 void build_conv2d_input_grad(Builder& b, const Node& node) {
   int dy = node.inputs[0], w = node.inputs[1], dx = node.outputs[0];
-  Convolution c(node.attrs, b.shape(dx), b.shape(w), b.shape(dy));
+  Convolution c(node.attrs, b.spec(dx), b.spec(w), b.spec(dy));
   if (TurnedConvolution turned(c); turned.pays(c)) return build_turned(b, node, c, turned);
   auto desc = describe_gradient<convolution_backward_data>(
-      attr_with_scratchpad(), c.forward(false, {}), kDirect, c.image(c.x), any_desc(c.w),
-      c.image(c.y), c.strides, c.dilation, c.before, c.after);
+      attr_with_scratchpad(), c.hint(false), kDirect, c.image(c.x), any_desc(c.w), c.image(c.y),
+      c.strides, c.dilation, c.before, c.after);
   b.emit_primitive<convolution_backward_data>(
       desc,
       {{DNNL_ARG_DIFF_DST, b.input(dy, {c.y, desc.diff_dst_desc()}), desc.diff_dst_desc()},
@@ -96,12 +98,13 @@ void build_conv2d_input_grad(Builder& b, const Node& node) {
 
 // x: [B, H, W, C], dy: [B, H', W', filters] → dw: [kh, kw, C / groups, filters] [, db: [filters]]
 void build_conv2d_weight_grad(Builder& b, const Node& node) {
-  if (build_depthwise_weight_grad(b, node) || build_tiled_weight_grad(b, node) ||
-      build_blocked_weight_grad(b, node))
+  bool own = b.spec(node.inputs[0]).dtype == DType::float32;  // own kernels are for float32
+  if (own && (build_depthwise_weight_grad(b, node) || build_tiled_weight_grad(b, node) ||
+              build_blocked_weight_grad(b, node)))
     return;
   int x = node.inputs[0], dy = node.inputs[1], dw = node.outputs[0];
   bool with_bias = node.outputs.size() > 1;
-  Convolution c(node.attrs, b.shape(x), b.shape(dw), b.shape(dy));
+  Convolution c(node.attrs, b.spec(x), b.spec(dw), b.spec(dy));
   WeightGradDesc desc = weight_grad_desc(c, with_bias);
   Call call{desc.impl_info_str(),
             {b.input(x, {c.x, desc.src_desc()}), b.input(dy, {c.y, desc.diff_dst_desc()})},
@@ -115,9 +118,9 @@ void build_conv2d_weight_grad(Builder& b, const Node& node) {
 }  // namespace
 
 void add_conv2d_grad_builders(OpBuilders& table) {
-  table["conv2d_input_grad"] = {floats, build_conv2d_input_grad};
-  table["conv2d_transpose"] = {floats, build_conv2d_input_grad};
-  table["conv2d_weight_grad"] = {floats, build_conv2d_weight_grad};
+  table["conv2d_input_grad"] = {products, build_conv2d_input_grad};
+  table["conv2d_transpose"] = {products, build_conv2d_input_grad};
+  table["conv2d_weight_grad"] = {products, build_conv2d_weight_grad};
 }
 
 }  // namespace stoker::cpu

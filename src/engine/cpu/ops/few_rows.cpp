@@ -58,7 +58,8 @@ bool build_few_rows(Builder& b, const Node& node) {
   int left = node.inputs[0], right = node.inputs[1];
   const Shape &x = b.shape(left), &w = b.shape(right), &y = b.shape(node.outputs[0]);
   if (!node.attrs.get_or("few_rows", false) || w.rank() != 2 ||
-      node.attrs.get_or("transpose_a", false) || y[-1] == 0 || x[-1] == 0)
+      b.spec(left).dtype != DType::float32 || node.attrs.get_or("transpose_a", false) ||
+      y[-1] == 0 || x[-1] == 0)
     return false;
   FewRows rows{y.elements() / y[-1], y[-1], x[-1], node.attrs.get_or("transpose_b", false)};
   if (rows.m > kMostRows) return false;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/cpu/isa/kernels.h"
 #include "engine/cpu/ops/activation.h"
 #include "engine/cpu/ops/few_rows.h"
 #include "engine/cpu/ops/gemm.h"
@@ -43,6 +44,7 @@ bool build_gemm(Builder& b, const Node& node, const Product& product) {
   bool transposed =
       node.attrs.get_or("transpose_a", false) && !node.attrs.get_or("transpose_b", false);
   if (product.a.rank() != 2 || !transposed || node.inputs.size() > 2 ||
+      b.spec(node.inputs[0]).dtype != DType::float32 ||
       !node.attrs.get_or<std::string>("activation", "").empty())
     return false;
   Gemm gemm{product.y[0], product.y[1], product.a[0]};
@@ -64,7 +66,8 @@ void build_matmul(Builder& b, const Node& node) {
        transpose_b = node.attrs.get_or("transpose_b", false);
   Product product(b.shape(left), b.shape(right), b.shape(result), transpose_a);
   if (build_gemm(b, node, product) || build_few_rows(b, node)) return;
-  Desc a_desc = matrix_desc(product.a, transpose_a), b_desc = matrix_desc(product.b, transpose_b);
+  Desc a_desc = with_dtype(matrix_desc(product.a, transpose_a), b.spec(left).dtype),
+       b_desc = with_dtype(matrix_desc(product.b, transpose_b), b.spec(right).dtype);
   Desc y_desc = matrix_desc(product.y, false);
 
   Activation activation(node.attrs);
@@ -82,6 +85,26 @@ void build_matmul(Builder& b, const Node& node) {
 
 }  // namespace
 
+namespace {
+
+// A plain float32 operand as bfloat16.
+int emit_rounded(Builder& b, int from, const Desc& desc) {
+  int64_t n = 1;
+  for (int64_t extent : dims_of(desc)) n *= extent;
+  int to = b.scratch(size_t(n) * sizeof(uint16_t));
+  b.emit({own_kernel(), {from}, {to}, "cast"}, [=](Pointers p) {
+    parallel_for(
+        n, kGrain,
+        [&](int64_t begin, int64_t end) {
+          kernels().to_bfloat16(p.in<float>(0) + begin, p.out<uint16_t>(1) + begin, end - begin);
+        },
+        64);
+  });
+  return to;
+}
+
+}  // namespace
+
 void emit_matmul(Builder& b, const MatmulOperands& operands, const dnnl::primitive_attr& attr,
                  std::string op) {
   // oneDNN divides by extents.
@@ -91,6 +114,15 @@ void emit_matmul(Builder& b, const MatmulOperands& operands, const dnnl::primiti
   if (dims_of(operands.a_desc).back() == 0 && operands.bias < 0)
     return b.emit({own_kernel(), {}, {operands.y}, std::move(op)},
                   [=](Pointers p) { std::fill_n(p.out<float>(0), elements, 0.0F); });
+  if (operands.bfloat16) {
+    MatmulOperands rounded = operands;
+    rounded.bfloat16 = false;
+    rounded.a = emit_rounded(b, operands.a, operands.a_desc);
+    rounded.b = emit_rounded(b, operands.b, operands.b_desc);
+    rounded.a_desc = with_dtype(operands.a_desc, DType::bfloat16);
+    rounded.b_desc = with_dtype(operands.b_desc, DType::bfloat16);
+    return emit_matmul(b, rounded, attr, std::move(op));
+  }
   bool with_bias = operands.bias >= 0;
   auto describe_product = [=, a = operands.a_desc, w = operands.b_desc, y = operands.y_desc,
                            bias = operands.bias_desc] {
@@ -110,6 +142,6 @@ void emit_matmul(Builder& b, const MatmulOperands& operands, const dnnl::primiti
   b.emit_primitive<dnnl::matmul>(desc, arguments, std::move(op), make_alone);
 }
 
-void add_matmul_builders(OpBuilders& table) { table["matmul"] = {floats, build_matmul}; }
+void add_matmul_builders(OpBuilders& table) { table["matmul"] = {products, build_matmul}; }
 
 }  // namespace stoker::cpu

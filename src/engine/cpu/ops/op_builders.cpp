@@ -24,6 +24,7 @@ const OpBuilder* find_op_builder(std::string_view op) {
     add_dropout_builders(all);
     add_augment_builders(all);
     add_optimizer_builders(all);
+    add_clip_builders(all);
     add_host_builders(all);
     add_recurrent_builders(all);
     add_scan_builders(all);

@@ -35,10 +35,16 @@ void add_matrix_builders(OpBuilders& table);
 void add_dropout_builders(OpBuilders& table);
 void add_augment_builders(OpBuilders& table);
 void add_optimizer_builders(OpBuilders& table);
+void add_clip_builders(OpBuilders& table);
 void add_host_builders(OpBuilders& table);
 void add_recurrent_builders(OpBuilders& table);
 void add_scan_builders(OpBuilders& table);
 void add_attention_builders(OpBuilders& table);
+
+// Sums of squares of the gradients that a clip_scales node reads, each behind the node that makes it.
+void await_gradients(Builder& builder);
+// A gradient as float32, in `layout` where it is float32 already.
+int gradient_as_float(Builder& builder, int gradient, const Layout& layout);
 
 // Whether the engine runs this attention or attention_grad itself; else as a composition.
 bool has_attention_kernel(const Node& node);
@@ -53,13 +59,15 @@ struct MatmulOperands {
   Desc a_desc, b_desc, y_desc;
   int bias = -1;
   Desc bias_desc = {};
+  bool bfloat16 = false;  // round a and b, which are float32 and plain, to bfloat16 first
 };
 void emit_matmul(Builder& b, const MatmulOperands& operands,
                  const dnnl::primitive_attr& attr = attr_with_scratchpad(), std::string op = {});
 
-// --- which dtypes a builder takes. 16-bit floats are moved and converted: this host has no
-// arithmetic on them that would be worth it.
+// --- which dtypes a builder takes. 16-bit floats are moved, converted and, bfloat16 alone,
+// multiplied (sixteen_bits.h); all other arithmetic is on float32.
 inline bool floats(DType dtype) { return dtype == DType::float32; }
+inline bool products(DType dtype) { return floats(dtype) || dtype == DType::bfloat16; }
 inline bool integers(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
 inline bool numbers(DType dtype) { return floats(dtype) || integers(dtype); }
 inline bool comparable(DType dtype) {

@@ -10,24 +10,6 @@
 
 namespace stoker::cpu {
 
-namespace {
-
-// The parameters of one update node. Operands of its instruction, in order: the shared ones (lr,
-// iterations, scales), then for each parameter its gradient; then, written in place, p and the
-// moments of each.
-struct Parameters {
-  UpdateLayout layout;
-  float weight_decay, clip_value;
-  std::vector<int64_t> starts;  // where each begins among all elements; the last is their number
-
-  size_t count() const { return layout.count; }
-  size_t gradient(size_t i) const { return layout.first() + i; }
-  size_t target(size_t i, size_t which) const {
-    return layout.first() + count() + i * layout.outputs() + which;
-  }
-};
-
-// Float gradients of another size are widened first.
 int gradient_as_float(Builder& b, int g, const Layout& layout) {
   if (b.spec(g).dtype == DType::float32) return b.input(g, layout);
   int64_t n = b.shape(g).elements();
@@ -44,6 +26,23 @@ int gradient_as_float(Builder& b, int g, const Layout& layout) {
   });
   return wide;
 }
+
+namespace {
+
+// The parameters of one update node. Operands of its instruction, in order: the shared ones (lr,
+// iterations, scales), then for each parameter its gradient; then, written in place, p and the
+// moments of each.
+struct Parameters {
+  UpdateLayout layout;
+  float weight_decay, clip_value;
+  std::vector<int64_t> starts;  // where each begins among all elements; the last is their number
+
+  size_t count() const { return layout.count; }
+  size_t gradient(size_t i) const { return layout.first() + i; }
+  size_t target(size_t i, size_t which) const {
+    return layout.first() + count() + i * layout.outputs() + which;
+  }
+};
 
 // Layout of a parameter and everything that goes with it: the parameter's own, so that the sweep
 // needs no reorder. Padding stays zero as long as the rule divides by something.
@@ -152,49 +151,6 @@ void build_rmsprop_update(Builder& b, const Node& node) {
   });
 }
 
-// g₀ … gₙ₋₁ [, loss scale] → scales: [n], norm: []
-void build_clip_scales(Builder& b, const Node& node) {
-  double max_norm = node.attrs.get<double>("max_norm");
-  bool global = node.attrs.get<std::string>("mode") == "global";
-  bool scaled = node.attrs.get_or("scaled", false);
-  Call call{own_kernel(), {}, {}};
-  std::vector<int64_t> sizes;
-  for (size_t i = 0; i + size_t(scaled) < node.inputs.size(); ++i) {
-    int value = node.inputs[i];
-    Layout layout =
-        b.spec(value).dtype == DType::float32 ? b.layout(value) : Layout();  // padding adds nothing
-    call.reads.push_back(gradient_as_float(b, value, layout));
-    sizes.push_back(layout.stored_elements(b.spec(value)));
-  }
-  int count = int(sizes.size()), workers = team_size(), reads = count + int(scaled);
-  if (scaled) call.reads.push_back(b.plain(node.inputs.back()));
-  call.writes = {b.define(node.outputs[0]), b.define(node.outputs[1])};
-  call.writes.push_back(b.scratch(size_t(workers * count) * sizeof(double)));
-  b.emit(std::move(call), [=, sizes = std::move(sizes)](Pointers p) {
-    double* partial = p.out<double>(reads + 2);
-    for (int i = 0; i < workers * count; ++i) partial[i] = 0;
-    int64_t work = 0;
-    for (int64_t size : sizes) work += size;
-    parallel_team(work, kGrain, [&](int worker, int team) {
-      for (int i = 0; i < count; ++i) {
-        Part part = part_of(sizes[size_t(i)], worker, team, 16);
-        if (part.begin < part.end)
-          partial[worker * count + i] =
-              kernels().sum_of_squares(p.in<float>(i) + part.begin, part.end - part.begin);
-      }
-    });
-    double total = 0, factor = scaled ? 1 / double(*p.in<float>(count)) : 1;
-    for (int i = 0; i < count; ++i) {
-      for (int worker = 1; worker < workers; ++worker) partial[i] += partial[worker * count + i];
-      total += partial[i];
-    }
-    for (int i = 0; i < count; ++i)
-      p.out<float>(reads)[i] = float(
-          factor * max_norm / std::max(factor * std::sqrt(global ? total : partial[i]), max_norm));
-    *p.out<float>(reads + 1) = float(factor * std::sqrt(total));
-  });
-}
-
 // norm, scale, good steps, skipped steps → scale, good steps, skipped steps, alarm
 void build_loss_scale_update(Builder& b, const Node& node) {
   auto growth_steps = node.attrs.get<int64_t>("growth_steps");
@@ -226,7 +182,6 @@ void add_optimizer_builders(OpBuilders& table) {
   table["sgd_update"] = {floats, build_sgd_update};
   table["adam_update"] = {floats, build_adam_update};
   table["rmsprop_update"] = {floats, build_rmsprop_update};
-  table["clip_scales"] = {widenable, build_clip_scales};
   table["loss_scale_update"] = {floats, build_loss_scale_update};
 }
 

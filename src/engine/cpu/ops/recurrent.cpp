@@ -97,10 +97,13 @@ void forward_step(const RecurrentTiles& tiles, const ForwardPointers& p, int64_t
   });
 }
 
+// Whether products over all steps are of bfloat16; those of one step are of float32.
+bool in_bfloat16(const Node& node) { return node.attrs.get_or("bfloat16", false); }
+
 // reads: x, kernel, recurrent_kernel, bias, h [, c] [, mask]; writes: y, h [, c], each -1 where
 // nothing reads it
 RecurrentKept emit_forward(Builder& b, const RecurrentShape& s, const std::vector<int>& reads,
-                           const std::vector<int>& writes) {
+                           const std::vector<int>& writes, bool bfloat16) {
   bool lstm = s.cell == Cell::lstm, gru = s.cell == Cell::gru;
   RecurrentTiles tiles(s);
   RecurrentKept kept{b.kept(float_bytes(s.steps() * s.columns())),
@@ -114,7 +117,7 @@ RecurrentKept emit_forward(Builder& b, const RecurrentShape& s, const std::vecto
   emit_matmul(b,
               {x, reads[1], kept.gates, matrix_desc(steps, false), matrix_desc(kernel, false),
                matrix_desc({s.steps(), s.columns()}, false), reads[3],
-               matrix_desc({1, s.columns()}, false)},
+               matrix_desc({1, s.columns()}, false), bfloat16},
               attr_with_scratchpad(), "recurrent inputs");
 
   Call call{own_kernel(), {reads.begin() + 2, reads.end()}, {kept.gates, kept.h, kept.c}, {}};
@@ -157,7 +160,7 @@ void build_recurrent(Builder& b, const Node& node) {
   std::vector<int> reads, writes;
   for (int value : node.inputs) reads.push_back(b.plain(value));
   for (int value : node.outputs) writes.push_back(b.is_read(value) ? b.define(value) : -1);
-  RecurrentKept kept = emit_forward(b, shape, reads, writes);
+  RecurrentKept kept = emit_forward(b, shape, reads, writes, in_bfloat16(node));
   b.attachments()[node.outputs[0]] = {kept.gates, kept.h, kept.c};
 }
 
@@ -280,7 +283,7 @@ RecurrentKept kept_of(Builder& b, const RecurrentShape& s, const Node& node,
               std::equal(forward->inputs.begin(), forward->inputs.end(), node.inputs.begin());
   if (same) return {found->second[0], found->second[1], found->second[2]};
   return emit_forward(b, s, std::vector<int>(in.begin(), in.begin() + long(s.operands())),
-                      std::vector<int>(1 + s.states(), -1));
+                      std::vector<int>(1 + s.states(), -1), in_bfloat16(node));
 }
 
 void build_recurrent_grad(Builder& b, const Node& node) {
@@ -300,13 +303,21 @@ void build_recurrent_grad(Builder& b, const Node& node) {
   int dc = s.cell == Cell::lstm ? or_scratch(result(5)) : b.scratch(sizeof(float));
   emit_loop_back(b, s, in, {kept, gates, other, or_scratch(result(4)), dc});
 
+  const bool bfloat16 = in_bfloat16(node);
   Shape steps{s.steps(), s.columns()}, x{s.steps(), s.features}, h{s.steps(), s.units};
   Shape kernel{s.features, s.columns()}, recurrent{s.units, s.columns()};
   if (int dx = result(0); dx >= 0) {
     int made = b.scratch(float_bytes(s.steps() * s.features));
     emit_matmul(b,
-                {gates, in[1], made, matrix_desc(steps, false), matrix_desc(kernel, true),
-                 matrix_desc(x, false)},
+                {gates,
+                 in[1],
+                 made,
+                 matrix_desc(steps, false),
+                 matrix_desc(kernel, true),
+                 matrix_desc(x, false),
+                 -1,
+                 {},
+                 bfloat16},
                 attr_with_scratchpad(), "recurrent dx");
     emit_steps(b, s, Way::from_steps, made, dx, s.features);
   }
@@ -314,14 +325,28 @@ void build_recurrent_grad(Builder& b, const Node& node) {
     int made = b.scratch(float_bytes(s.steps() * s.features));
     emit_steps(b, s, Way::to_steps, in[0], made, s.features);
     emit_matmul(b,
-                {made, gates, dkernel, matrix_desc(x, true), matrix_desc(steps, false),
-                 matrix_desc(kernel, false)},
+                {made,
+                 gates,
+                 dkernel,
+                 matrix_desc(x, true),
+                 matrix_desc(steps, false),
+                 matrix_desc(kernel, false),
+                 -1,
+                 {},
+                 bfloat16},
                 attr_with_scratchpad(), "recurrent dkernel");
   }
   if (int drecurrent = result(2); drecurrent >= 0)
     emit_matmul(b,
-                {kept.h, other, drecurrent, matrix_desc(h, true), matrix_desc(steps, false),
-                 matrix_desc(recurrent, false)},
+                {kept.h,
+                 other,
+                 drecurrent,
+                 matrix_desc(h, true),
+                 matrix_desc(steps, false),
+                 matrix_desc(recurrent, false),
+                 -1,
+                 {},
+                 bfloat16},
                 attr_with_scratchpad(), "recurrent dkernel");
   if (int dbias = result(3); dbias >= 0) emit_bias_gradient(b, s, gates, other, dbias);
 }

@@ -16,8 +16,9 @@ constexpr int64_t kMostChannels = 4;
 
 bool takes(Builder& b, const Node& conv) {
   const Shape &x = b.shape(conv.inputs[0]), &y = b.shape(conv.outputs[0]);
-  return conv.inputs.size() == 3 && x[3] <= kMostChannels && y[3] % kernels().lanes == 0 &&
-         y[1] >= 2 && y[2] >= 2 && conv.attrs.get_or<int64_t>("groups", 1) == 1 &&
+  return conv.inputs.size() == 3 && b.spec(conv.inputs[0]).dtype == DType::float32 &&
+         x[3] <= kMostChannels && y[3] % kernels().lanes == 0 && y[1] >= 2 && y[2] >= 2 &&
+         conv.attrs.get_or<int64_t>("groups", 1) == 1 &&
          conv.attrs.get_or<Ints>("dilation", {1, 1}) == Ints{1, 1};
 }
 

@@ -39,7 +39,7 @@ bool is_wrong(const Convolution& c, const WeightGradDesc& desc) {
 // Of images x and y, which the forward primitive of `c` must share.
 WeightGradDesc weight_grad_desc(const Convolution& c, bool with_bias, const Desc& x, const Desc& w,
                                 const Desc& y) {
-  dnnl::convolution_forward::primitive_desc hint = c.forward(with_bias, {});
+  dnnl::convolution_forward::primitive_desc hint = c.hint(with_bias);
   auto describe_with = [&](const auto&... bias) {
     auto desc = describe_gradient<dnnl::convolution_backward_weights>(
         attr_with_scratchpad(), hint, kDirectly, x, w, bias..., y, c.strides, c.dilation, c.before,
@@ -160,7 +160,8 @@ struct TeamWeightGrad::Alone {
 
   // False: neither way gives the team's bits.
   bool find_ways(const TeamWeightGrad& of) {
-    AlignedBlock x = random_block(x_bytes), dy = random_block(dy_bytes);
+    auto type = blocks_of(of.desc_.src_desc()).type;
+    AlignedBlock x = random_block(x_bytes, type), dy = random_block(dy_bytes, type);
     AlignedBlock dw(dw_bytes), db(std::max<size_t>(db_bytes, 4)), got(dw_bytes),
         got_bias(std::max<size_t>(db_bytes, 4));
     auto at = [](const AlignedBlock& block) { return static_cast<float*>(block.data()); };
