@@ -66,10 +66,9 @@ void build_turned(Builder& b, const Node& node, const Convolution& c,
   const Shape& kernel = b.shape(w);
   int64_t i = kernel[2], o = kernel[3];
   // [kh, kw, C, filters] with the two channel dimensions exchanged: O is C, and I the filters.
-  Desc exchanged = with_dtype({{i, o, kernel[0], kernel[1]},
-                               dnnl::memory::data_type::f32,
-                               {o, 1, kernel[1] * i * o, i * o}},
-                              b.spec(w).dtype);
+  Desc wide({i, o, kernel[0], kernel[1]}, dnnl::memory::data_type::f32,
+            dnnl::memory::dims{o, 1, kernel[1] * i * o, i * o});
+  Desc exchanged = with_dtype(wide, b.spec(w).dtype);
   auto desc = describe<convolution_forward>(
       attr_with_scratchpad(), dnnl::prop_kind::forward_training, kDirect, c.y, any_desc(exchanged),
       c.x, c.strides, c.dilation, turned.before, turned.after);
