@@ -10,7 +10,7 @@ BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := build
 SYSTEMS := debian12 debian13
-.PHONY: setup configure build test test-on $(SYSTEMS) demo bench peers reference cuda-check fuzz campaign format check install clean
+.PHONY: setup setup-tests configure build test test-on $(SYSTEMS) demo bench peers reference cuda-check fuzz campaign format check install clean
 
 setup:
 	@scripts/setup.sh build
@@ -22,7 +22,10 @@ configure: setup
 build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
 
-test: build
+setup-tests: setup
+	@scripts/setup.sh mpi
+
+test: setup-tests build
 	@ctest --preset $(PRESET) --parallel 2
 
 # The systems are words behind test-on, not goals of their own.

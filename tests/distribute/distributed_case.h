@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -31,6 +32,12 @@ inline Rows make_rows(int64_t rows, int64_t features = 12, int64_t classes = 4) 
           Tensor::from(weights, {rows})};
 }
 
+// STOKER_TEST_DEVICE: another device than the CPU, for machines that have one ("cuda:0").
+inline std::string test_device() {
+  const char* given = std::getenv("STOKER_TEST_DEVICE");
+  return given != nullptr ? given : "cpu";
+}
+
 // A run: the model that `build` makes with a given seed, trained.
 struct Trained {
   History history;
@@ -55,7 +62,7 @@ inline Trained train(const Training& training) {
   Rows rows = make_rows(training.rows);
   Context context{.seed = 11,
                   .threads = {.compute = training.threads},
-                  .device = "cpu",
+                  .device = test_device(),
                   .policy = training.policy,
                   .out = nullptr};
   set_seed(11);

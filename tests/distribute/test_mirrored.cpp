@@ -42,6 +42,14 @@ TEST_P(Mirrored, FollowsOneDeviceWithClippingByTheGlobalNorm) {
   expect_close(train(training), train_mirrored(training, GetParam()));
 }
 
+TEST_P(Mirrored, FollowsOneDeviceWithAScaledLoss) {
+  Training training{.optimizer = [] {
+    return Optimizer(
+        LossScaleOptimizer(Adam(), {.initial_scale = 1024, .dynamic_growth_steps = 5}));
+  }};
+  expect_close(train(training), train_mirrored(training, GetParam()));
+}
+
 TEST_P(Mirrored, FollowsOneDeviceWithAccumulatedGradients) {
   Training training{
       .optimizer = [] { return Optimizer(Adam({.gradient_accumulation_steps = 2})); }};

@@ -6,7 +6,8 @@ namespace stoker::test {
 namespace {
 
 Trained train_on_all(const Training& training, const CommunicationOptions& communication = {}) {
-  MultiWorkerMirroredStrategy strategy({.devices = {"cpu"}, .communication = communication});
+  MultiWorkerMirroredStrategy strategy(
+      {.devices = {test_device()}, .communication = communication});
   auto scope = strategy.scope();
   return train(training);
 }
