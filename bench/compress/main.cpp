@@ -2,6 +2,7 @@
 // the CNN of 64 and 128 filters once on made-up pictures; --long trains it, resnet18 and mobilenet
 // from five seeds, and on MNIST where --mnist names a folder with its files.
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 
@@ -10,6 +11,7 @@
 #include <stoker/random.h>
 
 #include "common/options.h"
+#include "common/peer_script.h"
 #include "common/report.h"
 #include "compress/trials.h"
 
@@ -17,14 +19,18 @@ namespace stoker::bench {
 
 namespace {
 
+constexpr const char* kInt8Inference = "int8, inference";
+
 struct Arguments : Options {
   std::string mnist;     // a folder; empty: not measured
   std::string networks;  // with commas between them; empty: as the form says
+  std::string peers;     // a folder for peer.py to work in, which then runs; empty: no peers
   int64_t seeds = 0;     // 0: as the form says
   int64_t samples = 0, epochs = 0;
   std::vector<Flag> flags() {
     return with(Options::flags(), {{"--mnist", &mnist},
                                    {"--networks", &networks},
+                                   {"--peers", &peers},
                                    {"--seeds", &seeds},
                                    {"--samples", &samples},
                                    {"--epochs", &epochs}});
@@ -43,8 +49,8 @@ std::vector<std::string> split(const std::string& text) {
 
 class Rows {
  public:
-  Rows(Report& report, std::string title, const std::vector<Trial>& trials)
-      : report_(report), title_(std::move(title)), trials_(trials) {}
+  Rows(Report& report, std::string title, const std::vector<Trial>& trials, const Peers& peers)
+      : report_(report), title_(std::move(title)), trials_(trials), peers_(peers) {}
 
   void add(const std::string& what, const std::string& unit, Better better,
            std::optional<double> bar, const std::function<double(const Trial&)>& figure) {
@@ -52,12 +58,14 @@ class Rows {
     for (const Trial& trial : trials_) values.push_back(figure(trial));
     Mean mean = mean_of(values);
     std::string each;
+    auto found = peers_.find(what);
     for (double value : values) each += fmt::format("{}{:.2f}", each.empty() ? "" : " ", value);
     report_.add({.name = title_ + ": " + what,
                  .value = mean.value,
                  .unit = unit,
                  .better = better,
                  .bar = bar,
+                 .peers = found == peers_.end() ? std::vector<Peer>() : found->second,
                  .note = values.size() < 2 ? "one seed"
                                            : fmt::format("±{:.2f} (95 %), {} seeds: {}", mean.reach,
                                                          values.size(), each)});
@@ -80,10 +88,12 @@ class Rows {
   Report& report_;
   std::string title_;
   const std::vector<Trial>& trials_;
+  const Peers& peers_;
 };
 
-void add_rows(Report& report, const std::string& title, const std::vector<Trial>& trials) {
-  Rows rows(report, title, trials);
+void add_rows(Report& report, const std::string& title, const std::vector<Trial>& trials,
+              const Peers& peers) {
+  Rows rows(report, title, trials, peers);
   rows.add("float accuracy", "%", Better::higher, {}, [](const Trial& t) { return t.accuracy; });
   rows.add("90 % of weights pruned, accuracy lost", "points", Better::lower, 0.5,
            [](const Trial& t) { return t.accuracy - t.pruned; });
@@ -99,6 +109,10 @@ void add_rows(Report& report, const std::string& title, const std::vector<Trial>
            20.0, [](const Trial& t) {
              return 100 * std::abs(t.predicted_speedup / t.training_speedup - 1);
            });
+  rows.add("int8, accuracy lost", "points", Better::lower, 0.5,
+           [](const Trial& t) { return t.accuracy - t.int8; });
+  rows.add(kInt8Inference, "× as fast", Better::higher, 2.0,
+           [](const Trial& t) { return t.int8_speedup; });
   rows.add("student alone, accuracy", "%", Better::higher, {},
            [](const Trial& t) { return t.student; });
   rows.add("student distilled, accuracy", "%", Better::higher, {},
@@ -106,6 +120,12 @@ void add_rows(Report& report, const std::string& title, const std::vector<Trial>
   rows.add("student, parameters", "% of the model's", Better::lower, {},
            [](const Trial& t) { return 100 * t.student_parameters; });
   rows.add_distillation();
+}
+
+Peers ask_peers(const Model& model, const Task& task, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  write_for_peers(model, task, folder);
+  return run_peer_script(STOKER_BENCH_SOURCE_DIR "/compress/peer.py " + folder);
 }
 
 struct Work {
@@ -134,17 +154,20 @@ int run(const Arguments& arguments) {
   for (const Work& work : works) {
     std::vector<Trial> trials;
     std::string title;
+    Peers peers;
     for (int64_t seed = 1; seed <= seeds; ++seed) {
       Task task = work.task(uint64_t(seed));
       title = work.network + ", " + task.name;
       if (!arguments.wants(title)) break;
       set_seed(uint64_t(seed));
-      trials.push_back(try_out(trained(work.network, task, how), task, how));
+      Model model = trained(work.network, task, how);
+      trials.push_back(try_out(model, task, how));
+      if (seed == 1 && !arguments.peers.empty()) peers = ask_peers(model, task, arguments.peers);
       std::cout << fmt::format("{}, seed {}: {:.1f} %\n", title, seed, trials.back().accuracy)
                 << std::flush;
     }
     if (trials.empty()) continue;
-    add_rows(report, title, trials);
+    add_rows(report, title, trials, peers);
     if (!arguments.json.empty()) report.write_json(arguments.json);  // whole when cut
   }
   finish(report, arguments);

@@ -8,7 +8,10 @@
 #include <stoker/distill.h>
 #include <stoker/flops.h>
 #include <stoker/lighter.h>
+#include <stoker/numpy.h>
+#include <stoker/onnx.h>
 #include <stoker/prune.h>
+#include <stoker/quantize.h>
 
 namespace stoker::bench {
 
@@ -63,6 +66,16 @@ void try_channels(const Model& model, const Task& task, const Training& how, Tri
   trial.training_speedup = both.models[1].training.speedup;
 }
 
+void try_int8(const Model& model, const Task& task, const Training& how, Trial& trial) {
+  Quantized made = quantize(model, task.x.slice(0, std::min<int64_t>(512, task.x.shape()[0])));
+  compile_for(made.model, 1e-3, 1);
+  trial.int8 = accuracy_of(made.model, task);
+  Batch batch{task.test_x.slice(0, how.batch), task.test_y.slice(0, how.batch)};
+  Comparison both = compare({{"float", model}, {"int8", made.model}}, std::vector<Batch>{batch},
+                            {.seconds = how.seconds, .training = false});
+  trial.int8_speedup = both.models[1].inference.speedup;
+}
+
 // A quarter of the parameters: half the width. Both students begin with the same weights.
 void try_student(const Model& model, const Task& task, const Training& how, Trial& trial) {
   Model alone = scale_width(model, 0.5, {.multiple_of = 4}).model;
@@ -92,6 +105,11 @@ Model trained(const std::string& name, const Task& task, const Training& how) {
   return model;
 }
 
+void write_for_peers(const Model& model, const Task& task, const std::string& folder) {
+  export_onnx(model, folder + "/model.onnx");
+  save_npy(folder + "/x.npy", task.test_x.slice(0, 64));
+}
+
 double accuracy_of(const Model& model, const Task& task) {
   return 100 * model.evaluate(task.test_x, task.test_y, {.batch_size = 100})["accuracy"];
 }
@@ -101,6 +119,7 @@ Trial try_out(const Model& model, const Task& task, const Training& how) {
   trial.accuracy = accuracy_of(model, task);
   try_pruning(model, task, how, trial);
   try_channels(model, task, how, trial);
+  try_int8(model, task, how, trial);
   try_student(model, task, how, trial);
   return trial;
 }

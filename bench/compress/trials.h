@@ -23,6 +23,7 @@ struct Trial {
   double channels = 0;  // half the FLOPs
   double flops = 0;     // that were left
   double inference_speedup = 0, training_speedup = 0, predicted_speedup = 0;
+  double int8 = 0, int8_speedup = 0;  // accuracy; of inference
   double student = 0, distilled = 0;  // of a quarter of the size
   double student_parameters = 0;      // of those of the model
 };
@@ -31,6 +32,8 @@ Model network(const std::string& name, const Task& task);
 // Trained from the seed; the model with its weights.
 Model trained(const std::string& name, const Task& task, const Training& how);
 double accuracy_of(const Model& model, const Task& task);
+// What peers measure with: DIR/model.onnx, and DIR/x.npy to calibrate and to predict.
+void write_for_peers(const Model& model, const Task& task, const std::string& folder);
 Trial try_out(const Model& model, const Task& task, const Training& how);
 
 // Mean and half of the 95 % interval; 0 where there is a single value.

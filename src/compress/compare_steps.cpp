@@ -32,7 +32,7 @@ double student(size_t count) {
 
 class Block {
  public:
-  Block(TimedStep step, StepKind kind, const std::vector<Tensor>& inputs)
+  Block(TimedStep step, stoker::StepKind kind, const std::vector<Tensor>& inputs)
       : step_(step), inputs_(inputs), cached_(make(step, kind, inputs)) {
     Program& program = *cached_.program;
     if (std::optional<DeviceKnobs> knobs = program.device_knobs()) {
@@ -51,7 +51,8 @@ class Block {
   ModelFigures& figures() const { return *step_.figures; }
 
  private:
-  static CachedProgram& make(TimedStep step, StepKind kind, const std::vector<Tensor>& inputs) {
+  static CachedProgram& make(TimedStep step, stoker::StepKind kind,
+                             const std::vector<Tensor>& inputs) {
     return program_for(*step.model, kind, std::span<const Tensor>(inputs), "compare");
   }
 
@@ -104,7 +105,7 @@ void take_turns(std::vector<Block>& blocks, double seconds) {
     }
 }
 
-std::vector<StepTime> timed(const std::vector<TimedStep>& steps, StepKind kind,
+std::vector<StepTime> timed(const std::vector<TimedStep>& steps, stoker::StepKind kind,
                             const std::vector<Tensor>& inputs, double seconds) {
   std::vector<Block> blocks;
   blocks.reserve(steps.size());
@@ -119,7 +120,7 @@ std::vector<StepTime> timed(const std::vector<TimedStep>& steps, StepKind kind,
   return times;
 }
 
-size_t program_bytes(ModelBase& model, StepKind kind, const std::vector<Tensor>& inputs) {
+size_t program_bytes(ModelBase& model, stoker::StepKind kind, const std::vector<Tensor>& inputs) {
   return program_for(model, kind, std::span<const Tensor>(inputs), "compare")
       .program->memory()
       .total;
@@ -132,22 +133,24 @@ void time_training(const std::vector<TimedStep>& steps, std::vector<Tensor> batc
   std::vector<std::unique_ptr<StateSnapshot>> before;  // put back when they go
   for (const TimedStep& step : steps) {
     before.push_back(std::make_unique<StateSnapshot>(*step.model));
-    step.figures->training_bytes = int64_t(program_bytes(*step.model, StepKind::train, batch));
-    before.back()->cover(
-        *program_for(*step.model, StepKind::train, std::span<const Tensor>(batch), "compare")
-             .graph);
+    step.figures->training_bytes =
+        int64_t(program_bytes(*step.model, stoker::StepKind::train, batch));
+    before.back()->cover(*program_for(*step.model, stoker::StepKind::train,
+                                      std::span<const Tensor>(batch), "compare")
+                              .graph);
   }
   if (seconds <= 0) return;
-  std::vector<StepTime> times = timed(steps, StepKind::train, batch, seconds);
+  std::vector<StepTime> times = timed(steps, stoker::StepKind::train, batch, seconds);
   for (size_t i = 0; i < steps.size(); ++i) steps[i].figures->training = times[i];
 }
 
 void time_inference(const std::vector<TimedStep>& steps, std::vector<Tensor> inputs,
                     double seconds) {
   for (const TimedStep& step : steps)
-    step.figures->inference_bytes = int64_t(program_bytes(*step.model, StepKind::predict, inputs));
+    step.figures->inference_bytes =
+        int64_t(program_bytes(*step.model, stoker::StepKind::predict, inputs));
   if (seconds <= 0) return;
-  std::vector<StepTime> times = timed(steps, StepKind::predict, inputs, seconds);
+  std::vector<StepTime> times = timed(steps, stoker::StepKind::predict, inputs, seconds);
   for (size_t i = 0; i < steps.size(); ++i) steps[i].figures->inference = times[i];
 }
 

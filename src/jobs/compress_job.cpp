@@ -10,6 +10,7 @@
 #include <stoker/compare.h>
 #include <stoker/distill.h>
 #include <stoker/prune.h>
+#include <stoker/quantize.h>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -26,15 +27,17 @@ namespace stoker::jobs {
 
 namespace {
 
+constexpr int64_t kCalibration = 32;   // batches
 constexpr double kPruningSteps = 0.6;  // of the training; the rest recovers
 
 void check_one(const Compression& what) {
-  int asked =
-      int(what.prune.has_value()) + int(what.channels.has_value()) + int(!what.student.empty());
+  int asked = int(what.int8) + int(what.prune.has_value()) + int(what.channels.has_value()) +
+              int(!what.student.empty());
   if (asked != 1)
-    throw ValueError(fmt::format(
-        "compress: expected one of --prune SHARE, --channels SHARE and --student MODEL, got {}",
-        asked));
+    throw ValueError(
+        fmt::format("compress: expected one of --int8, --prune SHARE, --channels SHARE and "
+                    "--student MODEL, got {}",
+                    asked));
 }
 
 class CompressRun {
@@ -80,6 +83,7 @@ class CompressRun {
   }
 
   Model made() {
+    if (what_.int8) return quantized();
     if (!what_.student.empty()) return student();
     return pruned();
   }
@@ -103,6 +107,12 @@ class CompressRun {
                  .callbacks = callbacks};
     if (test_.data.validation) args.validation_data = test_.batches();
     model.fit(training(), args);
+  }
+
+  Model quantized() const {
+    Quantized made = quantize(before_.model, training(), {.steps = kCalibration});
+    if (out_ != nullptr) *out_ << printable_lines(made.report.text()) << "\n";
+    return made.model;
   }
 
   Model pruned() const {
@@ -186,14 +196,14 @@ std::optional<double> share_option(const char* option, const std::string& text) 
 }
 
 std::string Compression::word() const {
-  return prune ? "pruned" : channels ? "channels" : "student";
+  return int8 ? "int8" : prune ? "pruned" : channels ? "channels" : "student";
 }
 
 Job compression_job(const Compression& what, Job trained_by) {
   trained_by.out = "";
   trained_by.resume = "never";
   trained_by.profile = {};
-  if (!what.student.empty()) return trained_by;
+  if (what.int8 || !what.student.empty()) return trained_by;
   trained_by.epochs = std::max<int64_t>(2, trained_by.epochs / 3);
   trained_by.warmup_epochs = 0;
   double rate = trained_by.learning_rate.value_or(

@@ -19,10 +19,11 @@ nlohmann::json compare_models(const std::vector<std::string>& models, const Job&
 
 // One of them is asked for.
 struct Compression {
+  bool int8 = false;
   std::optional<double> prune = {};     // the share of weights that become zero
   std::optional<double> channels = {};  // the share of the FLOPs that is left
   std::string student = {};             // a network's name or a .stoker file
-  std::string word() const;             // "pruned", "channels", "student"
+  std::string word() const;             // "int8", "pruned", "channels", "student"
 };
 // A share as an option has it; empty text: none. ValueError, naming the option, for what is no
 // number between 0 and 1.

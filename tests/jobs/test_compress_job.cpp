@@ -74,6 +74,16 @@ TEST(CompressJob, PrunesWeightsAndDistilsAStudent) {
   EXPECT_EQ(load_model(run + "/student/model.stoker").get_weights().empty(), false);
 }
 
+TEST(CompressJob, QuantisesToInt8) {
+  TempDir folder;
+  std::string run = trained_run(folder);
+  nlohmann::json result = compressed(run, {.int8 = true});
+  EXPECT_LT(result["models"][1]["file_bytes"].get<int64_t>(),
+            result["models"][0]["file_bytes"].get<int64_t>());
+  EXPECT_GT(result["agreement"][0][1].get<double>(), 0.9);
+  EXPECT_GT(load_model(run + "/int8/model.stoker").count_params(), 0);
+}
+
 TEST(CompressJob, RefusesWhatCannotBe) {
   TempDir folder;
   std::string run = trained_run(folder, "mlp");

@@ -12,6 +12,7 @@ namespace stoker::app {
 Command compress_command() {
   struct State {
     std::string run, prune, channels, student;
+    bool int8 = false;
     int64_t seconds = 4;
     JobOptions job;
     Report report;
@@ -20,10 +21,12 @@ Command compress_command() {
   return {.name = "compress",
           .meaning = "A smaller form of a trained model, and what it gains and costs",
           .examples =
+              "  stoker compress runs/a --int8                 eight-bit weights and activations\n"
               "  stoker compress runs/a --prune 0.9            nine of ten weights become zero\n"
               "  stoker compress runs/a --channels 0.5         half the FLOPs\n"
               "  stoker compress runs/a --student mobilenet    a network that learns from it",
           .options = {model_word(state->run),
+                      {"--int8", "", "Quantise, calibrated on training data", &state->int8},
                       {"--prune", "SHARE", "Prune this share of the weights, and train on",
                        &state->prune},
                       {"--channels", "SHARE",
@@ -43,7 +46,8 @@ Command compress_command() {
           .report = &state->report,
           .run = [state] {
             std::ostream& people = state->report.people();
-            jobs::Compression what{.prune = jobs::share_option("--prune", state->prune),
+            jobs::Compression what{.int8 = state->int8,
+                                   .prune = jobs::share_option("--prune", state->prune),
                                    .channels = jobs::share_option("--channels", state->channels),
                                    .student = state->student};
             jobs::Job trained_by = jobs::job_beside(state->run);
