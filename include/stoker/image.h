@@ -75,7 +75,7 @@ struct DecodePng {
   int channels = 3;  // 4: RGBA, 3: RGB (alpha is dropped), 1: grey, 0: as in the file
   int64_t max_pixels = 100'000'000;
 };
-// All bit depths, palettes, transparency and interlacing; 16 bits a channel become 8.
+// All bit depths, palettes, transparency and interlacing; 16 bits per channel become 8.
 Op decode_png(const DecodePng& options = {});
 
 struct DecodeImage {

@@ -141,7 +141,7 @@ class UnitNormalization : public Layer {
   explicit UnitNormalization(const UnitNormalizationOptions& options = {});
 };
 
-// Around a Dense, Conv1D or Conv2D whose kernel v becomes g · v / |v|, one g a unit or filter. g starts as
+// Around a Dense, Conv1D or Conv2D whose kernel v becomes g · v / |v|, one g per unit or filter. g starts as
 // |v|, so that wrapping a layer changes nothing at first.
 class WeightNormalization : public Layer {
  public:
@@ -173,7 +173,7 @@ struct PReLUOptions {
   Initializer alpha_initializer = "zeros";
   Regularizer alpha_regularizer = {};
   Constraint alpha_constraint = {};
-  std::vector<int64_t> shared_axes = {};  // from 1: {1, 2} gives images one slope a channel
+  std::vector<int64_t> shared_axes = {};  // from 1: {1, 2} gives images one slope per channel
   std::string name = "";
   std::string dtype = "";
 };
