@@ -179,11 +179,7 @@ Processes* Replicated::processes() {
 }
 
 std::shared_ptr<void> Replicated::without_sums() {
-  using Alones = std::vector<std::unique_ptr<Communicator::Alone>>;
-  auto alones = std::make_shared<Alones>();
-  for (const auto& communicator : shared_->communicators)
-    alones->push_back(std::make_unique<Communicator::Alone>(communicator.get()));
-  return alones;
+  return std::make_shared<AloneReplica>(shared_->plan->communicators);
 }
 
 double Replicated::time_sums(std::span<const int64_t> bytes) {
@@ -196,11 +192,11 @@ double Replicated::time_sums(std::span<const int64_t> bytes) {
   int64_t begin = steady_clock().now();
   shared_->team.run(
       [&](int replica) {
-        Communicator& communicator = *shared_->communicators[size_t(replica)];
+        std::shared_ptr<Communicator> communicator = shared_->plan->group->communicator(replica);
         std::vector<uint64_t> tickets;
         for (std::vector<float>& sum : buffers[size_t(replica)])
-          tickets.push_back(communicator.start_sum({.data = sum.data(), .elements = sum.size()}));
-        for (uint64_t ticket : tickets) communicator.wait(ticket);
+          tickets.push_back(communicator->start_sum({.data = sum.data(), .elements = sum.size()}));
+        for (uint64_t ticket : tickets) communicator->wait(ticket);
       },
       [&](const std::exception_ptr&) { shared_->plan->group->fail("timing sums"); });
   return double(steady_clock().now() - begin) * 1e-9;

@@ -49,6 +49,11 @@ AloneReplica::AloneReplica(const Graph& graph) {
       }
 }
 
+AloneReplica::AloneReplica(std::vector<std::shared_ptr<Communicator>> communicators)
+    : communicators_(std::move(communicators)) {
+  for (const auto& communicator : communicators_) communicator->set_alone(true);
+}
+
 AloneReplica::~AloneReplica() {
   for (const auto& communicator : communicators_) communicator->set_alone(false);
 }

@@ -87,11 +87,12 @@ struct CommunicatorLink : HostFunction {
 // Of its attributes. Null: there is one replica. Error for a sum over another number of replicas than the communicator's.
 std::shared_ptr<Communicator> communicator_of(const Attrs& attrs);
 
-// While it lives, the communicators of a graph leave what is there, so that one replica can run its
-// program by itself (find_non_finite).
+// While it lives, these communicators, or those of a graph, leave what is there: one replica can run
+// its program by itself (find_non_finite), and a step can be timed without its sums.
 class AloneReplica {
  public:
   explicit AloneReplica(const Graph& graph);
+  explicit AloneReplica(std::vector<std::shared_ptr<Communicator>> communicators);
   ~AloneReplica();
   AloneReplica(const AloneReplica&) = delete;
   AloneReplica& operator=(const AloneReplica&) = delete;

@@ -25,7 +25,7 @@ void convert_all(const From* from, To* to, int64_t count) {
 
 // Calls body(T()) for the dtypes that a sum takes.
 template <class Body>
-void with_dtype(DType dtype, const Body& body) {
+void for_dtype(DType dtype, const Body& body) {
   switch (dtype) {
     case DType::float16:
       return body(Float16());
@@ -42,7 +42,7 @@ void with_dtype(DType dtype, const Body& body) {
 
 template <class Element>
 void pack(const Section& section, const void* operand, Element* bucket) {
-  with_dtype(section.dtype, [&]<class T>(T) {
+  for_dtype(section.dtype, [&]<class T>(T) {
     if constexpr (std::is_integral_v<T> == std::is_integral_v<Element>)
       convert_all(static_cast<const T*>(operand), bucket + section.begin, section.elements);
   });
@@ -50,7 +50,7 @@ void pack(const Section& section, const void* operand, Element* bucket) {
 
 template <class Element>
 void unpack(const Section& section, const Element* bucket, void* result) {
-  with_dtype(section.dtype, [&]<class T>(T) {
+  for_dtype(section.dtype, [&]<class T>(T) {
     if constexpr (std::is_integral_v<T> == std::is_integral_v<Element>)
       convert_all(bucket + section.begin, static_cast<T*>(result), section.elements);
   });
