@@ -140,7 +140,7 @@ namespace {
 // Null where no launcher started the process.
 distribute::Transport* transport_of(const CommunicationOptions& options) {
   distribute::check(options);
-  if (distribute::found_launch().launcher.empty()) return nullptr;
+  if (distribute::launch_of_workers().launcher.empty()) return nullptr;
   auto deadline = std::chrono::milliseconds(int64_t(options.timeout_seconds * 1000));
   return &distribute::mpi_transport(deadline);
 }

@@ -1,7 +1,9 @@
 // What a strategy does to a model besides training it, and what it refuses.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "distribute/distributed_case.h"
 #include "support/temp_dir.h"
@@ -60,6 +62,20 @@ TEST_F(Strategies, OneProcessIsAWorkerToo) {
   EXPECT_EQ(strategy.num_workers(), 1);
   EXPECT_EQ(strategy.worker(), 0);
   EXPECT_EQ(strategy.num_replicas_in_sync(), 1);
+}
+
+TEST_F(Strategies, WorkersThatOtherLaunchersStartedAreRefused) {
+  for (auto [variable, value] : {std::pair{"WORLD_SIZE", "4"}, {"TF_CONFIG", "{}"}}) {
+    ::setenv(variable, value, 1);  // NOLINT(concurrency-mt-unsafe)
+    try {
+      MultiWorkerMirroredStrategy strategy;
+      ADD_FAILURE() << variable;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(variable));
+      EXPECT_THAT(error.what(), HasSubstr("mpirun -n"));
+    }
+    ::unsetenv(variable);  // NOLINT(concurrency-mt-unsafe)
+  }
 }
 
 TEST_F(Strategies, ANaNInOneReplicaSkipsTheStepOnAll) {

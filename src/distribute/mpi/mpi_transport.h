@@ -21,6 +21,9 @@ struct Launch {
   int processes = 1;     // as far as it says
 };
 Launch found_launch();
+// The same; Error where other variables (WORLD_SIZE, TF_CONFIG) say that there are several processes,
+// which would train alone.
+Launch launch_of_workers();
 
 // Whether this build has MPI, and which: "Open MPI 4.1.4"; empty: it has none.
 std::string mpi_version();
