@@ -220,6 +220,13 @@ void Builder::build_node() {
       spec(node().inputs[0]).dtype == DType::float32 && !options_.keep_order &&
       schedule_.assigned_to[size_t(node().outputs[0])] < 0)
     return;  // made when it is asked for
+  // Results without elements need a place and no kernel: libraries divide by extents.
+  auto is_empty = [&](int value) { return spec(value).shape.elements() == 0; };
+  if (!node().outputs.empty() && std::ranges::all_of(node().outputs, is_empty)) {
+    for (int value : node().outputs)
+      if (!is_defined(value)) define(value);
+    return;
+  }
   auto special = fusion_.special.find(node_index());
   auto region = fusion_.regions.find(node_index());
   const OpBuilder* builder = find_op_builder(node().op->name);
