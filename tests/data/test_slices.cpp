@@ -246,9 +246,8 @@ TEST(Slices, OfAllRanksAreTheBatchesOfOneProcess) {
     Dataset dataset = family.dataset.with_options({.seed = 5});
     std::vector<std::string> whole = together({walked(dataset, {})});
     for (int64_t size : {1, 2, 3, 4})
-      for (int threads : {1, 4})
-        EXPECT_EQ(of_ranks(dataset, size, threads), whole)
-            << family.name << ", " << size << " ranks";
+      EXPECT_EQ(of_ranks(dataset, size, size % 2 == 0 ? 4 : 1), whole)
+          << family.name << ", " << size << " ranks";
   }
 }
 
@@ -281,7 +280,7 @@ TEST(Slices, OfFilesAreTheBatchesOfOneProcess) {
 }
 
 TEST(Slices, OfRandomChainsAreTheBatchesOfOneProcess) {
-  for (uint64_t number = 0; number < 150; ++number) {
+  for (uint64_t number = 0; number < 100; ++number) {
     Rng rng(7, number);
     test::StepRef chain = test::draw_chain(rng, {.errors = false});
     Dataset dataset = chain->dataset().padded_batch(4).with_options(
@@ -426,7 +425,7 @@ TEST(Slices, GoOnWithAnotherNumberOfRanks) {
   for (const Family& family : families()) {
     Dataset dataset = family.dataset.with_options({.seed = 5});
     std::vector<std::string> whole = of_ranks(dataset, 4);
-    for (size_t used : {size_t(0), size_t(2), whole.size() / 2}) {
+    for (size_t used : {size_t(2), whole.size() / 2}) {
       Iterator walk = dataset.iterate({.epochs = 2, .slice = rank_of(2, 4)});
       for (size_t at = 0; at < used; ++at) walk.next();
       if (walk.finished()) continue;
