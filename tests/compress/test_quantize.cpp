@@ -309,8 +309,7 @@ TEST_F(Quantization, KeepsSevenBitWeightsInSevenBits) {
   Tensor x = normal({16, 12, 12, 3}, 1);
   Quantized q = quantize(model, x, {.weight_bits = 7});
   Tensor stored = q.model.get_layer("second").get_weights()[0];
-  for (int8_t weight : stored.values<int8_t>())
-    ASSERT_LE(std::abs(int(weight)), 63);
+  for (int8_t weight : stored.values<int8_t>()) ASSERT_LE(std::abs(int(weight)), 63);
   expect_near(q.model.predict({x}), model.predict({x}), 0.03);
 }
 

@@ -70,8 +70,7 @@ bool TrialMemory::takes(const PrimitiveCall& call) {
   size_t bytes = 0;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     bytes += call.descs[i].get_size();
-    if (call.arguments[i].arg != DNNL_ARG_SCRATCHPAD &&
-        !is_drawn(blocks_of(call.descs[i]).type))
+    if (call.arguments[i].arg != DNNL_ARG_SCRATCHPAD && !is_drawn(blocks_of(call.descs[i]).type))
       return false;
   }
   return bytes <= kMostTrialBytes;

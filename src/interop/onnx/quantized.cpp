@@ -90,7 +90,8 @@ std::string bias_floats(OnnxBuilder& builder, const Node& node) {
   if (const Tensor* known = builder.known_tensor(node.inputs[2])) {
     Tensor products = known->clone();
     auto* values = products.data_mut<float>();
-    for (int64_t i = 0; i < products.elements(); ++i) values[i] = float(double(values[i]) * x_scale);
+    for (int64_t i = 0; i < products.elements(); ++i)
+      values[i] = float(double(values[i]) * x_scale);
     scales = builder.constant(products);
   } else {
     scales =
