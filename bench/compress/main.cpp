@@ -80,7 +80,7 @@ class Rows {
                                   "lower end of the 95 % interval",
                  .value = mean.value - mean.reach,
                  .unit = "points",
-                 .bar = 0.0,
+                 .bar = gains.size() > 1 ? std::optional(0.0) : std::nullopt,  // no interval of one
                  .note = fmt::format("mean {:+.2f}, {} seeds", mean.value, gains.size())});
   }
 

@@ -76,9 +76,17 @@ void try_int8(const Model& model, const Task& task, const Training& how, Trial& 
   trial.int8_speedup = both.models[1].inference.speedup;
 }
 
-// A quarter of the parameters: half the width. Both students begin with the same weights.
+// The widest form with a quarter of the parameters at most.
+Model quarter_of(const Model& model) {
+  for (double width = 0.5;; width -= 0.05) {
+    Model smaller = scale_width(model, width, {.multiple_of = 4}).model;
+    if (4 * smaller.count_params() <= model.count_params() || width < 0.1) return smaller;
+  }
+}
+
+// Both students begin with the same weights.
 void try_student(const Model& model, const Task& task, const Training& how, Trial& trial) {
-  Model alone = scale_width(model, 0.5, {.multiple_of = 4}).model;
+  Model alone = quarter_of(model);
   Model taught = copy_of(alone);
   trial.student_parameters = double(alone.count_params()) / double(model.count_params());
   int64_t steps = steps_of(task, how, how.epochs);
