@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <stoker/applications.h>
 #include <stoker/quantize.h>
+#include <stoker/random.h>
 
 #include "common/options.h"
 #include "common/report.h"

@@ -28,8 +28,8 @@ TEST_P(GuardTest, AFiniteGuardLetsUpdatesThrough) {
 TEST_P(GuardTest, AGuardThatIsNotFiniteSkipsUpdatesAndAssignments) {
   GuardedStep step;
   auto program = compile(step.graph);
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (float bad : {NAN, kInfinity, -kInfinity}) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (float bad : {NAN, infinity, -infinity}) {
     EXPECT_EQ(program->run(std::vector{vector(1, bad, 1)}), RunStatus::skipped_non_finite);
     EXPECT_FALSE(std::isfinite(program->scalar(0)));
     EXPECT_EQ(step.w.read(), vector(1, 2, 3));

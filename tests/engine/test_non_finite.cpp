@@ -20,9 +20,9 @@ namespace stoker::test {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::array kBadValues = {kNan, kInfinity, -kInfinity};
+constexpr double kWideNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kWideInfinity = std::numeric_limits<double>::infinity();
+constexpr std::array kBadValues = {kWideNan, kWideInfinity, -kWideInfinity};
 
 struct BadOp {
   const OpDef* def;
@@ -64,7 +64,7 @@ std::string kind_difference(const std::string& op, const std::vector<Tensor>& go
       bool padded = op.starts_with("conv2d") && std::isnan(mine);
       bool normed = !of_nan && op.starts_with("batch_norm") && std::isnan(mine);
       bool lost = !of_nan && op == "conv2d" && expected[output].dtype() == DType::float16 &&
-                  mine == 0 && right == -kInfinity;
+                  mine == 0 && right == -kWideInfinity;
       // Zeros of masked steps, and of keys that are not seen, times NaN.
       bool skipped = op == "recurrent_grad" && std::isnan(mine);
       bool unseen = op.starts_with("attention") && std::isnan(mine);
@@ -128,7 +128,7 @@ TEST_P(NonFiniteNetworks, HaveANanLossWhereTheReferenceHas) {
     SCOPED_TRACE(std::to_string(seed) + ": " + network.story);
     Rng rng = named_rng(fresh_seed(), "networks");
     Tensor x = network.inputs[0].clone();
-    x.data_mut<float>()[rng.integer(0, x.elements())] = float(kNan);
+    x.data_mut<float>()[rng.integer(0, x.elements())] = float(kWideNan);
     network.inputs[0] = x;
     double expected = run_graph(network.graph, network.inputs, reference_backend())[0].item();
     EXPECT_EQ(std::isnan(run_graph(network.graph, network.inputs, device())[0].item()),
@@ -178,7 +178,7 @@ TEST_P(ReluGuard, SeesNanInTheInput) {
   ReluStep step(true);
   auto program = compile(step.graph);
   Tensor x = Tensor::full({8, 4}, 1), before = step.w.read();
-  x.data_mut<float>()[5] = float(kNan);
+  x.data_mut<float>()[5] = float(kWideNan);
   EXPECT_EQ(program->run(std::vector{x}), RunStatus::skipped_non_finite);
   EXPECT_EQ(step.w.read(), before);
 }
@@ -190,7 +190,7 @@ TEST_P(ReluGuard, SeesNanInTheWeights) {
     auto program = compile(step.graph);
     Variable& spoiled = *which == 'w' ? step.w : step.b;
     Tensor bad = spoiled.read(), x = Tensor::full({8, 4}, 1);
-    bad.data_mut<float>()[3] = float(kNan);
+    bad.data_mut<float>()[3] = float(kWideNan);
     spoiled.write(bad);
     EXPECT_EQ(program->run(std::vector{x}), RunStatus::skipped_non_finite);
     EXPECT_TRUE(program->find_non_finite(std::vector{x}).has_value());

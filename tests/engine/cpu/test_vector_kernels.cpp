@@ -82,17 +82,17 @@ TEST_P(VectorKernels, AreAccurateOverTheWholeRangeOfAnExponential) {
 }
 
 TEST_P(VectorKernels, PassNaNAndInfinity) {
-  const float kInfinity = std::numeric_limits<float>::infinity();
+  const float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> x(37, std::numeric_limits<float>::quiet_NaN()), y(x.size());
   for (UnaryFn fn : {UnaryFn::exp, UnaryFn::log, UnaryFn::tanh, UnaryFn::sigmoid, UnaryFn::erf,
                      UnaryFn::relu, UnaryFn::gelu, UnaryFn::softplus}) {
     GetParam().unary[int(fn)](x.data(), y.data(), int64_t(x.size()), 0, 0);
     for (float value : y) ASSERT_TRUE(std::isnan(value)) << unary_info(fn).name;
   }
-  x.assign(37, kInfinity);
+  x.assign(37, infinity);
   GetParam().unary[int(UnaryFn::log)](x.data(), y.data(), int64_t(x.size()), 0, 0);
-  EXPECT_EQ(y[36], kInfinity);
-  x.assign(37, -kInfinity);
+  EXPECT_EQ(y[36], infinity);
+  x.assign(37, -infinity);
   GetParam().unary[int(UnaryFn::exp)](x.data(), y.data(), int64_t(x.size()), 0, 0);
   EXPECT_EQ(y[36], 0);
 }
