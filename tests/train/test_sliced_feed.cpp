@@ -8,7 +8,7 @@
 namespace stoker {
 namespace {
 
-using Values = std::vector<int64_t>;
+using Numbers = std::vector<int64_t>;
 
 Tensor numbers(int64_t count) {
   Tensor column(DType::int64, {count});
@@ -19,8 +19,8 @@ Tensor numbers(int64_t count) {
 BatchSlice rank_of(int64_t rank, int64_t size) { return {.rank = rank, .size = size}; }
 
 // The rest of `epochs` epochs, an end of each as -1.
-Values rest_of(Feed& feed, int64_t epochs, int64_t first = 0, bool begins = true) {
-  Values values;
+Numbers rest_of(Feed& feed, int64_t epochs, int64_t first = 0, bool begins = true) {
+  Numbers values;
   for (int64_t epoch = first; epoch < epochs; ++epoch) {
     if (begins) feed.begin_epoch(epoch);
     begins = true;
@@ -45,11 +45,11 @@ Feed make(const std::string& kind, std::optional<BatchSlice> slice) {
 TEST(SlicedFeed, GivesEveryRowToOneRankFromAnySource) {
   for (const char* kind : {"arrays", "shuffled", "dataset", "range"}) {
     Feed whole = make(kind, {});
-    Values expected = rest_of(whole, 2);
+    Numbers expected = rest_of(whole, 2);
     for (int64_t size : {1, 2, 3, 5}) {
       std::vector<Feed> ranks;
       for (int64_t rank = 0; rank < size; ++rank) ranks.push_back(make(kind, rank_of(rank, size)));
-      Values together;
+      Numbers together;
       for (int64_t epoch = 0; epoch < 2; ++epoch) {
         for (Feed& feed : ranks) feed.begin_epoch(epoch);
         for (bool more = true; more;) {
@@ -62,7 +62,9 @@ TEST(SlicedFeed, GivesEveryRowToOneRankFromAnySource) {
             whole_rows = feed.whole_rows();
             for (int64_t value : (*batch)[0].values<int64_t>()) together.push_back(value);
           }
-          if (more) EXPECT_EQ(rows, whole_rows) << kind;
+          if (more) {
+            EXPECT_EQ(rows, whole_rows) << kind;
+          }
         }
         together.push_back(-1);
       }
@@ -79,7 +81,7 @@ TEST(SlicedFeed, GoesOnWithAnotherNumberOfRanks) {
     FeedState state = four.state();
     Feed whole = make(kind, {});
     whole.restore(state);
-    Values expected = rest_of(whole, 1, 0, false), together;
+    Numbers expected = rest_of(whole, 1, 0, false), together;
     std::vector<Feed> ranks;
     for (int64_t rank = 0; rank < 3; ++rank) {
       ranks.push_back(make(kind, rank_of(rank, 3)));
