@@ -9,25 +9,25 @@
 
 namespace stoker::test {
 
-void draw_weights(const std::vector<Variable>& weights, uint64_t seed) {
+void draw_layer_weights(const std::vector<Variable>& weights, uint64_t seed) {
   for (size_t i = 0; i < weights.size(); ++i) {
     Variable weight = weights[i];
-    weight.write(drawn(seed, kWeights + i, weight.shape()));
+    weight.write(drawn(seed, kLayerWeights + i, weight.shape()));
   }
 }
 
-size_t compare_with_keras(const Recording& recording, const LayerCase& one,
+size_t compare_with_keras(const Recording& recording, const LayerParity& one,
                           const std::string& device) {
   SCOPED_TRACE(one.name);
   std::string name = fmt::format("layer/{}/", one.name);
   one.layer.base().ensure_built(one.inputs);
   std::vector<Variable> weights = one.layer.weights();
-  draw_weights(weights, recording.seed());
+  draw_layer_weights(weights, recording.seed());
   Expected output = recording.expected(name + "output");
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < one.inputs.size(); ++i)
-    inputs.push_back(drawn(recording.seed(), kInput + i, one.inputs[i]));
-  inputs.push_back(drawn(recording.seed(), kCotangent, output.values.shape()));
+    inputs.push_back(drawn(recording.seed(), kLayerInput + i, one.inputs[i]));
+  inputs.push_back(drawn(recording.seed(), kLayerCotangent, output.values.shape()));
   std::vector<Tensor> outputs = run_once(device, inputs, [&](const Values& traced) {
     Values x(traced.begin(), traced.end() - 1);
     Value y = one.layer(x);

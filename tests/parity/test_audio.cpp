@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-std::vector<LayerCase> spectrograms() {
+std::vector<LayerParity> spectrograms() {
   Shape sound = {2, 40, 2}, signal = {2, 90};
   auto stft = [](const std::string& mode) {
     return STFTSpectrogram({.mode = mode, .frame_length = 10, .frame_step = 4, .fft_length = 16});
@@ -49,7 +49,8 @@ using Audio = DeviceTest;
 TEST_P(Audio, SpectrogramsHaveKerasValuesAndGradients) {
   Recording recording("audio");
   size_t parts = 0;
-  for (const LayerCase& one : spectrograms()) parts += compare_with_keras(recording, one, device());
+  for (const LayerParity& one : spectrograms())
+    parts += compare_with_keras(recording, one, device());
   EXPECT_EQ(recording.names("layer/").size(), parts);
 }
 

@@ -20,7 +20,7 @@ using namespace test;
 
 const Shape kSequence = {2, 9, 3}, kImage = {2, 5, 6, 3}, kVolume = {1, 4, 5, 6, 2};
 
-std::vector<LayerCase> convolutions() {
+std::vector<LayerParity> convolutions() {
   Shape image = kImage, volume = kVolume;
   return {
       {"conv2d_transpose", Conv2DTranspose(4, 3), {image}},
@@ -53,7 +53,7 @@ std::vector<LayerCase> convolutions() {
   };
 }
 
-std::vector<LayerCase> poolings() {
+std::vector<LayerParity> poolings() {
   Shape sequence = kSequence, image = kImage, volume = kVolume;
   return {
       {"max_pool3d", MaxPooling3D(), {volume}},
@@ -75,7 +75,7 @@ std::vector<LayerCase> poolings() {
   };
 }
 
-std::vector<LayerCase> others() {
+std::vector<LayerParity> others() {
   Shape sequence = kSequence, image = kImage, volume = kVolume;
   Shape steps1 = {2, 3, 6, 2}, steps2 = {1, 3, 5, 4, 2}, steps3 = {1, 2, 3, 4, 3, 2};
   return {
@@ -112,7 +112,7 @@ TEST_P(Spatial, LayersHaveKerasValuesAndGradients) {
   Recording recording("spatial");
   size_t parts = 0;
   for (const auto& cases : {convolutions(), poolings(), others()})
-    for (const LayerCase& one : cases) parts += compare_with_keras(recording, one, device());
+    for (const LayerParity& one : cases) parts += compare_with_keras(recording, one, device());
   EXPECT_EQ(recording.names("layer/").size(), parts);
 }
 
@@ -128,7 +128,7 @@ TEST_P(Spatial, SpectralNormalizationTrainsAsInKeras) {
     SCOPED_TRACE(one.name);
     std::string name = fmt::format("spectral/{}/", one.name);
     one.layer.base().ensure_built({one.input});
-    draw_weights(one.layer.weights(), recording.seed());
+    draw_layer_weights(one.layer.weights(), recording.seed());
     Step training(device(), [&](const Values& traced) {
       Value y = one.layer(traced[0]);
       std::vector<Variable> weights = one.layer.trainable_weights();
@@ -140,8 +140,8 @@ TEST_P(Spatial, SpectralNormalizationTrainsAsInKeras) {
     for (uint64_t step = 0; step < 2; ++step) {
       Expected output = recording.expected(fmt::format("{}output{}", name, step));
       EXPECT_TRUE(
-          agrees(training.run({drawn(recording.seed(), kInput + step, one.input),
-                               drawn(recording.seed(), kCotangent, output.values.shape())})[0],
+          agrees(training.run({drawn(recording.seed(), kLayerInput + step, one.input),
+                               drawn(recording.seed(), kLayerCotangent, output.values.shape())})[0],
                  output));
     }
     std::vector<Variable> weights = one.layer.weights();
@@ -162,8 +162,8 @@ TEST_P(Spatial, ResizesWithTensorFlowsWeights) {
         if (interpolation == "nearest" && antialias) continue;
         std::string name = fmt::format("resize/{}{}_{}x{}/output", interpolation,
                                        antialias ? "_antialias" : "", size[0], size[1]);
-        std::vector<Tensor> outputs =
-            run_once(device(), {drawn(recording.seed(), kInput, picture)}, [&](const Values& x) {
+        std::vector<Tensor> outputs = run_once(
+            device(), {drawn(recording.seed(), kLayerInput, picture)}, [&](const Values& x) {
               return Values{resampled(x[0], size, {interpolation, antialias})};
             });
         EXPECT_TRUE(agrees(outputs[0], recording.expected(name)));

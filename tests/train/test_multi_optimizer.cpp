@@ -12,15 +12,15 @@ using namespace test;
 class MultiOptimizers : public DeviceTest {};
 INSTANTIATE_ON_DEVICES(MultiOptimizers);
 
-Sequential network() {
+Sequential two_layers() {
   set_seed(5);
   return Sequential(
       {Input({4}), Dense(6, {.activation = "tanh", .name = "first"}), Dense(1, {.name = "last"})});
 }
 
-std::vector<Tensor> trained(const Optimizer& optimizer, const std::string& frozen = "",
-                            int64_t epochs = 2) {
-  Sequential model = network();
+std::vector<Tensor> weights_after(const Optimizer& optimizer, const std::string& frozen = "",
+                                  int64_t epochs = 2) {
+  Sequential model = two_layers();
   for (const Layer& layer : model.layers())
     if (layer.name() == frozen) layer.set_trainable(false);
   model.compile({.optimizer = optimizer, .loss = "mse"});
@@ -29,43 +29,43 @@ std::vector<Tensor> trained(const Optimizer& optimizer, const std::string& froze
   return model.get_weights();
 }
 
-OptimizerMap two() {
+OptimizerMap two_optimizers() {
   return {.default_optimizer = SGD({.learning_rate = 0.1, .weight_decay = 0.01}),
           .optimizers = {{"last/.*", Adam({.learning_rate = 0.02, .clipnorm = 0.5})}}};
 }
 
-void expect_close(const Tensor& a, const Tensor& b) {
+void expect_all_near(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < a.elements(); ++i) EXPECT_NEAR(a.at(i), b.at(i), 2e-6);
 }
 
 // One step: from the same weights, each optimiser moves its own as it would all.
 TEST_P(MultiOptimizers, MoveEveryWeightByItsOwn) {
   auto once = [](const Optimizer& optimizer) {
-    Sequential model = network();
+    Sequential model = two_layers();
     model.compile({.optimizer = optimizer, .loss = "mse"});
     model.fit(normal({8, 4}, 1), normal({8, 1}, 2), {.epochs = 1, .batch_size = 8, .verbose = 0});
     return model.get_weights();
   };
-  OptimizerMap map = two();
+  OptimizerMap map = two_optimizers();
   std::vector<Tensor> all = once(MultiOptimizer(map)), first = once(map.default_optimizer),
                       last = once(map.optimizers[0].second);
-  for (size_t i = 0; i < 2; ++i) expect_close(all[i], first[i]);
-  for (size_t i = 2; i < 4; ++i) expect_close(all[i], last[i]);
+  for (size_t i = 0; i < 2; ++i) expect_all_near(all[i], first[i]);
+  for (size_t i = 2; i < 4; ++i) expect_all_near(all[i], last[i]);
 }
 
 TEST_P(MultiOptimizers, KeepTheStateOfEachOverSteps) {
-  std::vector<Tensor> all = trained(MultiOptimizer({.default_optimizer = Adam(),
-                                                    .optimizers = {{"last/.*", Lion()}}}),
-                                    "first"),
-                      alone = trained(Lion(), "first");
-  for (size_t i = 0; i < 4; ++i) expect_close(all[i], alone[i]);
+  std::vector<Tensor> all = weights_after(MultiOptimizer({.default_optimizer = Adam(),
+                                                          .optimizers = {{"last/.*", Lion()}}}),
+                                          "first"),
+                      alone = weights_after(Lion(), "first");
+  for (size_t i = 0; i < 4; ++i) expect_all_near(all[i], alone[i]);
 }
 
 TEST_P(MultiOptimizers, MultiplyAllRatesByTheirOwn) {
   OptimizerMap plain{.default_optimizer = SGD({.learning_rate = 0.1})};
-  std::vector<Tensor> half = trained(MultiOptimizer(plain, {.learning_rate = 0.5})),
-                      alone = trained(SGD({.learning_rate = 0.05}));
-  for (size_t i = 0; i < 4; ++i) expect_close(half[i], alone[i]);
+  std::vector<Tensor> half = weights_after(MultiOptimizer(plain, {.learning_rate = 0.5})),
+                      alone = weights_after(SGD({.learning_rate = 0.05}));
+  for (size_t i = 0; i < 4; ++i) expect_all_near(half[i], alone[i]);
 }
 
 TEST_P(MultiOptimizers, ComeBackFromAFileAndGoOn) {
@@ -78,7 +78,7 @@ TEST_P(MultiOptimizers, ComeBackFromAFileAndGoOn) {
     model.fit(normal({24, 4}, 1), normal({24, 1}, 2),
               {.epochs = 2, .batch_size = 8, .shuffle = false, .verbose = 0});
   };
-  Sequential model = network();
+  Sequential model = two_layers();
   model.compile({.optimizer = MultiOptimizer(map, {.clipvalue = 0.5}), .loss = "mse"});
   fit(model);
   model.save((folder.path() / "model.stoker").string());
