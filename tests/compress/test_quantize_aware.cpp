@@ -28,7 +28,7 @@ Data patches(int64_t count, uint64_t seed) {
   return {data.x.reshape({count, 8, 8, 3}), data.y};
 }
 
-CompileArgs settings() {
+CompileArgs aware_settings() {
   return {.optimizer = Adam({.learning_rate = 1e-3}),
           .loss = SparseCategoricalCrossentropy({.from_logits = true}),
           .metrics = {"accuracy"}};
@@ -37,13 +37,13 @@ CompileArgs settings() {
 TEST_F(QuantizationAware, TrainsFoldedLayersAndBecomesTheInt8ModelThatItWas) {
   Data data = patches(256, 1);
   Model model = normed_cnn();
-  model.compile(settings());
+  model.compile(aware_settings());
   model.fit(data.x, data.y, {.epochs = 2, .verbose = 0});
   Model aware = quantize_aware(model);
   EXPECT_EQ(aware.get_layer("conv").base().kind(), "QuantizationAware");
   EXPECT_EQ(aware.count_params() - model.count_params(), 3 * 3);  // three ranges: low, high, seen
   expect_near(aware.predict({data.x}), model.predict({data.x}), 0.2);
-  aware.compile(settings());
+  aware.compile(aware_settings());
   History history = aware.fit(data.x, data.y, {.epochs = 2, .verbose = 0});
   EXPECT_GT(history["accuracy"].back(), 0.9);
   Quantized q = quantize(aware);
@@ -61,7 +61,7 @@ TEST_F(QuantizationAware, TrainsFoldedLayersAndBecomesTheInt8ModelThatItWas) {
 TEST_F(QuantizationAware, KeepsItsStateInFiles) {
   Data data = patches(64, 1);
   Model aware = quantize_aware(normed_cnn(), {.weight_bits = 7});
-  aware.compile(settings());
+  aware.compile(aware_settings());
   aware.fit(data.x, data.y, {.verbose = 0});
   TempDir dir;
   aware.save(dir / "model");
@@ -84,7 +84,7 @@ TEST_F(QuantizationAware, RoundsOnlyWhatWasAskedFor) {
   Data data = patches(64, 1);
   Model aware = quantize_aware(normed_cnn(), {.exclude = {"head"}});
   EXPECT_EQ(aware.get_layer("head").base().kind(), "Dense");
-  aware.compile(settings());
+  aware.compile(aware_settings());
   aware.fit(data.x, data.y, {.verbose = 0});
   Quantized q = quantize(aware);
   EXPECT_EQ(q.model.get_layer("head").base().kind(), "Dense");
