@@ -117,7 +117,7 @@ Dataset lengths(int64_t count) {
       {.name = "row", .spec = ElementSpec{{DType::int64, {-1}}}});
 }
 
-Dataset texts(int64_t count) {
+Dataset counted_texts(int64_t count) {
   std::vector<std::string> all;
   for (int64_t i = 0; i < count; ++i)
     all.push_back(std::string(size_t(i % 40), 'a' + char(i % 26)));
@@ -174,7 +174,7 @@ std::vector<Family> families() {
       {"concatenate", n.concatenate(range(100, 111)).batch(6)},
       {"concatenated batches", n.batch(6).concatenate(range(5).batch(2))},
       {"enumerate", n.enumerate().batch(6)},
-      {"texts", texts(43).batch(6)},
+      {"texts", counted_texts(43).batch(6)},
       {"padded_batch", lengths(43).padded_batch(6)},
       {"padded to a multiple", lengths(43).padded_batch(6, {.multiple_of = 4})},
       {"padded to a shape", lengths(43).padded_batch(6, {.padded_shapes = {Shape{6}}})},
@@ -492,15 +492,15 @@ class Meeting {
   bool any_ = false, answer_ = false;
 };
 
-using Texts = std::vector<std::vector<std::string>>;  // by batch
+using TextBatches = std::vector<std::vector<std::string>>;  // by batch
 
 // `epochs` epochs of every rank, each on its thread, as fit walks them; from the state that rank 0 gave
 // after `state_after` batches, if any.
-std::vector<Texts> texts_of_ranks(const Dataset& dataset, int64_t size, int64_t epochs,
+std::vector<TextBatches> texts_of_ranks(const Dataset& dataset, int64_t size, int64_t epochs,
                                   const std::string& state = {}, size_t state_after = SIZE_MAX,
                                   std::string* taken = nullptr) {
   Meeting meeting(size);
-  std::vector<Texts> ranks{size_t(size)};
+  std::vector<TextBatches> ranks{size_t(size)};
   Batches batches = dataset.batches();
   auto walk = [&](int64_t rank) {
     std::unique_ptr<BatchStream> stream =
@@ -526,9 +526,9 @@ std::vector<Texts> texts_of_ranks(const Dataset& dataset, int64_t size, int64_t 
   return ranks;
 }
 
-std::vector<std::string> sorted(const std::vector<Texts>& ranks) {
+std::vector<std::string> sorted(const std::vector<TextBatches>& ranks) {
   std::vector<std::string> all;
-  for (const Texts& rank : ranks)
+  for (const TextBatches& rank : ranks)
     for (const auto& batch : rank) all.insert(all.end(), batch.begin(), batch.end());
   std::sort(all.begin(), all.end());
   return all;
@@ -556,16 +556,16 @@ TEST(SharedFiles, AreReadByOneRankEachAndGiveAllRanksAsManyBatches) {
         rows.batch(6).with_options({.seed = 4, .auto_shard_policy = AutoShardPolicy::file});
     for (int64_t size : {1, 2, 3, 5}) {
       std::string state;
-      std::vector<Texts> ranks = texts_of_ranks(dataset, size, 1);
+      std::vector<TextBatches> ranks = texts_of_ranks(dataset, size, 1);
       EXPECT_EQ(sorted(ranks), expected);
-      for (const Texts& rank : ranks) EXPECT_EQ(rank.size(), ranks[0].size());
+      for (const TextBatches& rank : ranks) EXPECT_EQ(rank.size(), ranks[0].size());
       // The place is the same for all ranks, also where some are at their end.
       size_t at = ranks[0].size() - 1;
-      std::vector<Texts> again = texts_of_ranks(dataset, size, 1, {}, at, &state);
+      std::vector<TextBatches> again = texts_of_ranks(dataset, size, 1, {}, at, &state);
       EXPECT_EQ(again, ranks);
-      std::vector<Texts> rest = texts_of_ranks(dataset, size, 1, state);
+      std::vector<TextBatches> rest = texts_of_ranks(dataset, size, 1, state);
       for (size_t rank = 0; rank < rest.size(); ++rank)
-        EXPECT_EQ(rest[rank], Texts(ranks[rank].begin() + std::ptrdiff_t(at), ranks[rank].end()));
+        EXPECT_EQ(rest[rank], TextBatches(ranks[rank].begin() + std::ptrdiff_t(at), ranks[rank].end()));
       EXPECT_NE(message_of([&] { dataset.iterate({.state = state}); }).find("that share files"),
                 std::string::npos);
     }
@@ -585,14 +585,14 @@ TEST(SharedFiles, NeedFilesAndABatch) {
   Dataset numbers = range(9).batch(3).with_options(by_file);
   EXPECT_NE(message_of([&] { numbers.iterate({.slice = rank_of(0, 2)}); }).find("reads no files"),
             std::string::npos);
-  Dataset small = texts(9).batch(1).with_options(by_file);
+  Dataset small = counted_texts(9).batch(1).with_options(by_file);
   EXPECT_NE(message_of([&] { small.iterate({.slice = rank_of(0, 2)}); }).find("no row for rank 0"),
             std::string::npos);
 }
 
 TEST(SharedNothing, WalksTheWholeDatasetOnEveryRank) {
-  Dataset dataset = texts(9).batch(4).with_options({.auto_shard_policy = AutoShardPolicy::off});
-  std::vector<Texts> ranks = texts_of_ranks(dataset, 3, 2);
+  Dataset dataset = counted_texts(9).batch(4).with_options({.auto_shard_policy = AutoShardPolicy::off});
+  std::vector<TextBatches> ranks = texts_of_ranks(dataset, 3, 2);
   EXPECT_EQ(ranks[0].size(), 6U);
   EXPECT_EQ(ranks[1], ranks[0]);
   EXPECT_EQ(ranks[2], ranks[0]);
