@@ -8,8 +8,8 @@
 #include "graph/ops/decoding.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/order.h"
-#include "graph/replica.h"
 #include "graph/ops/quantized.h"
+#include "graph/replica.h"
 #include "graph/text.h"
 
 namespace stoker {

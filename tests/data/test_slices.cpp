@@ -497,8 +497,9 @@ using TextBatches = std::vector<std::vector<std::string>>;  // by batch
 // `epochs` epochs of every rank, each on its thread, as fit walks them; from the state that rank 0 gave
 // after `state_after` batches, if any.
 std::vector<TextBatches> texts_of_ranks(const Dataset& dataset, int64_t size, int64_t epochs,
-                                  const std::string& state = {}, size_t state_after = SIZE_MAX,
-                                  std::string* taken = nullptr) {
+                                        const std::string& state = {},
+                                        size_t state_after = SIZE_MAX,
+                                        std::string* taken = nullptr) {
   Meeting meeting(size);
   std::vector<TextBatches> ranks{size_t(size)};
   Batches batches = dataset.batches();
@@ -565,7 +566,8 @@ TEST(SharedFiles, AreReadByOneRankEachAndGiveAllRanksAsManyBatches) {
       EXPECT_EQ(again, ranks);
       std::vector<TextBatches> rest = texts_of_ranks(dataset, size, 1, state);
       for (size_t rank = 0; rank < rest.size(); ++rank)
-        EXPECT_EQ(rest[rank], TextBatches(ranks[rank].begin() + std::ptrdiff_t(at), ranks[rank].end()));
+        EXPECT_EQ(rest[rank],
+                  TextBatches(ranks[rank].begin() + std::ptrdiff_t(at), ranks[rank].end()));
       EXPECT_NE(message_of([&] { dataset.iterate({.state = state}); }).find("that share files"),
                 std::string::npos);
     }
@@ -591,7 +593,8 @@ TEST(SharedFiles, NeedFilesAndABatch) {
 }
 
 TEST(SharedNothing, WalksTheWholeDatasetOnEveryRank) {
-  Dataset dataset = counted_texts(9).batch(4).with_options({.auto_shard_policy = AutoShardPolicy::off});
+  Dataset dataset =
+      counted_texts(9).batch(4).with_options({.auto_shard_policy = AutoShardPolicy::off});
   std::vector<TextBatches> ranks = texts_of_ranks(dataset, 3, 2);
   EXPECT_EQ(ranks[0].size(), 6U);
   EXPECT_EQ(ranks[1], ranks[0]);
