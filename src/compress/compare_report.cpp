@@ -131,9 +131,11 @@ std::string sentence_of(const Comparison& comparison) {
   const ModelFigures& first = comparison.models.front();
   if (comparison.models.size() < 2) return fmt::format("{} by itself.", first.name);
   const ModelFigures& last = comparison.models.back();
-  std::string text = fmt::format(
-      "{} has {:.2f} times fewer parameters than {}", last.name,
-      double(first.parameters) / double(std::max<int64_t>(last.parameters, 1)), first.name);
+  double fewer = double(first.parameters) / double(std::max<int64_t>(last.parameters, 1));
+  std::string text = last.parameters == first.parameters
+                         ? fmt::format("{} has as many parameters as {}", last.name, first.name)
+                         : fmt::format("{} has {:.2f} times fewer parameters than {}", last.name,
+                                       fewer, first.name);
   auto add = [&](const char* mode, const StepTime& time) {
     if (time.speedup <= 0 || time.seconds <= 0) return;
     bool clear = time.speedup_low > 1 || time.speedup_high < 1;

@@ -21,14 +21,20 @@ bool one_is_slower(const Case& run) {
   return slow != nullptr && longer(run) >= kRankSlower * slow->step_ns * 1e-9;
 }
 
+// Without ranks one of which nothing is known.
+RankFacts slowest(const Case& run) {
+  const RankFacts* slow = run.slowest_rank();
+  return slow != nullptr ? *slow : RankFacts{};
+}
+
 double later_input(const Case& run) {
-  const RankFacts& slow = *run.slowest_rank();
+  RankFacts slow = slowest(run);
   double others = run.middle_of_others([](const RankFacts& rank) { return rank.input_ns; });
   return (slow.input_ns - others) * 1e-9;
 }
 
 Phrase slow_rank_name(const Case& run) {
-  const RankFacts& slow = *run.slowest_rank();
+  RankFacts slow = slowest(run);
   return say("rank {} on {}", slow.rank, Phrase(slow.host, "its host"));
 }
 
@@ -40,7 +46,7 @@ constexpr CauseRule kRankCauses[] = {
      .says =
          [](const Case& run) {
            return say("{} waits {} for its input, {} longer than the others", slow_rank_name(run),
-                      duration(run.slowest_rank()->input_ns * 1e-9), duration(later_input(run)));
+                      duration(slowest(run).input_ns * 1e-9), duration(later_input(run)));
          },
      .culprit = slow_rank_name},
     {.cause = Cause::uneven_split,
@@ -48,7 +54,7 @@ constexpr CauseRule kRankCauses[] = {
      .holds =
          [](const Case& run) {
            double rows = run.middle_of_others([](const RankFacts& rank) { return rank.rows; });
-           return one_is_slower(run) && run.slowest_rank()->rows > kMoreRows * rows;
+           return one_is_slower(run) && slowest(run).rows > kMoreRows * rows;
          },
      .says =
          [](const Case& run) {
@@ -56,7 +62,7 @@ constexpr CauseRule kRankCauses[] = {
            return say(
                "{} has {:.1f} rows per step, the others {:.1f}; a batch that the number of ranks "
                "divides is even",
-               slow_rank_name(run), run.slowest_rank()->rows, rows);
+               slow_rank_name(run), slowest(run).rows, rows);
          },
      .culprit = slow_rank_name},
     {.cause = Cause::slow_rank,

@@ -127,7 +127,7 @@ TEST(Errors, OfNamesListTheRightOnes) {
       "unknown initializer \"glorot\"; there are zeros, ones, constant, identity, random_normal, "
       "normal, "
       "truncated_normal, random_uniform, uniform, variance_scaling, glorot_uniform, glorot_normal, "
-      "he_uniform, he_normal, lecun_uniform, lecun_normal, orthogonal");
+      "he_uniform, he_normal, lecun_uniform, lecun_normal, orthogonal, stft, STFTInitializer");
   EXPECT_EQ(value_error([] {
               VarianceScaling({.mode = "fan"})({2, 2});
             }),
