@@ -116,11 +116,14 @@ TEST_P(MixedTraining, LearnsAsFloat32Does) {
 
 struct SmallClassifier {
   Context context{.seed = 5, .device = "cpu", .policy = "mixed_bfloat16", .out = nullptr};
-  Sequential model = Sequential({Input({12, 12, 8}), Conv2D(16, 3, {.activation = "relu"}),
-                                 GlobalAveragePooling2D(), Dense(3, {.activation = "softmax"})});
+  Sequential model = drawn();
 
-  SmallClassifier() {
+  static Sequential drawn() {
     set_seed(5);
+    return Sequential({Input({12, 12, 8}), Conv2D(16, 3, {.activation = "relu"}),
+                       GlobalAveragePooling2D(), Dense(3, {.activation = "softmax"})});
+  }
+  SmallClassifier() {
     model.compile({.optimizer = Adam({.learning_rate = 0.01}),
                    .loss = "sparse_categorical_crossentropy",
                    .context = &context});
