@@ -113,8 +113,10 @@ std::string ReplicaGroup::who_is_missing(const Meeting& meeting) const {
 template <class Ready>
 void ReplicaGroup::wait_until(std::unique_lock<std::mutex>& lock, const Meeting& meeting,
                               uint64_t number, const Ready& ready) {
-  bool met =
-      changed_.wait_for(lock, options_.deadline, [&] { return ready() || !failure_.empty(); });
+  // The transport has the same deadline and knows which process is missing: it speaks first.
+  auto grace = std::chrono::seconds(options_.transport != nullptr ? 10 : 0);
+  bool met = changed_.wait_for(lock, options_.deadline + grace,
+                               [&] { return ready() || !failure_.empty(); });
   if (ready()) return;
   if (!failure_.empty()) throw CollectiveError(failure_);
   if (!met)

@@ -14,6 +14,11 @@ namespace stoker {
 
 namespace {
 
+// Sums are over the rows of all processes.
+int64_t rows_counted(const Trainer& trainer, std::span<const Tensor> inputs) {
+  return trainer.rows_of_all >= 0 ? trainer.rows_of_all : inputs[0].shape()[0];
+}
+
 // Of a step of several processes: the rows that all of them have, which the weight of its own depends on.
 int key_of(const ModelBase& model, StepKind kind, int64_t whole) {
   bool shared = model.trainer->distribution != nullptr && kind != StepKind::predict;
@@ -196,7 +201,7 @@ void run_training_parts(ModelBase& model, std::span<const Tensor> inputs, const 
     throw;
   }
   count_batch(optimizer);
-  trainer.compiled->training->count(inputs[0].shape()[0]);
+  trainer.compiled->training->count(rows_counted(trainer, inputs));
 }
 
 }  // namespace
@@ -218,7 +223,7 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   if (status == RunStatus::skipped_non_finite)
     fail_non_finite(cached, inputs, place, compiled.args.optimizer);
   count_batch(compiled.args.optimizer);
-  compiled.training->count(inputs[0].shape()[0]);
+  compiled.training->count(rows_counted(*model.trainer, inputs));
 }
 
 void finish_training_steps(ModelBase& model, const StepPlace& place) {
@@ -239,7 +244,7 @@ void run_test_step(ModelBase& model, std::span<const Tensor> inputs, const StepP
     for (const StepPart& part : parts_of(inputs, size)) run_one(part.inputs);
   else
     run_one(inputs);
-  compiled.evaluation->count(inputs[0].shape()[0]);
+  compiled.evaluation->count(rows_counted(*model.trainer, inputs));
 }
 
 Prediction::Prediction(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place)
