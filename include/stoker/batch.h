@@ -43,16 +43,15 @@ struct PipelineKnobs;
 // The rows of every batch that belong to one of several ranks of a data-parallel training: contiguous,
 // in the order of the ranks, and even but for one row. A rank may get no row of a small batch. Slices
 // nest: two neighbours of four ranks have together the rows of one of two.
-struct BatchSlice {
+class BatchSlice {
+ public:
   int64_t rank = 0, size = 1;
   int64_t ranks_of_host = 1;  // that share the cores and the memory of this machine
 
-  int64_t begin(int64_t rows) const { return border(rank, rows); }
-  int64_t end(int64_t rows) const { return border(rank + 1, rows); }
-
- private:
-  int64_t border(int64_t at, int64_t rows) const {
-    return rows / size * at + rows % size * at / size;
+  // Of a batch of `rows` rows: ⌊rank · rows / size⌋ and ⌊(rank + 1) · rows / size⌋.
+  int64_t begin(int64_t rows) const { return rows / size * rank + rows % size * rank / size; }
+  int64_t end(int64_t rows) const {
+    return rows / size * (rank + 1) + rows % size * (rank + 1) / size;
   }
 };
 
