@@ -47,7 +47,7 @@ class DistillerBase : public ModelBase {
   std::vector<Feature> features_;
 };
 
-// What a student is told about one output. `loss`: of compile(), for this output; `teacher_loss`:
+// What a student learns from for one output. `loss`: of compile(), for this output; `teacher_loss`:
 // that of the teacher where it is compiled, else empty.
 struct TaughtOutput {
   Value teacher, student;  // as the models give them, float32

@@ -95,7 +95,7 @@ TEST_P(Distill, TeacherStaysAsItIsAndStudentLearns) {
                      .metrics = {"accuracy"}});
   History history = distiller.fit(data_.x, data_.y, {.epochs = 30, .verbose = 0});
   EXPECT_EQ(teacher.get_weights(), before);
-  EXPECT_TRUE(teacher.trainable());  // nobody froze it
+  EXPECT_TRUE(teacher.trainable());  // stays as it was
   EXPECT_LT(history["distillation_loss"].back(), 0.5 * history["distillation_loss"].front());
   EXPECT_GT(history["accuracy"].back(), 0.9);
   expect_near(student.predict(data_.x), distiller.predict(data_.x), 1e-6);

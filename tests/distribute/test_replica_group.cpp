@@ -78,7 +78,7 @@ TEST(ReplicaGroup, NamesTheReplicaThatDoesNotJoin) {
   uint64_t ticket = communicator->start_sum({&value, 1, Wire::float32});
   try {
     communicator->wait(ticket);
-    FAIL() << "nobody joined";
+    FAIL() << "no replica joined";
   } catch (const CollectiveError& error) {
     EXPECT_THAT(error.what(), HasSubstr("replica 1 did not join"));
   }

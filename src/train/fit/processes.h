@@ -1,5 +1,5 @@
 // The processes of a data-parallel job, as the loops of training see them: which rows are whose, what
-// all of them have to agree on, and who is told when one fails. src/distribute fills it. All processes
+// all of them have to agree on, and what happens when one fails. src/distribute fills it. All processes
 // call the collective functions in the same order, on the thread of the fit; a CollectiveError says
 // which process did not come.
 #pragma once
