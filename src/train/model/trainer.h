@@ -69,7 +69,8 @@ struct Trainer {
   Context* context = &default_context();
   std::unique_ptr<Compiled> compiled;
   std::shared_ptr<Distribution> distribution;  // of the strategy it was compiled in; null: none
-  int64_t rows_of_all = -1;  // of the batch that this process has its part of; -1: it has all
+  int64_t rows_of_all = -1;  // of the batch that this process has its part of; -1: it has all.
+                             // Under `evaluating`; predictions do not read it
   ProgramCache programs;
   ProgramLanes lanes{programs};  // for calls at the same time
   UseGate gate;
@@ -95,16 +96,17 @@ struct Trainer {
   std::shared_ptr<Generator> generator;     // once used
 };
 
-// While it lives, batches may be parts of larger ones (Trainer::rows_of_all).
+// While it lives, batches may be parts of larger ones (Trainer::rows_of_all), and other threads wait.
 class PartOfBatch {
  public:
-  explicit PartOfBatch(Trainer& trainer) : trainer_(trainer) {}
+  explicit PartOfBatch(Trainer& trainer) : trainer_(trainer), turn_(trainer.evaluating) {}
   ~PartOfBatch() { trainer_.rows_of_all = -1; }
   PartOfBatch(const PartOfBatch&) = delete;
   PartOfBatch& operator=(const PartOfBatch&) = delete;
 
  private:
   Trainer& trainer_;
+  std::lock_guard<std::recursive_mutex> turn_;
 };
 
 Trainer& trainer_of(ModelBase& model);

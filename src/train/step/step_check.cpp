@@ -98,7 +98,8 @@ void check_step_specs(ModelBase& model, const Trainer& trainer, StepKind kind,
   for (size_t i = 0; i < inputs; ++i)
     check_input(specs[i], topology.input_row(i), action, topology.input_names[i]);
   int64_t rows = specs[0].shape[0];
-  bool has_part = trainer.distribution != nullptr && trainer.rows_of_all > 0;
+  bool has_part =
+      trainer.distribution != nullptr && kind != StepKind::predict && trainer.rows_of_all > 0;
   if (rows == 0 && has_part) return;  // other processes have rows of this batch
   if (rows == 0)
     throw ValueError(fmt::format("{}: the data is empty: input \"{}\" has no rows", action,

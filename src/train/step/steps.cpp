@@ -34,7 +34,7 @@ CachedProgram& make_distributed(ModelBase& model, ProgramCache& programs, StepKi
         "a batch of several replicas runs whole; where it does not fit into memory, take a "
         "smaller batch or more replicas");
   DistributedStep step{.specs = specs,
-                       .whole = trainer.rows_of_all,
+                       .whole = kind == StepKind::predict ? -1 : trainer.rows_of_all,
                        .predicts = kind == StepKind::predict,
                        .trace = [&](const Replica& replica, std::span<const TensorSpec> own) {
                          return trace_step(model, trainer, kind, own, 0, replica);
