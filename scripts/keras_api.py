@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes scripts/keras_api.txt: the public names of Keras and of tf.data.Dataset, which scripts/keras_az.py looks for.
+"""Writes scripts/keras_api.txt: the public names of Keras, of its layers and models, and of tf.data.Dataset, which scripts/keras_az.py looks for.
 
     scripts/keras_api.py        where Keras 3 and TensorFlow are installed
 """
@@ -12,7 +12,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 MODULES = (
     "layers losses metrics optimizers optimizers.schedules callbacks initializers regularizers constraints activations "
-    "ops ops.image random utils applications"
+    "ops ops.image random utils applications models saving mixed_precision dtype_policies quantizers distribution "
+    "distillation config visualization wrappers export tree"
 ).split()
 
 
@@ -31,6 +32,11 @@ def main():
         for part in module.split("."):
             owner = getattr(owner, part)
         lines.append(f"keras.{module}: {' '.join(public(owner))}")
+    lines.append(f"keras.datasets: {' '.join(n for n in dir(keras.datasets) if not n.startswith('_'))}")
+    of_layer = set(public(keras.Layer))
+    of_model = set(public(keras.Sequential)) | set(public(type(keras.Model(i := keras.Input((1,)), i))))
+    lines.append(f"keras.Layer: {' '.join(sorted(of_layer))}")
+    lines.append(f"keras.Model: {' '.join(sorted(of_model - of_layer))}")
     lines.append(f"tf.data.Dataset: {' '.join(public(tf.data.Dataset))}")
     readers = [name for name in public(tf.data) if name.endswith("Dataset") and name != "Dataset"]
     lines.append(f"tf.data: {' '.join(readers)}")

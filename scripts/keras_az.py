@@ -18,6 +18,12 @@ import sys
 from pathlib import Path
 
 PAGE = "keras-a-z.md"
+# Whose methods are counterparts of a module's names; the first that has one.
+METHODS_OF = {
+    "tf.data.Dataset": ["Dataset"],
+    "keras.Model": ["Model", "Sequential"],
+    "keras.Layer": ["Layer", "LayerBase", "CallContext"],
+}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -57,9 +63,10 @@ class Library:
                     entry.name, spaces[entry.lines[0]], header.name, code.startswith("class"), page_name(header.name)
                 )
                 self.by_name.setdefault(entry.name, []).append(declared)
-                if entry.name == "Dataset" and declared.is_class:
+                if declared.is_class and any(entry.name in owners for owners in METHODS_OF.values()):
                     for method in re.findall(r"^  [\w:<>& ]+?\b(\w+)\(", entry.code, re.MULTILINE):
-                        self.methods[method] = f"[`Dataset::{method}`]({declared.page}#dataset)"
+                        link = f"[`{entry.name}::{method}`]({declared.page}#{entry.name.lower()})"
+                        self.methods.setdefault((entry.name, method), link)
         source = root / "src/graph/functions/activations.cpp"
         self.activations = set(re.findall(r'^ *\{"(\w+)", \[', source.read_text(encoding="utf-8"), re.MULTILINE))
 
@@ -106,6 +113,21 @@ FITS = {
     "keras.random": lambda each: "random" in each.header or "random" in each.namespace,
     "keras.utils": in_space("stoker::utils", "stoker::data"),
     "keras.applications": in_space("stoker::applications"),
+    "keras.models": in_space("stoker"),
+    "keras.saving": in_space("stoker"),
+    "keras.mixed_precision": in_space("stoker"),
+    "keras.dtype_policies": in_space("stoker"),
+    "keras.quantizers": in_space("stoker"),
+    "keras.distribution": in_space("stoker"),
+    "keras.distillation": in_space("stoker"),
+    "keras.config": in_space("stoker"),
+    "keras.visualization": in_space("stoker::utils"),
+    "keras.wrappers": in_space("stoker"),
+    "keras.export": in_space("stoker"),
+    "keras.tree": in_space("stoker"),
+    "keras.datasets": in_space("stoker::data"),
+    "keras.Layer": in_header("no header declares methods"),
+    "keras.Model": in_header("no header declares methods"),
     "tf.data.Dataset": in_space("stoker::data"),
     "tf.data": in_space("stoker::data"),
 }
@@ -157,8 +179,9 @@ class Counterparts:
             header, own = self.renamed[full]
             if found := library.find(own, lambda each: each.header == header):
                 return found.link()
-        if module == "tf.data.Dataset" and name in library.methods:
-            return library.methods[name]
+        for owner in METHODS_OF.get(module, ()):
+            if found := library.methods.get((owner, name)):
+                return found
         if module in BY_NAME and (found := library.find_loosely(name, fits) or library.find_loosely(name + "metric", fits)):
             return f'{found.link()}, or by name: `"{name}"`' if name.islower() else found.link()
         if module in ("keras.activations", "keras.ops") and name in library.activations:

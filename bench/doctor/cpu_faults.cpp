@@ -5,13 +5,25 @@
 #include <csignal>
 #include <thread>
 
+#include "base/cores.h"
 #include "doctor/patients.h"
 
 namespace stoker::bench {
 
 namespace {
 
-int cores() { return int(std::max(1U, std::thread::hardware_concurrency())); }
+// Seconds of a step of the patient as it is.
+double seconds_a_step(Patient patient) {
+  constexpr int64_t kWarm = 10, kSteps = 40;
+  auto run = [&](int64_t steps) {
+    patient.model->fit(patient.batches, {.steps_per_epoch = steps, .verbose = 0});
+  };
+  run(kWarm);
+  auto begin = std::chrono::steady_clock::now();
+  run(kSteps);
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  return taken.count() / double(kSteps);
+}
 
 // Processes that do nothing but compute, for as long as this lives.
 class Burners {
@@ -71,20 +83,26 @@ Patient slow_disk(uint64_t seed) {
 
 // Everything that can be repaired is, and it is still too much for the cores.
 Patient augmentation(uint64_t seed) {
-  auto augment = [](int64_t, Rng&) { spin(75L * cores()); };
+  auto augment = [](int64_t, Rng&) { spin(75L * available_cores()); };
   return patient(seed, doing(rows(seed), {.name = "augment"}, augment).batch(64));
 }
 
-// Batches are ready, but the threads that make them take cores from those that compute.
+// Batches are ready, but the threads that make them take cores from those that compute: half as much
+// work as the step's own, which is measured, since it differs by five times between processors.
 Patient same_cores(uint64_t seed) {
-  auto some = [](int64_t, Rng&) { spin(20L * cores()); };
-  return patient(seed, doing(rows(seed, 1024), {.name = "some"}, some).batch(64),
-                 {.features = 1024, .units = 1024}, {.compute_threads = cores()});
+  constexpr int64_t kBatch = 64;
+  ModelSize size{.features = 1024, .units = 1024};
+  Machine machine{.compute_threads = available_cores()};
+  data::Dataset plain = rows(seed, size.features);
+  double step = seconds_a_step(patient(seed, plain.batch(kBatch), size, machine));
+  auto spinning = int64_t(0.5e6 * step * available_cores() / double(kBatch));
+  auto some = [spinning](int64_t, Rng&) { spin(spinning); };
+  return patient(seed, doing(plain, {.name = "some"}, some).batch(kBatch), size, machine);
 }
 
 Patient burners(uint64_t seed) {
   Patient result = healthy(seed);
-  result.beside = std::make_shared<Burners>(2 * cores());
+  result.beside = std::make_shared<Burners>(2 * available_cores());
   return result;
 }
 
@@ -171,7 +189,7 @@ std::vector<Fault> cpu_faults() {
 // Input is what limits it on any machine, also with all cores at work: what is compared is the
 // pipeline.
 Patient slow_pipeline(uint64_t seed, bool by_hand) {
-  auto slow = [](int64_t, Rng&) { spin(30L * cores()); };
+  auto slow = [](int64_t, Rng&) { spin(30L * available_cores()); };
   data::Dataset dataset = doing(rows(seed), {.name = "augment"}, slow).batch(64);
   if (by_hand) return patient(seed, dataset.prefetch(8).with_options({.seed = seed}));
   return patient(seed, as_written(dataset, seed));

@@ -245,6 +245,12 @@ class Model : public Layer {
   Layer get_layer(int64_t index) const;  // negative counts from the end
   const Values& inputs() const;          // sketched; for models made of parts of this one
   const Values& outputs() const;
+  // Of the only input or output, with -1 for the rows: {-1, 28, 28, 1}. ValueError where there are
+  // several.
+  Shape input_shape() const;
+  Shape output_shape() const;
+  // As logs and history have them: "loss", then the metrics. Empty before compile().
+  std::vector<std::string> metrics_names() const;
   Value output_of(std::string_view layer) const;  // of the layer's first use here
   std::vector<Tensor> get_weights() const;        // as Layer's
   void set_weights(const std::vector<Tensor>& values) const;

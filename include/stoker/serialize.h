@@ -1,6 +1,6 @@
-// What a program is made of as JSON text, and back: layers, losses, metrics, optimisers, schedules,
-// initialisers, regularisers, constraints and activations. The text holds the kind and its options, as
-// model files do, never weights or state; Model::save writes whole models.
+// What a program is made of as JSON text, and back: models, layers, losses, metrics, optimisers,
+// schedules, initialisers, regularisers, constraints and activations. The text holds the kind and its
+// options, as model files do, never weights or state; Model::save writes models with both.
 //
 //   std::string text = serialize(Dense(10, {.activation = "relu"}));
 //   Layer same = deserialize<Layer>(text);
@@ -18,7 +18,11 @@
 
 namespace stoker {
 
-std::string serialize(const Layer& layer);  // ValueError for a model
+// The architecture: deserialize<Model> gives the same one with weights of its own, not compiled.
+// ValueError where ops of the model use tensors, which text cannot hold.
+// Keras: `Model.to_json`
+std::string serialize(const Model& model);
+std::string serialize(const Layer& layer);  // ValueError for a model that is held as a Layer
 std::string serialize(const Loss& loss);
 std::string serialize(const Metric& metric);
 std::string serialize(const Optimizer& optimizer);
@@ -28,10 +32,12 @@ std::string serialize(const Regularizer& regularizer);
 std::string serialize(const Constraint& constraint);
 std::string serialize(const ActivationFunction& activation);
 
-// For the nine types above.
+// For the ten types above.
 template <class T>
 T deserialize(std::string_view text, const CustomObjects& objects = {});
 
+template <>
+Model deserialize(std::string_view text, const CustomObjects& objects);
 template <>
 Layer deserialize(std::string_view text, const CustomObjects& objects);
 template <>

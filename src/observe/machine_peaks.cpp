@@ -18,7 +18,8 @@ namespace stoker {
 
 namespace {
 
-constexpr int kRepeats = 5;
+constexpr int kRepeats = 5, kLeastRepeats = 2;
+constexpr double kEnoughNs = 100e6;
 constexpr double kUsualCache = double(32 << 20);
 constexpr double kFarBeyond = 2;  // times the cache: what a tensor has to be to come from memory
 constexpr int64_t kWarmUpNs = 300'000'000;
@@ -44,8 +45,10 @@ class PeakMeter {
     peaks.memory = rates(kFarBeyond * peaks.cache_size);
     peaks.cache = peaks.memory;
     // A tensor is read and written, and a core's own cache is nearer than the shared one.
-    for (double part : {0.25, 0.0625, 0.008})
+    for (double part : {0.25, 0.0625, 0.008}) {
       peaks.cache = best_of(peaks.cache, rates(part * peaks.cache_size));
+      peaks.levels.push_back({.size = part * peaks.cache_size, .rates = peaks.cache});
+    }
     if (gpu_) peaks.link_bytes = link_rate();
     return peaks;
   }
@@ -103,8 +106,13 @@ class PeakMeter {
     // A GPU computes faster until it is warm: what counts is what it can go on with.
     int64_t begin = steady_clock().now();
     while (gpu_ && what == &Cost::flops && steady_clock().now() - begin < kWarmUpNs) run();
-    double best = 1e18;
-    for (int i = 0; i < kRepeats; ++i) best = std::min(best, run());
+    // Tensors far larger than a cache of hundreds of megabytes take a while: two runs tell as much.
+    double best = 1e18, taken = 0;
+    for (int i = 0; i < kRepeats && (i < kLeastRepeats || taken < kEnoughNs); ++i) {
+      double ns = run();
+      taken += ns;
+      best = std::min(best, ns);
+    }
     return most->cost.*what / best * 1e9;
   }
 
@@ -211,16 +219,23 @@ double MemoryRates::of(const Moved& moved) const {
   return copy > 0 && rest > 0 ? 1 / (even / copy + (1 - even) / rest) : 0;
 }
 
+const MemoryRates& MachinePeaks::rates_of(double held) const {
+  if (held > cache_size) return memory;
+  auto level = std::ranges::find_if(levels, [&](const Level& each) { return each.size <= held; });
+  return level == levels.end() ? cache : level->rates;
+}
+
 double MachinePeaks::bandwidth_share(std::span<const Moved> ops, double seconds,
                                      double held) const {
   if (seconds <= 0) return 0;
-  double of_memory = 0, of_cache = 0;  // seconds at least
+  const MemoryRates& level = rates_of(held);
+  double of_level = 0, of_cache = 0;  // seconds at least
   for (const Moved& moved : ops) {
-    if (memory.of(moved) > 0) of_memory += moved.bytes / memory.of(moved);
+    if (level.of(moved) > 0) of_level += moved.bytes / level.of(moved);
     if (cache.of(moved) > 0) of_cache += moved.bytes / cache.of(moved);
   }
-  if (held <= cache_size) return of_cache / seconds;
-  return std::max(of_cache / seconds, std::min(of_memory / seconds, seconds / of_memory));
+  if (of_level <= 0) return of_cache / seconds;
+  return std::max(of_cache / seconds, std::min(of_level / seconds, seconds / of_level));
 }
 
 const MachinePeaks& machine_peaks(const Context& context) {

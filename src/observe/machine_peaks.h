@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include <stoker/context.h>
 
@@ -33,16 +34,26 @@ struct MemoryRates {
 struct MachinePeaks {
   double flops = 0;         // a second
   MemoryRates memory = {};  // of tensors far larger than the last cache
-  MemoryRates cache = {};   // of tensors that stay in it
+  MemoryRates cache = {};   // of tensors that stay in it, at their best size
   double cache_size = 0;    // bytes
+  // Of tensors of so many bytes, the largest first. The last cache of a large processor is half as
+  // fast as a core's own, and where it is shared much of it belongs to others.
+  struct Level {
+    double size = 0;
+    MemoryRates rates = {};
+  };
+  std::vector<Level> levels = {};
   double link_bytes = 0;    // a second, from page-locked memory to a device; 0: there is none
 
   // The share of the peak that `seconds` of work reach. More than 1: the peak or the count is off.
   double compute_share(double done, double seconds) const;
-  // The same for what some ops move. `held` is what the step touches again and again: what stays in
-  // the cache is compared with the cache. Ops that are faster than the memory have found a part of
-  // their data there, too: their share is the part that the memory can have brought.
+  // The same for what some ops move. `held` is what the step touches again and again: it is compared
+  // with the level that holds as much. Ops that are faster than their level have found a part of
+  // their data nearer: their share is the part that the level can have brought.
   double bandwidth_share(std::span<const Moved> ops, double seconds, double held) const;
+
+ private:
+  const MemoryRates& rates_of(double held) const;
 };
 
 const MachinePeaks& machine_peaks(const Context& context);

@@ -8,7 +8,7 @@
 namespace stoker {
 namespace {
 
-constexpr MachinePeaks kPeaks{.flops = 100e9,
+const MachinePeaks kPeaks{.flops = 100e9,
                               .memory = {.read = 5e9, .copy = 10e9, .fill = 2.5e9, .update = 20e9},
                               .cache = {.read = 80e9, .copy = 80e9, .fill = 80e9, .update = 80e9},
                               .cache_size = 32e6};
@@ -32,6 +32,22 @@ TEST(MachinePeaks, CountBytesThatStayInTheCacheAsTheCaches) {
   // More than the memory can: it brought five eighths at most.
   EXPECT_DOUBLE_EQ(share_of(16e9, 1e9), 0.625);
   EXPECT_DOUBLE_EQ(share_of(64e9, 1e9), 0.8);
+}
+
+TEST(MachinePeaks, AskOfAStepWhatTheLevelThatHoldsItReaches) {
+  auto all = [](double rate) {
+    return MemoryRates{.read = rate, .copy = rate, .fill = rate, .update = rate};
+  };
+  MachinePeaks peaks{.memory = all(10e9), .cache = all(80e9), .cache_size = 100e6};
+  peaks.levels = {{.size = 25e6, .rates = all(20e9)}, {.size = 1e6, .rates = all(80e9)}};
+  auto share = [&](double bytes, double held) {
+    return peaks.bandwidth_share(std::array{Moved{.bytes = bytes}}, 1, held);
+  };
+  EXPECT_DOUBLE_EQ(share(16e9, 60e6), 0.8) << "in the last cache, but in no core's own";
+  EXPECT_DOUBLE_EQ(share(16e9, 2e6), 0.2);
+  EXPECT_DOUBLE_EQ(share(16e9, 1e3), 0.2);
+  EXPECT_DOUBLE_EQ(share(25e9, 60e6), 0.8) << "a part of it lay nearer";
+  EXPECT_DOUBLE_EQ(share(8e9, 200e6), 0.8);
 }
 
 TEST(MachinePeaks, AskOfAnOpWhatOneOfItsKindReaches) {

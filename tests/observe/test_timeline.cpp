@@ -255,7 +255,7 @@ TEST(XSpace, OfAGpuIsOpenedByTensorBoardsProfilePage) {
   STOKER_EXPECT_PEER("observe/profile/check_xplane.py", folder.path().string());
 }
 
-constexpr MachinePeaks kAllPeaks{
+const MachinePeaks kAllPeaks{
     .flops = 1e12, .memory = {.read = 1e12, .copy = 1e12, .fill = 1e12, .update = 1e12}};
 
 TEST(ProfileTables, SumToTheTimeOfTheOps) {

@@ -46,6 +46,19 @@ TEST(Model, FindsLayersByNameAndIndex) {
   EXPECT_TRUE(says(error_of<ValueError>([&] { model.get_layer(2); }), {"2 layers"}));
 }
 
+TEST(Model, TellsItsShapesAndWhatItMeasures) {
+  Sequential model({Input({8, 8, 1}), Flatten(), Dense(4, {.activation = "softmax"})});
+  EXPECT_EQ(model.input_shape(), (Shape{-1, 8, 8, 1}));
+  EXPECT_EQ(model.output_shape(), (Shape{-1, 4}));
+  EXPECT_TRUE(model.metrics_names().empty());
+  model.compile({.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+  EXPECT_EQ(model.metrics_names(), (std::vector<std::string>{"loss", "accuracy"}));
+  Value a = Input({4}), b = Input({4});
+  Model two({a, b}, {a + b});
+  EXPECT_TRUE(says(error_of<ValueError>([&] { two.input_shape(); }), {"2 inputs", "inputs()"}));
+  EXPECT_EQ(two.output_shape(), (Shape{-1, 4}));
+}
+
 TEST(Model, CountsParameters) {
   Sequential model({Input({8, 8, 1}), Conv2D(2, 3), BatchNormalization(), Flatten(), Dense(4)});
   EXPECT_EQ(model.count_params(), 20 + 8 + (72 * 4 + 4));

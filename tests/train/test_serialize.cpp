@@ -43,7 +43,33 @@ TEST(Serialize, TakesOwnCodeFromCustomObjects) {
   EXPECT_THROW(deserialize<Loss>(text), ValueError);
   EXPECT_TRUE(deserialize<Loss>(text, {.losses = {{"mine", own}}}).custom());
   EXPECT_THROW(serialize(Initializer([](const Shape& s) { return Tensor::zeros(s); })), ValueError);
-  EXPECT_THROW(serialize(Sequential({Input({2}), Dense(1)})), ValueError);
+}
+
+TEST(Serialize, GivesTheArchitectureOfAModelWithoutItsWeights) {
+  Value in = Input({4}, {.name = "x"});
+  Layer shared = Dense(4, {.activation = "relu", .name = "shared"});
+  Model inner(in, shared(shared(in)), {.name = "inner"});
+  Value x = Input({4});
+  Model model(x, Dense(2)(inner(x) + x));
+  std::string text = serialize(model);
+  Model same = deserialize<Model>(text);
+  EXPECT_EQ(serialize(same), text);
+  EXPECT_EQ(same.count_params(), model.count_params());
+  Tensor data = test::normal({3, 4}, 1);
+  EXPECT_NE(same.predict(data), model.predict(data)) << "weights of its own";
+  same.set_weights(model.get_weights());
+  EXPECT_EQ(same.predict(data), model.predict(data));
+  EXPECT_FALSE(same.compiled());
+}
+
+TEST(Serialize, RefusesModelsThatTextCannotHold) {
+  Value x = Input({2});
+  Model model(x, x + Value(test::normal({2}, 1)));
+  EXPECT_TRUE(says(error_of<ValueError>([&] { serialize(model); }), {"float32[2]", "save"}));
+  EXPECT_THROW(serialize(Layer(Sequential({Input({2}), Dense(1)}))), ValueError);
+  EXPECT_THROW(serialize(Model()), Error);
+  for (const char* text : {"", "{", "[]", "{}", R"({"kind": "Dense", "config": {"units": 3}})"})
+    EXPECT_THROW(deserialize<Model>(text), Error) << text;
 }
 
 TEST(Serialize, RefusesWhatIsNoDescription) {

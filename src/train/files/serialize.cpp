@@ -5,6 +5,7 @@
 
 #include "nn/field_types.h"
 #include "nn/layer_factory.h"
+#include "train/files/architecture.h"
 #include "train/files/objects_json.h"
 #include "train/model/model_base.h"
 
@@ -42,11 +43,24 @@ void expect_data(bool custom, const char* what) {
 
 }  // namespace
 
+std::string serialize(const Model& model) {
+  std::vector<Tensor> constants;
+  std::string text = architecture_to_json(ModelAccess::base(model), constants);
+  if (!constants.empty())
+    throw ValueError(fmt::format(
+        "serialize: {} of \"{}\" ({}), which text cannot hold; Model::save writes them",
+        constants.size() == 1 ? "a tensor is part of the ops" : "tensors are part of the ops",
+        ModelAccess::base(model).label(), to_string(constants[0].spec())));
+  return text;
+}
+
 std::string serialize(const Layer& layer) {
   if (layer.shared() == nullptr) throw ValueError("serialize: the layer is empty");
   if (ModelAccess::base(layer) != nullptr)
     throw ValueError(fmt::format(
-        "serialize: \"{}\" is a model; Model::save writes it with its weights", layer.name()));
+        "serialize: the layer \"{}\" is a model; pass it as a Model, or Model::save writes it with "
+        "its weights",
+        layer.name()));
   Json json = described(layer.base().kind(), full_config(layer.base()));
   if (!layer.name().empty()) json["name"] = layer.name();
   if (is_own_class(layer.base())) json["custom"] = true;
@@ -90,6 +104,11 @@ std::string serialize(const Constraint& constraint) {
 std::string serialize(const ActivationFunction& activation) {
   expect_data(activation.name() == ActivationFunction::kCustom, "activation");
   return option_text("Activation", activation);
+}
+
+template <>
+Model deserialize(std::string_view text, const CustomObjects& objects) {
+  return ModelAccess::wrap(architecture_from_json(text, {}, objects.layers));
 }
 
 template <>

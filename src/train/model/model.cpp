@@ -56,6 +56,25 @@ Layer Model::get_layer(int64_t index) const {
 const Values& Model::inputs() const { return impl().topology("inputs()").inputs; }
 const Values& Model::outputs() const { return impl().topology("outputs()").outputs; }
 
+namespace {
+
+Shape only_shape(const Values& values, const ModelBase& model, const char* what) {
+  if (values.size() != 1)
+    throw ValueError(fmt::format("{} has {} {}; their shapes are those of model.{}()",
+                                 model.title(), values.size(), what, what));
+  return values[0].shape();
+}
+
+}  // namespace
+
+Shape Model::input_shape() const { return only_shape(inputs(), impl(), "inputs"); }
+Shape Model::output_shape() const { return only_shape(outputs(), impl(), "outputs"); }
+
+std::vector<std::string> Model::metrics_names() const {
+  if (!compiled()) return {};
+  return impl().trainer->compiled->evaluation->names();
+}
+
 Value Model::output_of(std::string_view layer) const {
   Layer wanted = get_layer(layer);
   for (const auto& node : impl().topology("output_of()").nodes)
