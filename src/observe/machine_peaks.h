@@ -43,7 +43,7 @@ struct MachinePeaks {
     MemoryRates rates = {};
   };
   std::vector<Level> levels = {};
-  double link_bytes = 0;    // a second, from page-locked memory to a device; 0: there is none
+  double link_bytes = 0;  // a second, from page-locked memory to a device; 0: there is none
 
   // The share of the peak that `seconds` of work reach. More than 1: the peak or the count is off.
   double compute_share(double done, double seconds) const;

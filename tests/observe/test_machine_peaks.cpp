@@ -9,9 +9,9 @@ namespace stoker {
 namespace {
 
 const MachinePeaks kPeaks{.flops = 100e9,
-                              .memory = {.read = 5e9, .copy = 10e9, .fill = 2.5e9, .update = 20e9},
-                              .cache = {.read = 80e9, .copy = 80e9, .fill = 80e9, .update = 80e9},
-                              .cache_size = 32e6};
+                          .memory = {.read = 5e9, .copy = 10e9, .fill = 2.5e9, .update = 20e9},
+                          .cache = {.read = 80e9, .copy = 80e9, .fill = 80e9, .update = 80e9},
+                          .cache_size = 32e6};
 
 // A second of an op that writes as much as it reads.
 double share_of(double bytes, double held) {

@@ -255,8 +255,8 @@ TEST(XSpace, OfAGpuIsOpenedByTensorBoardsProfilePage) {
   STOKER_EXPECT_PEER("observe/profile/check_xplane.py", folder.path().string());
 }
 
-const MachinePeaks kAllPeaks{
-    .flops = 1e12, .memory = {.read = 1e12, .copy = 1e12, .fill = 1e12, .update = 1e12}};
+const MachinePeaks kAllPeaks{.flops = 1e12,
+                             .memory = {.read = 1e12, .copy = 1e12, .fill = 1e12, .update = 1e12}};
 
 TEST(ProfileTables, SumToTheTimeOfTheOps) {
   Recorded recorded = two_steps();
