@@ -1,4 +1,4 @@
-// A fair comparison of models that do the same: what each costs, and how good it is.
+// Compares models for the same task: what each costs, and how good it is.
 //
 //   Comparison c = compare({{"float", model}, {"half the channels", strip(pruned)}}, test);
 //   std::cout << c.text();
@@ -7,9 +7,9 @@
 // share of the device's peak. Quality: loss and metrics on the data, and how often models agree.
 //
 // Steps are timed on one batch of the data, in blocks that alternate between the models, so that
-// whatever else the machine does meets all of them alike; the input pipeline has no part in it.
-// Shown are medians of the blocks and the middle half of them. The models stay as they are, bit for
-// bit, compiled or not.
+// other load on the machine affects all of them alike; the input pipeline is not timed. Results are
+// medians over the blocks, with the middle half as spread. The models are unchanged, bit for bit,
+// compiled or not.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,16 @@ namespace stoker {
 struct ComparedModel {
   std::string name;
   Model model;
-  // Of a training step against that of the first model, as it was predicted (predict_speedup, or
-  // the doctor). The comparison says how far off it was.
+  // Of a training step over that of the first model, as predict_speedup or the doctor said. The
+  // comparison reports how far off the prediction was.
   std::optional<double> predicted_speedup = {};
 };
 
 struct CompareOptions {
-  // Of steps that are timed, made of the rows of the first batch; empty: as many as that one has.
+  // Rows per timed step, taken from the first batch; empty: all of them.
   std::optional<int64_t> batch_size = {};
-  double seconds = 4;            // about, for all timing together; 0: nothing is timed
-  bool training = true;          // also time training steps, of models with weights that train
+  double seconds = 4;            // approximate, for all timing together; 0: no timing
+  bool training = true;          // also time training steps of models with trainable weights
   Optimizer optimizer = "adam";  // of those steps; a new one of its kind for each model
   // Empty: what each model was compiled with; a model that is not compiled takes those of the first
   // that is. Without any loss there are neither metrics nor training steps.
@@ -45,15 +45,15 @@ struct CompareOptions {
   Context* context = nullptr;         // null: the default one
 };
 
-// Of steps: the median of the blocks, and the middle half of them. 0: not timed.
+// Time of a step: median and middle half over the blocks. 0: not timed.
 struct StepTime {
   double seconds = 0, low = 0, high = 0;
   double samples_per_second = 0;
   // How many times as fast as the first model: the geometric mean of the ratios of neighbouring
   // blocks, with its 95 % interval.
   double speedup = 0, speedup_low = 0, speedup_high = 0;
-  // FLOPs per second, of what the device reaches at best; 0: too little time to measure that (one
-  // second of CompareOptions::seconds).
+  // FLOPs per second as a share of the device's measured peak; 0: not measured, which takes one
+  // second of CompareOptions::seconds.
   double device_share = 0;
 };
 
@@ -63,7 +63,7 @@ struct ModelFigures {
   double zero_share = 0;   // of the parameters
   int64_t file_bytes = 0;  // without optimiser; 0: the model cannot be saved
   double flops = 0;        // of a forward pass of one sample
-  int64_t training_bytes = 0, inference_bytes = 0;  // memory of a step, at most; 0: not known
+  int64_t training_bytes = 0, inference_bytes = 0;  // peak memory of a step; 0: unknown
   StepTime training, inference;
   std::vector<std::pair<std::string, double>> metrics;  // loss first
   std::optional<double> predicted_speedup;
@@ -81,7 +81,7 @@ struct Comparison {
 
   std::string text() const;
   std::string json() const;
-  // One page without any other file, a section of the doctor's.
+  // One self-contained page, in the style of the doctor's.
   std::string html() const;
 };
 

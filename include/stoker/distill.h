@@ -1,4 +1,4 @@
-// Distillation: a small student learns what a larger teacher thinks, beside the targets.
+// Distillation: a small student learns from a larger teacher's outputs besides the targets.
 //
 //   Distiller distiller(teacher, student, {.alpha = 0.1, .temperature = 5});
 //   distiller.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy",
@@ -29,24 +29,24 @@ namespace stoker {
 
 // Two layers whose outputs are to become alike, by name; "encoder/dense" inside of models and
 // layers. Where only the last extents differ, the student's output goes through a projection (Dense
-// without bias) that is trained along and is no part of the student.
+// without bias) that is trained with the student but is not part of it.
 struct FeaturePair {
   std::string student;
   std::string teacher;
   double weight = 1.0;  // of its loss
 };
 
-// What outputs are, which decides how the student is compared with the teacher.
+// What the outputs are; decides how the student is compared with the teacher.
 enum class DistillKind : uint8_t {
   automatic,  // by the loss of compile() and the last op of the model
-  classes,    // of which one holds: softmax over the last axis
-  labels,     // each holds or does not: sigmoid
+  classes,    // exactly one holds: softmax over the last axis
+  labels,     // each holds or not: sigmoid
   values,     // numbers: mean squared distance, without temperature
 };
 
-// How outputs that are classes or labels are given. Behind a softmax or sigmoid the logits are
-// found; `automatic` takes outputs without one for what the model's own loss says (from_logits), and
-// for logits where that is not known.
+// The form of outputs that are classes or labels. The logits before a final softmax or sigmoid are
+// found. For outputs without one, `automatic` follows the model's own loss (from_logits) and assumes
+// logits if there is none.
 enum class DistillOutputs : uint8_t { automatic, logits, probabilities };
 
 struct DistillOptions {

@@ -1,5 +1,5 @@
-// Lighter architectures made from a model. Each function returns a new model, not compiled, and says
-// what it saves; the given one stays as it is.
+// Lighter architectures made from a model. Each function returns a new, uncompiled model with a
+// report of what it saves; the given model is unchanged.
 //
 //   Lighter lighter = low_rank(model, {.energy = 0.95});
 //   std::cout << lighter.report.text();
@@ -38,15 +38,15 @@ struct Lighter {
 };
 
 struct SeparableOptions {
-  std::vector<std::string> layers =
-      {};  // names or paths; empty: every Conv2D that would get lighter
+  // Names or paths; empty: every Conv2D that would get lighter.
+  std::vector<std::string> layers = {};
   std::vector<std::string> exclude = {};
-  // Depthwise filters per input channel: more approximate better and save less.
+  // Depthwise filters per input channel: more filters approximate better and save less.
   int64_t depth_multiplier = 1;
   CustomObjects custom_objects = {};
 };
 // Conv2D → SeparableConv2D. The new weights are the nearest to the old ones (by their norm), per
-// input channel. ValueError for a layer of `layers` that cannot be one: 1×1 or grouped.
+// input channel. ValueError for one of `layers` that is 1×1 or grouped.
 Lighter separable(const Model& model, const SeparableOptions& options = {});
 
 struct WidthOptions {
@@ -65,8 +65,8 @@ struct LowRankOptions {
   double energy = 0.9;               // share of the squared singular values to keep, in (0, 1]
   CustomObjects custom_objects = {};
 };
-// Dense → two factors of low rank, the best ones (singular value decomposition): a Dense of `rank`
-// units without bias, then one with the old bias and activation.
+// Dense → its two best factors of low rank (singular value decomposition): a Dense of `rank` units
+// without bias, then one with the old bias and activation.
 Lighter low_rank(const Model& model, const LowRankOptions& options = {});
 
 }  // namespace stoker

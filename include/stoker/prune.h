@@ -12,8 +12,8 @@
 // and checkpoints hold them, and every model that shares the weight obeys them. Weights without a
 // mask train as before, to the same bits.
 //
-// Weights that are zero here and there compute no faster on any engine of Stoker; only channels that
-// strip() removes do. PruneReport::text() says which of the two it is.
+// Scattered zeros make no engine of Stoker faster; only channels that strip() removes do.
+// PruneReport::text() says which of the two applies.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ enum class PruneKind : uint8_t {
   n_of_m,    // of every m neighbours along a kernel's inputs the n largest stay
 };
 
-// Among which weights, or channels, the smallest are searched for.
+// Where the smallest weights or channels are searched for.
 enum class PruneScope : uint8_t {
   layer,   // in each kernel by itself: all get the same sparsity
   global,  // in all of them together
@@ -51,14 +51,14 @@ struct PruneOptions {
   double sparsity = 0.5;  // the share that becomes zero, in [0, 1); n_of_m: the pattern decides
   PruneScope scope = PruneScope::layer;
   KeptOf pattern = {};  // of n_of_m
-  // Names or paths ("encoder/dense"). What one of `layers` cannot do is a ValueError; without a list
-  // every kernel that can be pruned is, and the report says why others are not.
+  // Names or paths ("encoder/dense"). ValueError if one of `layers` cannot be pruned. Empty: every
+  // kernel that can be; the report gives the reasons for the rest.
   std::vector<std::string> layers = {};
   std::vector<std::string> exclude = {};
-  // Of channels, in place of sparsity: the share of the model's FLOPs that strip() leaves, in (0, 1).
+  // For channels, instead of sparsity: the share of the model's FLOPs left by strip(), in (0, 1).
   std::optional<double> flops = {};
-  CustomObjects custom_objects = {};  // makers of own layers; .flops needs them, as strip() does
-  int64_t multiple_of = 1;  // of channels: layers keep a multiple of this many where they can
+  CustomObjects custom_objects = {};  // factories of custom layers; needed with .flops
+  int64_t multiple_of = 1;            // for channels: layers keep a multiple of this where possible
 };
 
 struct PrunedWeight {
@@ -84,8 +84,8 @@ struct PruneReport {
   std::string text() const;  // a table, what is gained, and what is not
 };
 
-// Gives the chosen weights masks and makes the rest zero. The model may be compiled or not; it need
-// not be compiled again. ValueError for a sparsity outside [0, 1), a selection without a weight that
+// Masks the smallest of the selected weights and sets them to zero. The model may be compiled or not,
+// and need not be compiled again. ValueError for a sparsity outside [0, 1), a selection without a weight that
 // can be pruned, weights that are not finite, a pattern that does not fit a layer of `layers`.
 PruneReport prune(const Model& model, const PruneOptions& options = {});
 
@@ -93,7 +93,7 @@ PruneReport prune(const Model& model, const PruneOptions& options = {});
 PruneReport prune_report(const Model& model);
 
 struct StripOptions {
-  CustomObjects custom_objects = {};  // makers of the model's own layers, as load_model takes them
+  CustomObjects custom_objects = {};  // factories of custom layers, as load_model takes them
 };
 // A new model without masks, not compiled. Channels that no layer reads any more, because all
 // weights that would read them are zero, are removed: through residual adds, concatenations,
@@ -105,7 +105,7 @@ Model strip(const Model& model, const StripOptions& options = {});
 struct ConstantSparsity {
   int64_t begin_step = 0;
 };
-// Prunes more and more: every `frequency` steps from begin_step to end_step, to
+// Prunes gradually: every `frequency` steps from begin_step to end_step, to
 //   sparsity + (initial_sparsity − sparsity) · (1 − (step − begin) / (end − begin))^power.
 struct PolynomialSparsity {
   int64_t begin_step = 0;
@@ -133,7 +133,7 @@ class Pruning : public Callback {
 
   // What the schedule asks for before this step; empty: nothing is pruned then.
   std::optional<double> sparsity_at(int64_t step) const;
-  const PruneReport& report() const { return report_; }  // of the last time that it pruned
+  const PruneReport& report() const { return report_; }  // of the latest pruning
 
  private:
   PruneOptions options_;

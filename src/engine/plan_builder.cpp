@@ -54,6 +54,14 @@ int PlanBuilder::scratch(size_t bytes) {
   return new_buffer({BufferKind::arena, bytes, MemoryCategory::workspace, -1});
 }
 
+int PlanBuilder::kept(size_t bytes) {
+  return new_buffer({BufferKind::arena, bytes, MemoryCategory::activations, -1});
+}
+
+int PlanBuilder::bucket(size_t bytes) {
+  return new_buffer({BufferKind::arena, bytes, MemoryCategory::gradients, -1});
+}
+
 int PlanBuilder::reusable(size_t bytes, std::initializer_list<int> buffers) {
   for (int each : buffers)
     if (each >= 0 && buffer(each).bytes == bytes && buffer(each).kind == BufferKind::arena &&
@@ -67,6 +75,21 @@ bool PlanBuilder::overwrites_variable(int output, int input) const {
   return in_updates_ && info.kind == ValueKind::variable &&
          info.source == schedule_.assigned_to[size_t(output)] &&
          schedule_.last_use[size_t(input)] <= position_;
+}
+
+// --- work under way ---
+
+bool PlanBuilder::finish(int value) {
+  const Node* producer = graph_.producer(value);
+  if (producer == nullptr) return false;
+  auto work = under_way_.extract(index_of(*producer));
+  if (work.empty()) return false;
+  work.mapped()();
+  return true;
+}
+
+void PlanBuilder::finish_all() {
+  while (!under_way_.empty()) under_way_.extract(under_way_.begin()).mapped()();
 }
 
 // --- instructions ---
@@ -122,7 +145,7 @@ int PlanBuilder::keep(int value) {
 
 void PlanBuilder::finish_outputs() {
   node_ = -1;
-  before_updates();
+  finish_all();
   for (const GraphOutput& output : graph_.outputs())
     parts().output_buffers.push_back(keep(output.value));
   if (graph_.guard() >= 0) parts().guard_buffer = keep(graph_.guard());

@@ -3,7 +3,9 @@
 // assignments, and what every instruction costs. An engine adds how a node becomes instructions.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <vector>
 
 #include "engine/instruction.h"
@@ -26,8 +28,15 @@ class PlanBuilder {
   bool in_updates() const { return in_updates_; }  // behind the guard
 
   int scratch(size_t bytes);  // workspace of the next instruction
+  int kept(size_t bytes);     // what a forward op leaves for its gradient
+  int bucket(size_t bytes);   // where gradients are summed over replicas
   // Whether anything reads a value: a result that nothing reads need not be made.
   bool is_read(int value) const { return schedule_.last_use[size_t(value)] >= 0; }
+
+  // --- work under way ---
+  // `finish` defines the results of node() and is called when one of them is first asked for, or
+  // before the updates.
+  void finish_later(std::function<void()> finish) { under_way_[node_] = std::move(finish); }
 
  protected:
   // What an engine may leave out of the cost of an instruction.
@@ -48,7 +57,6 @@ class PlanBuilder {
   // Whether a value is, at the end of the step's computations, what lies in a variable.
   virtual bool lies_in_variable(int value) = 0;
   virtual void emit_copy(int from, int to, size_t bytes) = 0;
-  virtual void before_updates() {}  // everything that the updates wait for has been built
   // Variables get what they are assigned; staged() has what an update might overwrite before.
   virtual void write_assignments() = 0;
 
@@ -65,6 +73,7 @@ class PlanBuilder {
   // Whether `output` may be written over `input`, the variable it is assigned to.
   bool overwrites_variable(int output, int input) const;
   int staged(size_t assignment) const { return staged_[assignment]; }  // a buffer, or -1
+  bool finish(int value);  // whether it was under way; now it is defined
 
   // --- instructions ---
   // Operands, results, scope and op of one that is appended next.
@@ -80,6 +89,7 @@ class PlanBuilder {
 
  private:
   int keep(int value);
+  void finish_all();
   void finish_outputs();
   double touched(std::vector<int> buffers);
 
@@ -87,11 +97,12 @@ class PlanBuilder {
   OwnBytes own_bytes_;
   int node_ = -1;
   bool in_updates_ = false;
-  std::vector<MemoryCategory> categories_;  // by value
-  std::vector<int> buffer_last_;            // by buffer: the last use of any value in it
-  std::vector<int> buffer_value_;           // by buffer: the value last put there, or -1
-  std::vector<int> staged_;                 // by assignment
-  std::vector<KernelWork> work_;            // by instruction
+  std::vector<MemoryCategory> categories_;          // by value
+  std::vector<int> buffer_last_;                    // by buffer: the last use of any value in it
+  std::vector<int> buffer_value_;                   // by buffer: the value last put there, or -1
+  std::vector<int> staged_;                         // by assignment
+  std::vector<KernelWork> work_;                    // by instruction
+  std::map<int, std::function<void()>> under_way_;  // by node
 };
 
 }  // namespace stoker

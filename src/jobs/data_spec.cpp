@@ -1,175 +1,17 @@
 #include "jobs/data_spec.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
-#include <stoker/idx.h>
-#include <nlohmann/json.hpp>
 
-#include "base/file.h"
-#include "formats/shards.h"
-#include "jobs/classes_file.h"
-#include "jobs/table_data.h"
+#include "jobs/data_kinds.h"
 
 namespace stoker::jobs {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr uint64_t kSplitSeed = 0x5eed;  // any fixed number: the same pictures validate every time
 constexpr ImageSize kDefaultSize = {96, 96};
-constexpr const char* kSpecs =
-    "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR";
-
-// Before the images of every kind of data become batches.
-struct Opened {
-  std::optional<data::Dataset> train, validation;
-  int64_t classes = 0;
-  std::vector<std::string> class_names;
-  std::string text;  // more about it, for people
-};
-
-struct Spec {
-  std::string kind, place;
-};
-
-Spec parsed(const std::string& text) {
-  for (const char* kind : {"idx", "shards", "tfrecord", "csv", "npz", "npy"})
-    if (std::string prefix = std::string(kind) + ":"; text.starts_with(prefix))
-      return {kind, text.substr(prefix.size())};
-  size_t colon = text.find(':');
-  if (colon != std::string::npos && !fs::exists(text))
-    throw ValueError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", text,
-                                 text.substr(0, colon), kSpecs));
-  return {"folder", text};
-}
-
-// The first of `names` that is a folder in `place`; empty: none.
-std::string folder_in(const std::string& place, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (fs::is_directory(fs::path(place) / name)) return (fs::path(place) / name).string();
-  return "";
-}
-std::string training_folder(const std::string& place) { return folder_in(place, {"train"}); }
-std::string validation_folder(const std::string& place) {
-  return folder_in(place, {"val", "validation", "valid", "test"});
-}
-
-void expect_folder(const std::string& place) {
-  if (!fs::exists(place)) throw FileError(place + ": there is no such folder");
-  if (!fs::is_directory(place)) throw FileError(place + ": not a folder");
-}
-
-Opened open_folder(const std::string& place) {
-  expect_folder(place);
-  std::string train = training_folder(place), validation = validation_folder(place);
-  Opened opened;
-  opened.class_names = data::class_names(train.empty() ? place : train);
-  opened.classes = int64_t(opened.class_names.size());
-  data::ImageFolderOptions options{.class_names = opened.class_names};
-  opened.train = data::image_folder(train.empty() ? place : train, options);
-  if (!train.empty() && !validation.empty())
-    opened.validation = data::image_folder(validation, options);
-  return opened;
-}
-
-std::string idx_file(const std::string& folder, const std::string& name) {
-  std::string path = folder + "/" + name;
-  for (const std::string& candidate : {path, path + ".gz"})
-    if (fs::exists(candidate)) return candidate;
-  throw FileError(
-      fmt::format("{}: neither it nor {}.gz is there; idx:DIR wants MNIST's names", path, name));
-}
-
-struct Labelled {
-  Tensor pictures, labels;  // [N, H, W, C], [N]
-};
-
-Labelled load_arrays(const std::string& folder, const std::string& prefix) {
-  std::string path = idx_file(folder, prefix + "-images-idx3-ubyte");
-  Labelled arrays{load_idx(path), load_idx(idx_file(folder, prefix + "-labels-idx1-ubyte"))};
-  const Shape& shape = arrays.pictures.shape();
-  if (shape.rank() != 3 || arrays.pictures.dtype() != DType::uint8)
-    throw FileError(fmt::format("{}: expected uint8 [count, rows, columns], got {}", path,
-                                to_string(arrays.pictures.spec())));
-  if (arrays.labels.shape().rank() != 1 || arrays.labels.dtype() != DType::uint8 ||
-      arrays.labels.shape()[0] != shape[0])
-    throw FileError(fmt::format("{}: {} pictures, but labels {}", path, shape[0],
-                                to_string(arrays.labels.spec())));
-  arrays.pictures = arrays.pictures.reshape({shape[0], shape[1], shape[2], 1});
-  return arrays;
-}
-
-int64_t largest(const Tensor& labels) {
-  auto values = labels.values<uint8_t>();
-  return values.empty() ? -1 : int64_t(*std::max_element(values.begin(), values.end()));
-}
-
-Opened open_idx(const std::string& place) {
-  expect_folder(place);
-  Labelled train = load_arrays(place, "train");
-  Opened opened;
-  opened.classes = largest(train.labels) + 1;
-  opened.train = data::from_slices({train.pictures, train.labels});
-  bool has_test = fs::exists(place + "/t10k-images-idx3-ubyte") ||
-                  fs::exists(place + "/t10k-images-idx3-ubyte.gz");
-  if (has_test) {
-    Labelled test = load_arrays(place, "t10k");
-    opened.validation = data::from_slices({test.pictures, test.labels});
-  }
-  return opened;
-}
-
-Opened open_shards(const Job& job, const std::string& place) {
-  expect_folder(place);
-  Opened opened;
-  std::string train = training_folder(place), validation = validation_folder(place);
-  data::LoadOptions options{.map = !job.unmapped};
-  opened.train = data::load(train.empty() ? place : train, options);
-  if (!train.empty() && !validation.empty()) opened.validation = data::load(validation, options);
-  opened.class_names = read_classes(place);
-  opened.classes = int64_t(opened.class_names.size());
-  return opened;
-}
-
-Opened open_tfrecord(const Job& job, const std::string& glob) {
-  std::vector<std::string> paths;
-  for (const Batch& path : data::files(glob)) paths.push_back(*path[0].data<std::string>());
-  if (paths.empty()) throw FileError(glob + ": no file matches");
-  Opened opened;
-  opened.train = data::tfrecord(paths).map(data::parse_example(
-      {{job.image_feature, {DType::bytes, {}}}, {job.label_feature, {DType::int64, {}}}}));
-  return opened;
-}
-
-Opened open_table(Table table) {
-  return {.train = std::move(table.rows),
-          .validation = {},
-          .classes = table.classes,
-          .class_names = std::move(table.class_names),
-          .text = ", " + table.text};
-}
-
-Opened open_arrays(LabelledArrays arrays) {
-  return {.train = std::move(arrays.train),
-          .validation = std::move(arrays.validation),
-          .classes = arrays.classes,
-          .class_names = {},
-          .text = {}};
-}
-
-Opened open(const Job& job, const std::string& text, const std::vector<std::string>& class_names) {
-  Spec spec = parsed(text);
-  if (spec.kind == "npz") return open_arrays(open_npz(spec.place));
-  if (spec.kind == "npy") return open_arrays(open_npy(spec.place));
-  if (spec.kind == "csv") return open_table(open_csv(job, spec.place, class_names));
-  if (spec.kind == "idx") return open_idx(spec.place);
-  if (spec.kind == "shards") return open_shards(job, spec.place);
-  if (spec.kind == "tfrecord") return open_tfrecord(job, spec.place);
-  return open_folder(spec.place);
-}
 
 void expect_examples(const data::Dataset& elements, const std::string& text) {
   const data::ElementSpec& spec = elements.spec();
@@ -184,7 +26,7 @@ void expect_examples(const data::Dataset& elements, const std::string& text) {
 }
 
 // A part of the data becomes the validation set, drawn once and for all.
-void split(const Job& job, Opened& opened) {
+void split(const Job& job, OpenedData& opened) {
   data::Cardinality count = opened.train->cardinality();
   if (job.validation_split == 0 || !opened.train->random_access() || !count.known()) return;
   auto held = int64_t(double(*count.count) * job.validation_split);
@@ -279,11 +121,11 @@ data::DatasetOptions options_of(const Job& job, const char* name) {
 }  // namespace
 
 JobData open_data(const Job& job, const std::vector<std::string>& class_names) {
-  if (job.data.empty()) throw ValueError(fmt::format("no data; give {}", kSpecs));
-  Opened opened = open(job, job.data, class_names);
+  if (job.data.empty()) throw ValueError(fmt::format("no data; give {}", kDataSpecs));
+  OpenedData opened = open_spec(job, job.data, class_names);
   expect_examples(*opened.train, job.data);
   if (!job.validation_data.empty()) {
-    Opened other = open(job, job.validation_data, opened.class_names);
+    OpenedData other = open_spec(job, job.validation_data, opened.class_names);
     opened.validation = other.validation ? other.validation : other.train;
     expect_examples(*opened.validation, job.validation_data);
   } else if (!opened.validation) {

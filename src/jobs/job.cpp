@@ -5,6 +5,7 @@
 #include <stoker/error.h>
 
 #include "formats/json.h"
+#include "jobs/data_kinds.h"
 
 namespace stoker::jobs {
 
@@ -129,9 +130,7 @@ constexpr const char* kMachine = "Machine";
 constexpr const char* kOutput = "Output";
 
 constexpr JobField kFields[] = {
-    field<&Job::data>(
-        "data", "SPEC",
-        "image folder, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR", kData),
+    field<&Job::data>("data", "SPEC", kDataSpecs, kData),
     field<&Job::validation_data>("validation_data", "SPEC", "another data spec to validate with",
                                  kData),
     field<&Job::validation_split>(

@@ -1,8 +1,5 @@
 // The rows of one of several ranks: together they are the batches of one process.
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -10,69 +7,12 @@
 #include <stoker/mixing.h>
 #include <stoker/text.h>
 
-#include "elements.h"
+#include "slices.h"
 #include "support/chain_walks.h"
 #include "support/temp_dir.h"
 
-namespace stoker::data {
+namespace stoker::data::slices {
 namespace {
-
-using test::element_of;
-
-BatchSlice rank_of(int64_t rank, int64_t size) {
-  return {.rank = rank, .size = size, .ranks_of_host = size};
-}
-
-// All batches of some epochs; an end of an epoch is a batch of no tensors.
-std::vector<Batch> walked(const Dataset& dataset, std::optional<BatchSlice> slice, int threads = 2,
-                          int64_t epochs = 2, const std::string& state = {}) {
-  Context context{.threads = {.pipeline = threads}};
-  Iterator walk =
-      dataset.iterate({.epochs = epochs, .state = state, .context = &context, .slice = slice});
-  std::vector<Batch> batches;
-  while (!walk.finished()) {
-    const Batch* batch = walk.next();
-    std::vector<Tensor> copies;
-    if (batch != nullptr)
-      for (const Tensor& tensor : *batch) copies.push_back(tensor.clone());
-    batches.emplace_back(std::move(copies));
-  }
-  return batches;
-}
-
-test::Value joined(const std::vector<test::Value>& parts) {
-  test::Value whole = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i) {
-    whole.shape[0] += parts[i].shape[0];
-    whole.numbers.insert(whole.numbers.end(), parts[i].numbers.begin(), parts[i].numbers.end());
-    whole.texts.insert(whole.texts.end(), parts[i].texts.begin(), parts[i].texts.end());
-  }
-  return whole;
-}
-
-// Batch by batch, the rows of all ranks in the order of the ranks.
-std::vector<std::string> together(const std::vector<std::vector<Batch>>& ranks) {
-  std::vector<std::string> batches;
-  for (size_t at = 0; at < ranks[0].size(); ++at) {
-    test::Element whole;
-    for (size_t component = 0; component < ranks[0][at].size(); ++component) {
-      std::vector<test::Value> parts;
-      for (const auto& rank : ranks) parts.push_back(element_of(rank[at])[component]);
-      whole.push_back(joined(parts));
-    }
-    batches.push_back(to_string(whole));
-  }
-  return batches;
-}
-
-std::vector<std::string> of_ranks(const Dataset& dataset, int64_t size, int threads = 2,
-                                  int64_t epochs = 2, const std::string& state = {}) {
-  std::vector<std::vector<Batch>> ranks;
-  for (int64_t rank = 0; rank < size; ++rank)
-    ranks.push_back(walked(dataset, rank_of(rank, size), threads, epochs, state));
-  for (const auto& rank : ranks) EXPECT_EQ(rank.size(), ranks[0].size());
-  return together(ranks);
-}
 
 TEST(Slices, AreContiguousEvenAndNested) {
   for (int64_t rows : {0, 1, 2, 3, 7, 8, 31, 1000})
@@ -93,20 +33,6 @@ TEST(Slices, AreContiguousEvenAndNested) {
 
 Tensor number(int64_t value) { return Tensor::from(std::vector<int64_t>{value}, {}); }
 
-Dataset bad_sevenths(int64_t count) {
-  return range(count).map(
-      [](int64_t x) {
-        if (x % 7 == 3) throw std::runtime_error("a seventh");
-        return x;
-      },
-      {.name = "f"});
-}
-
-struct Family {
-  std::string name;
-  Dataset dataset;
-};
-
 Dataset lengths(int64_t count) {
   return range(count).map(
       [](int64_t x) {
@@ -115,18 +41,6 @@ Dataset lengths(int64_t count) {
         return row;
       },
       {.name = "row", .spec = ElementSpec{{DType::int64, {-1}}}});
-}
-
-Dataset counted_texts(int64_t count) {
-  std::vector<std::string> all;
-  for (int64_t i = 0; i < count; ++i)
-    all.push_back(std::string(size_t(i % 40), 'a' + char(i % 26)));
-  return from_slices(Tensor::from(all, {count}));
-}
-
-Dataset noisy(const Dataset& dataset) {
-  return dataset.map([](int64_t x, Rng& rng) { return 1000 * x + rng.integer(0, 1000); },
-                     {.name = "noise"});
 }
 
 Dataset counted(int64_t count) {
@@ -366,68 +280,6 @@ TEST(Slices, OfAMapPerRowMakeNoOtherRows) {
   EXPECT_EQ(rows, 10);
 }
 
-TEST(Slices, AreShorterWhereElementsAreBadAndAsManyOnAllRanks) {
-  auto per_row = [](const Dataset& dataset) {
-    return dataset.map([](const Tensor& x) { return x; },
-                       {.spec = ElementSpec{{DType::int64, {-1}}}, .per_row = true});
-  };
-  Dataset good = bad_sevenths(61).on_error(OnError::skip);
-  auto unknown = [](int64_t x) { return Tensor::from(std::vector<int64_t>{x, x}, {2}); };
-  ElementSpec any{{DType::int64, {-1}}};
-  std::vector<Family> skipping{
-      {"batch", good.batch(5)},
-      {"one row each", good.batch(2)},
-      {"unknown shape", good.map(unknown, {.spec = any}).batch(2)},
-      {"noise", noisy(good).batch(5)},
-      {"window shuffle", noisy(good.shuffle(9)).batch(5)},
-      {"repeat", good.repeat(2).batch(5)},
-      {"cache", good.cache().batch(5)},
-      {"concatenate", good.concatenate(bad_sevenths(9).on_error(OnError::skip)).batch(5)},
-      {"per row", per_row(good.batch(3))},
-      {"whole", good.batch(8).map([](const Tensor& x) { return x; }, {.spec = any})},
-      {"padded", good.map(unknown, {.spec = any}).padded_batch(5)},
-      {"a bad row of a batch", bad_sevenths(61).batch(3).on_error(OnError::skip)},
-  };
-  for (const Family& family : skipping) {
-    Dataset dataset = family.dataset.with_options({.seed = 3});
-    std::vector<std::string> one = of_ranks(dataset, 1);
-    for (int64_t size : {2, 3, 4}) EXPECT_EQ(of_ranks(dataset, size), one) << family.name;
-  }
-  Integers values;
-  for (int64_t rank = 0; rank < 2; ++rank) {
-    std::vector<Batch> batches = walked(good.batch(4), rank_of(rank, 2), 3, 1);
-    EXPECT_EQ(batches.size(), 16U + 1);
-    for (const Batch& batch : batches)
-      if (batch.size() > 0)
-        for (int64_t value : batch[0].values<int64_t>()) values.push_back(value);
-  }
-  std::sort(values.begin(), values.end());
-  EXPECT_EQ(values, integers(good));
-}
-
-TEST(Slices, ListTheirOwnBadElements) {
-  size_t bad = 0;
-  for (int64_t rank = 0; rank < 3; ++rank) {
-    Iterator walk =
-        bad_sevenths(30).on_error(OnError::skip).batch(6).iterate({.slice = rank_of(rank, 3)});
-    while (!walk.finished()) walk.next();
-    bad += walk.quarantine().size();
-  }
-  EXPECT_EQ(bad, 4U);
-}
-
-// Elements of a chain that looks at them in order are the same as in one process.
-TEST(Slices, LeaveOutBadElementsBeforeStepsThatCount) {
-  Dataset good = bad_sevenths(61).on_error(OnError::skip);
-  for (const Dataset& dataset :
-       {good.take(20).batch(4), good.skip(9).batch(4), good.enumerate().batch(4),
-        zip({good, range(100)}).batch(4), good.window(3, {.drop_remainder = true}).batch(4),
-        good.shard(2, 1).batch(4)}) {
-    std::vector<std::string> whole = together({walked(dataset, {})});
-    for (int64_t size : {1, 3}) EXPECT_EQ(of_ranks(dataset, size), whole);
-  }
-}
-
 TEST(Slices, GoOnWithAnotherNumberOfRanks) {
   for (const Family& family : families()) {
     Dataset dataset = family.dataset.with_options({.seed = 5});
@@ -444,17 +296,6 @@ TEST(Slices, GoOnWithAnotherNumberOfRanks) {
   }
 }
 
-TEST(Slices, DoNotGoOnWithOtherBatches) {
-  Dataset good = bad_sevenths(61).on_error(OnError::skip).batch(4);
-  Iterator walk = good.iterate({.slice = rank_of(0, 2)});
-  walk.next();
-  EXPECT_NE(message_of([&] {
-              good.iterate({.state = walk.state()});
-            }).find("leave bad elements out where they stand"),
-            std::string::npos);
-  EXPECT_EQ(of_ranks(good, 3, 2, 1, walk.state()).size(), 16U);
-}
-
 TEST(Slices, SayWhatTheyNeed) {
   EXPECT_NE(
       message_of([] { range(5).iterate({.slice = rank_of(0, 2)}); }).find("put batch() at the end"),
@@ -466,140 +307,5 @@ TEST(Slices, SayWhatTheyNeed) {
             std::string::npos);
 }
 
-// What ranks say to each other: whether any of them has more.
-class Meeting {
- public:
-  explicit Meeting(int64_t ranks) : ranks_(ranks) {}
-  bool any(bool mine) {
-    std::unique_lock lock(mutex_);
-    int64_t round = round_;
-    any_ |= mine;
-    if (++here_ < ranks_) {
-      all_here_.wait(lock, [&] { return round_ != round; });
-      return answer_;
-    }
-    answer_ = std::exchange(any_, false);
-    here_ = 0;
-    ++round_;
-    all_here_.notify_all();
-    return answer_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-  int64_t ranks_, here_ = 0, round_ = 0;
-  bool any_ = false, answer_ = false;
-};
-
-using TextBatches = std::vector<std::vector<std::string>>;  // by batch
-
-// `epochs` epochs of every rank, each on its thread, as fit walks them; from the state that rank 0 gave
-// after `state_after` batches, if any.
-std::vector<TextBatches> texts_of_ranks(const Dataset& dataset, int64_t size, int64_t epochs,
-                                        const std::string& state = {},
-                                        size_t state_after = SIZE_MAX,
-                                        std::string* taken = nullptr) {
-  Meeting meeting(size);
-  std::vector<TextBatches> ranks{size_t(size)};
-  Batches batches = dataset.batches();
-  auto walk = [&](int64_t rank) {
-    std::unique_ptr<BatchStream> stream =
-        batches.begin_walk({.more_follow = true,
-                            .state = state,
-                            .slice = rank_of(rank, size),
-                            .any_rank = [&](bool mine) { return meeting.any(mine); }});
-    EXPECT_TRUE(stream->sliced());
-    for (int64_t epoch = 0; epoch < epochs;) {
-      const Batch* batch = stream->next();
-      if (batch == nullptr) {
-        ++epoch;
-        continue;
-      }
-      std::span<const std::string> texts = (*batch)[0].values<std::string>();
-      ranks[size_t(rank)].emplace_back(texts.begin(), texts.end());
-      if (rank == 0 && ranks[0].size() == state_after) *taken = stream->state();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < size; ++rank) threads.emplace_back(walk, rank);
-  for (std::thread& thread : threads) thread.join();
-  return ranks;
-}
-
-std::vector<std::string> sorted(const std::vector<TextBatches>& ranks) {
-  std::vector<std::string> all;
-  for (const TextBatches& rank : ranks)
-    for (const auto& batch : rank) all.insert(all.end(), batch.begin(), batch.end());
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
-TEST(SharedFiles, AreReadByOneRankEachAndGiveAllRanksAsManyBatches) {
-  test::TempDir folder;
-  std::vector<std::string> paths, expected;
-  for (int file = 0; file < 5; ++file) {
-    std::string lines;
-    for (int line = 0; line < 3 + 7 * file; ++line) {
-      expected.push_back(fmt::format("{}.{}", file, line));
-      lines += expected.back() + "\n";
-    }
-    paths.push_back(folder.write(fmt::format("{}.txt", file), lines));
-  }
-  std::sort(expected.begin(), expected.end());
-  auto expand = [](const Batch& path) { return text_lines({path[0].data<std::string>()[0]}); };
-  ElementSpec text{{DType::bytes, {}}};
-  auto yes = [](const std::string&) { return true; };
-  for (const Dataset& rows :
-       {text_lines(paths), text_lines(paths).filter(yes), text_lines(paths).shuffle(),
-        files(folder / "*.txt").interleave(text, expand, {.cycle = 2})}) {
-    Dataset dataset =
-        rows.batch(6).with_options({.seed = 4, .auto_shard_policy = AutoShardPolicy::file});
-    for (int64_t size : {1, 2, 3, 5}) {
-      std::string state;
-      std::vector<TextBatches> ranks = texts_of_ranks(dataset, size, 1);
-      EXPECT_EQ(sorted(ranks), expected);
-      for (const TextBatches& rank : ranks) EXPECT_EQ(rank.size(), ranks[0].size());
-      // The place is the same for all ranks, also where some are at their end.
-      size_t at = ranks[0].size() - 1;
-      std::vector<TextBatches> again = texts_of_ranks(dataset, size, 1, {}, at, &state);
-      EXPECT_EQ(again, ranks);
-      std::vector<TextBatches> rest = texts_of_ranks(dataset, size, 1, state);
-      for (size_t rank = 0; rank < rest.size(); ++rank)
-        EXPECT_EQ(rest[rank],
-                  TextBatches(ranks[rank].begin() + std::ptrdiff_t(at), ranks[rank].end()));
-      EXPECT_NE(message_of([&] { dataset.iterate({.state = state}); }).find("that share files"),
-                std::string::npos);
-    }
-    EXPECT_NE(
-        message_of([&] { dataset.iterate({.slice = rank_of(0, 6)}); }).find("5 files for 6 ranks"),
-        std::string::npos);
-  }
-  EXPECT_FALSE(text_lines(paths)
-                   .batch(2)
-                   .with_options({.auto_shard_policy = AutoShardPolicy::file})
-                   .batches()
-                   .size());
-}
-
-TEST(SharedFiles, NeedFilesAndABatch) {
-  DatasetOptions by_file{.auto_shard_policy = AutoShardPolicy::file};
-  Dataset numbers = range(9).batch(3).with_options(by_file);
-  EXPECT_NE(message_of([&] { numbers.iterate({.slice = rank_of(0, 2)}); }).find("reads no files"),
-            std::string::npos);
-  Dataset small = counted_texts(9).batch(1).with_options(by_file);
-  EXPECT_NE(message_of([&] { small.iterate({.slice = rank_of(0, 2)}); }).find("no row for rank 0"),
-            std::string::npos);
-}
-
-TEST(SharedNothing, WalksTheWholeDatasetOnEveryRank) {
-  Dataset dataset =
-      counted_texts(9).batch(4).with_options({.auto_shard_policy = AutoShardPolicy::off});
-  std::vector<TextBatches> ranks = texts_of_ranks(dataset, 3, 2);
-  EXPECT_EQ(ranks[0].size(), 6U);
-  EXPECT_EQ(ranks[1], ranks[0]);
-  EXPECT_EQ(ranks[2], ranks[0]);
-}
-
 }  // namespace
-}  // namespace stoker::data
+}  // namespace stoker::data::slices

@@ -1,7 +1,5 @@
 // filter: keeps the elements for which a predicate is true. What follows is a stream.
-#include <fmt/format.h>
-
-#include "data/node.h"
+#include "data/ops/predicate_node.h"
 #include "data/runtime/addresses.h"
 #include "data/runtime/planning.h"
 #include "data/runtime/worker.h"
@@ -43,41 +41,21 @@ class FilterMaker final : public Maker {
   size_t scratch_;
 };
 
-class FilterNode final : public Node {
+class FilterNode final : public PredicateNode {
  public:
   FilterNode(const NodeRef& input, PredicateRef predicate, FilterOptions options)
-      : Node("filter", {input}, input->spec(),
-             input->cardinality().infinite() ? input->cardinality() : Cardinality{}, false),
-        predicate_(std::move(predicate)),
-        options_(std::move(options)) {
-    predicate_->check(spec());
-  }
-
-  std::string details() const override {
-    return options_.name.empty() ? "" : fmt::format("\"{}\"", options_.name);
-  }
-
-  bool draws_at_random() const override { return predicate_->is_random(); }
-  std::string recipe() const override {
-    std::string known = predicate_->identity();
-    return known.empty() ? details() : known;
-  }
-  const std::type_info* unknown_code() const override {
-    return predicate_->identity().empty() ? &typeid(*predicate_) : nullptr;
-  }
+      : PredicateNode("filter", input,
+                      input->cardinality().infinite() ? input->cardinality() : Cardinality{},
+                      std::move(predicate), std::move(options)) {}
 
   Planned plan(PlanContext& context) const override {
     Planned planned = context.plan_input(*this);
     planned.maker =
-        std::make_shared<FilterMaker>(std::move(planned.maker), predicate_, title(*this),
+        std::make_shared<FilterMaker>(std::move(planned.maker), predicate(), title(*this),
                                       context.key(*this), context.new_scratch());
     planned.may_drop = true;
     return context.materialised(std::move(planned), *this);
   }
-
- private:
-  PredicateRef predicate_;
-  FilterOptions options_;
 };
 
 }  // namespace

@@ -171,7 +171,8 @@ class MapNode final : public Node {
     return known.empty() ? fmt::format("\"{}\"", function_->name()) : known;
   }
   const std::type_info* unknown_code() const override {
-    return function_->identity().empty() ? &typeid(*function_) : nullptr;
+    const ElementFunction& applied = *function_;
+    return applied.identity().empty() ? &typeid(applied) : nullptr;
   }
 
   Planned plan(PlanContext& context) const override {

@@ -1,7 +1,6 @@
 // take_while: the elements before the first one that a predicate refuses.
-#include <fmt/format.h>
-
 #include "data/ops/in_order.h"
+#include "data/ops/predicate_node.h"
 
 namespace stoker::data {
 
@@ -23,34 +22,16 @@ class TakeWhilePass final : public Pass {
   uint64_t key_;
 };
 
-class TakeWhileNode final : public Node {
+class TakeWhileNode final : public PredicateNode {
  public:
   TakeWhileNode(const NodeRef& input, PredicateRef predicate, FilterOptions options)
-      : Node("take_while", {input}, input->spec(), {}, false),
-        predicate_(std::move(predicate)),
-        options_(std::move(options)) {
-    predicate_->check(spec());
-  }
-  std::string details() const override {
-    return options_.name.empty() ? "" : fmt::format("\"{}\"", options_.name);
-  }
-  bool draws_at_random() const override { return predicate_->is_random(); }
-  std::string recipe() const override {
-    std::string known = predicate_->identity();
-    return known.empty() ? details() : known;
-  }
-  const std::type_info* unknown_code() const override {
-    return predicate_->identity().empty() ? &typeid(*predicate_) : nullptr;
-  }
+      : PredicateNode("take_while", input, {}, std::move(predicate), std::move(options)) {}
+
   Planned plan(PlanContext& context) const override {
-    return in_order(*this, context, [predicate = predicate_, key = context.key(*this)](int64_t) {
+    return in_order(*this, context, [predicate = predicate(), key = context.key(*this)](int64_t) {
       return std::make_unique<TakeWhilePass>(predicate, key);
     });
   }
-
- private:
-  PredicateRef predicate_;
-  FilterOptions options_;
 };
 
 }  // namespace

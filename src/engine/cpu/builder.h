@@ -85,20 +85,8 @@ class Builder final : public PlanBuilder {
   // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
   // is legal, else a copy that is assigned at the end.
   int define_update(int output, int input, const Layout& layout);
-  // Memory that a forward op leaves for its gradient, by the value it goes with.
-  int kept(size_t bytes) {
-    return new_buffer({BufferKind::arena, bytes, MemoryCategory::activations, -1});
-  }
+  // What kept() gave, by the value it goes with.
   std::map<int, std::vector<int>>& attachments() { return attachments_; }
-  // Memory in which gradients are summed over replicas.
-  int bucket(size_t bytes) {
-    return new_buffer({BufferKind::arena, bytes, MemoryCategory::gradients, -1});
-  }
-
-  // --- work under way ---
-  // `finish` defines the results of node() and is called when one of them is first asked for, or
-  // before the updates.
-  void finish_later(std::function<void(Builder&)> finish);
 
   // --- instructions ---
   template <class F>
@@ -159,8 +147,6 @@ class Builder final : public PlanBuilder {
   void attach(int value, const Layout& layout, int buffer);
   int place_variable(int value, const Layout& layout);
   void place_leaf(int value, const Layout& wanted);
-  bool finish(int value);  // whether it was under way
-  void before_updates() override;
   int reordered(int value, const Copy& from, const Layout& wanted);
   void analyse();
 
@@ -172,7 +158,6 @@ class Builder final : public PlanBuilder {
   std::map<int, std::function<void(Builder&)>> claims_;                 // by node
   std::vector<std::pair<int, std::function<void(Builder&)>>> awaited_;  // value, work
   std::map<int, std::vector<int>> attachments_;
-  std::map<int, std::function<void(Builder&)>> under_way_;  // by node
   std::vector<int> into_;  // by node: the one whose kernel does its work, or -1
 };
 

@@ -31,28 +31,6 @@ std::vector<size_t> extra_of(const AttentionKey& key) {
   return extra;
 }
 
-std::vector<Descriptor> configs_of(const Operations& operations, cudnnBackendHeurMode_t mode) {
-  Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations.graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-  if (!heuristic.finalize()) return {};
-  int64_t count = 0;
-  cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr);
-  std::vector<Descriptor> configs;
-  std::vector<cudnnBackendDescriptor_t> raw;
-  for (int64_t i = 0; i < count; ++i) {
-    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    raw.push_back(configs.back().get());
-  }
-  if (count == 0 || cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
-                                             raw.data()) != CUDNN_STATUS_SUCCESS)
-    return {};
-  configs.resize(size_t(count));
-  return configs;
-}
-
 // Whether it repeats its results, and its number.
 struct EngineFacts {
   bool deterministic = true;
@@ -154,7 +132,7 @@ std::vector<std::shared_ptr<const AttentionPlan>> attention_candidates(const Att
   std::vector<std::shared_ptr<const AttentionPlan>> found;
   std::optional<Operations> operations = describe(key, handle);
   if (!operations) return found;
-  for (Descriptor& config : configs_of(*operations, CUDNN_HEUR_MODE_A)) {
+  for (Descriptor& config : proposed_configs(*operations, CUDNN_HEUR_MODE_A)) {
     if (found.size() == most) break;
     EngineFacts facts = facts_of(config);
     if (key.deterministic && !facts.deterministic) continue;

@@ -118,37 +118,8 @@ int Builder::define_update(int output, int input_value) {
   return buffer;
 }
 
-int Builder::kept(size_t bytes) {
-  return new_buffer({BufferKind::arena, bytes, MemoryCategory::activations, -1});
-}
-
 int Builder::zeroed(size_t bytes) {
   return new_buffer({BufferKind::zeroed, bytes, MemoryCategory::workspace, -1});
-}
-
-// --- work under way ---
-
-void Builder::finish_later(std::function<void(Builder&)> finish) {
-  under_way_[node_index()] = std::move(finish);
-}
-
-bool Builder::finish(int value) {
-  const Node* producer = graph().producer(value);
-  if (producer == nullptr) return false;
-  auto found = under_way_.find(index_of(*producer));
-  if (found == under_way_.end()) return false;
-  auto finish = std::move(found->second);
-  under_way_.erase(found);
-  finish(*this);
-  return true;
-}
-
-void Builder::before_updates() {
-  while (!under_way_.empty()) {
-    auto finish = std::move(under_way_.begin()->second);
-    under_way_.erase(under_way_.begin());
-    finish(*this);
-  }
 }
 
 const std::shared_ptr<Stream>& Builder::communication_stream() {

@@ -96,23 +96,13 @@ class Builder final : public PlanBuilder {
   // The buffer of `output`, which replaces the contents of `input`: the variable itself where that
   // is legal, else memory that is assigned at the end.
   int define_update(int output, int input);
-  int kept(size_t bytes);  // what a forward op leaves for its gradient
   int zeroed(size_t bytes);
-
-  // Memory in which a gradient is summed over replicas.
-  int bucket(size_t bytes) {
-    return new_buffer({BufferKind::arena, bytes, MemoryCategory::gradients, -1});
-  }
   void adopt(int value, int buffer) { attach(value, buffer); }  // it lies there from now on
 
-  // --- work under way ---
-  // `finish` defines the results of node() and is called when one of them is first asked for, or
-  // before the updates.
-  void finish_later(std::function<void(Builder&)> finish);
   // For work beside the step's own; the same for all nodes.
   const std::shared_ptr<Stream>& communication_stream();
 
-  // Those, by the value they go with.
+  // What kept() gave, by the value it goes with.
   std::map<int, int>& attachments() { return attachments_; }
 
   // --- weights in another order ---
@@ -150,9 +140,7 @@ class Builder final : public PlanBuilder {
   void place_variable(int value) override;
   bool lies_in_variable(int value) override;
   void write_assignments() override;
-  void before_updates() override;
 
-  bool finish(int value);  // whether it was under way
   void count_costs();
   void analyse();
   void attach(int value, int buffer);
@@ -173,7 +161,6 @@ class Builder final : public PlanBuilder {
   std::map<std::pair<int, int64_t>, int> cudnn_kernels_;  // (value, padded) → buffer
   std::map<int, FromCudnn> untaken_;                      // gradients still in cuDNN's order
   std::map<int, int> attachments_;
-  std::map<int, std::function<void(Builder&)>> under_way_;  // by node
   std::shared_ptr<Stream> communication_;
 };
 

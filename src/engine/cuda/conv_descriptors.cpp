@@ -140,4 +140,27 @@ std::optional<Operations> describe(const ConvKey& key, cudnnHandle_t handle) {
   return all;
 }
 
+std::vector<Descriptor> proposed_configs(const Operations& operations,
+                                         cudnnBackendHeurMode_t mode) {
+  Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations.graph);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  if (!heuristic.finalize()) return {};
+  auto results = [&](int64_t most, int64_t& count, cudnnBackendDescriptor_t* into) {
+    return cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, most, &count, into);
+  };
+  int64_t count = 0;
+  results(0, count, nullptr);
+  std::vector<Descriptor> configs;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < count; ++i) {
+    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    raw.push_back(configs.back().get());
+  }
+  if (count == 0 || results(count, count, raw.data()) != CUDNN_STATUS_SUCCESS) return {};
+  configs.resize(size_t(count));
+  return configs;
+}
+
 }  // namespace stoker::cuda

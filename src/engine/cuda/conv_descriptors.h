@@ -56,4 +56,7 @@ struct Operations {
 // Nothing where cuDNN does not support it.
 std::optional<Operations> describe(const ConvKey& key, cudnnHandle_t handle);
 
+// Engine configurations that cuDNN's heuristic proposes, in its order; empty where it has none.
+std::vector<Descriptor> proposed_configs(const Operations& operations, cudnnBackendHeurMode_t mode);
+
 }  // namespace stoker::cuda

@@ -143,27 +143,10 @@ size_t CudnnCandidates::add_fallback() {
 
 void CudnnCandidates::ask(cudnnBackendHeurMode_t mode) {
   TraceScope trace("cuDNN: queries");
-  Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations_->graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-  if (!heuristic.finalize()) return;
-  int64_t count = 0;
-  cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr);
-  std::vector<Descriptor> configs;
-  std::vector<cudnnBackendDescriptor_t> raw;
-  for (int64_t i = 0; i < count; ++i) {
-    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    raw.push_back(configs.back().get());
-  }
-  if (count == 0 || cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
-                                             raw.data()) != CUDNN_STATUS_SUCCESS)
-    return;
-  for (size_t i = 0; i < size_t(count); ++i)
-    if (std::optional<int64_t> engine = usable_engine(key_, configs[i])) {
+  for (Descriptor& config : proposed_configs(*operations_, mode))
+    if (std::optional<int64_t> engine = usable_engine(key_, config)) {
       engines_.push_back(*engine);
-      configs_.push_back(std::move(configs[i]));
+      configs_.push_back(std::move(config));
     }
 }
 

@@ -93,42 +93,26 @@ void quantized_add(const Call& call) {
   }
 }
 
-// body(position in y, positions in x of the window's elements)
-template <class Body>
-void for_each_pool(const Call& call, Body body) {
-  const auto& size = call.attrs.get<Ints>("window");
-  const Shape &x = call.in(0).shape(), &y = call.out().shape();
-  Window window(call.attrs, size[0], size[1]);
-  std::vector<int64_t> elements;
-  for_each_pixel(y, [&](int64_t b, int64_t out_row, int64_t out_column) {
-    elements.clear();
-    window.for_each(out_row, out_column, x[1], x[2],
-                    [&](int64_t row, int64_t column, int64_t, int64_t) {
-                      elements.push_back(pixel(x, b, row, column));
-                    });
-    for (int64_t channel = 0; channel < x[3]; ++channel) {
-      body(pixel(y, b, out_row, out_column) + channel, elements);
-      for (int64_t& element : elements) ++element;
-    }
-  });
-}
-
 void quantized_max_pool2d(const Call& call) {
-  for_each_pool(call, [&](int64_t to, const std::vector<int64_t>& elements) {
-    for (int64_t element : elements) call.out()[to] = std::max(call.out()[to], call.in(0)[element]);
-  });
+  for_each_pool(call.attrs, call.in(0).shape(), call.out().shape(),
+                [&](int64_t to, const std::vector<int64_t>& elements) {
+                  for (int64_t element : elements)
+                    call.out()[to] = std::max(call.out()[to], call.in(0)[element]);
+                });
 }
 
 void quantized_avg_pool2d(const Call& call) {
   Target y(call.attrs);
   auto x_scale = call.attrs.get<double>("x_scale");
   auto zero_point = call.attrs.get<int64_t>("x_zero_point");
-  for_each_pool(call, [&](int64_t to, const std::vector<int64_t>& elements) {
-    auto count = int64_t(elements.size());
-    int64_t sum = -count * zero_point;
-    for (int64_t element : elements) sum += int64_t(call.in(0)[element]);
-    call.out()[to] = result(float(sum) * quantized::mean_multiplier(x_scale, count, y), y);
-  });
+  for_each_pool(call.attrs, call.in(0).shape(), call.out().shape(),
+                [&](int64_t to, const std::vector<int64_t>& elements) {
+                  auto count = int64_t(elements.size());
+                  int64_t sum = -count * zero_point;
+                  for (int64_t element : elements) sum += int64_t(call.in(0)[element]);
+                  call.out()[to] =
+                      result(float(sum) * quantized::mean_multiplier(x_scale, count, y), y);
+                });
 }
 
 void quantized_lookup(const Call& call) {

@@ -2,6 +2,8 @@
 // exist; loops over a window simply leave them out.
 #pragma once
 
+#include <vector>
+
 #include <stoker/attrs.h>
 
 namespace stoker::reference {
@@ -53,6 +55,26 @@ void for_each_pixel(const Shape& images, Body body) {
 // The position of channel 0 of a pixel.
 inline int64_t pixel(const Shape& images, int64_t b, int64_t row, int64_t column) {
   return ((b * images[1] + row) * images[2] + column) * images[3];
+}
+
+// body(position in y, positions in x of the window's elements, in row-major order) for a pooling of
+// x into y. Its attribute "window" is the window's height and width.
+template <class Body>
+void for_each_pool(const Attrs& attrs, const Shape& x, const Shape& y, Body body) {
+  const auto& size = attrs.get<Ints>("window");
+  Window window(attrs, size[0], size[1]);
+  std::vector<int64_t> elements;
+  for_each_pixel(y, [&](int64_t b, int64_t out_row, int64_t out_column) {
+    elements.clear();
+    window.for_each(out_row, out_column, x[1], x[2],
+                    [&](int64_t row, int64_t column, int64_t, int64_t) {
+                      elements.push_back(pixel(x, b, row, column));
+                    });
+    for (int64_t channel = 0; channel < x[3]; ++channel) {
+      body(pixel(y, b, out_row, out_column) + channel, elements);
+      for (int64_t& element : elements) ++element;
+    }
+  });
 }
 
 }  // namespace stoker::reference

@@ -1,5 +1,7 @@
 #include "nn/layers/affine_layer.h"
 
+#include <fmt/format.h>
+
 namespace stoker {
 
 Value AffineLayer::forward_with(const Value& kernel, const Value& x, CallContext& context) {
@@ -26,6 +28,18 @@ void AffineLayer::add_bias(int64_t units) {
                        {.initializer = bias_initializer_,
                         .regularizer = bias_regularizer_,
                         .constraint = bias_constraint_});
+}
+
+void AffineLayer::check_groups(int64_t filters, int64_t groups) const {
+  if (filters % groups != 0)
+    fail_option(fmt::format("{} filters cannot be shared by {} groups", filters, groups));
+}
+
+int64_t AffineLayer::channels_of_group(const Shape& input, int64_t groups) const {
+  int64_t channels = input[-1];
+  if (channels > 0 && channels % groups != 0)
+    fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
+  return channels < 0 ? -1 : channels / groups;
 }
 
 }  // namespace stoker

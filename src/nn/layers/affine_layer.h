@@ -37,6 +37,10 @@ class AffineLayer : public SingleInputLayer {
   }
 
   void add_bias(int64_t units);
+  // ValueError unless the groups can share the filters evenly.
+  void check_groups(int64_t filters, int64_t groups) const;
+  // Channels per group of an input [.., C], -1 while unknown. ShapeError unless that is even.
+  int64_t channels_of_group(const Shape& input, int64_t groups) const;
 
   Variable kernel_;
 

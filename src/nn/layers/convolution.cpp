@@ -3,6 +3,7 @@
 
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
+#include "nn/layers/kernel_options.h"
 
 namespace stoker {
 
@@ -28,9 +29,7 @@ struct Conv2DConfig : Conv2DOptions {
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}},
                      {"groups", &C::groups, at_least(1)}}
         .then(window_fields<C>())
-        .then({{"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer},
-               {"kernel_constraint", &C::kernel_constraint}})
+        .then(kernel_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -42,9 +41,7 @@ struct DepthwiseConv2DConfig : DepthwiseConv2DOptions {
     using C = DepthwiseConv2DConfig;
     return Fields<C>{{"depth_multiplier", &C::depth_multiplier, at_least(1)}}
         .then(window_fields<C>())
-        .then({{"depthwise_initializer", &C::depthwise_initializer},
-               {"depthwise_regularizer", &C::depthwise_regularizer},
-               {"depthwise_constraint", &C::depthwise_constraint}})
+        .then(depthwise_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -58,12 +55,7 @@ struct SeparableConv2DConfig : SeparableConv2DOptions {
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}},
                      {"depth_multiplier", &C::depth_multiplier, at_least(1)}}
         .then(window_fields<C>())
-        .then({{"depthwise_initializer", &C::depthwise_initializer},
-               {"pointwise_initializer", &C::pointwise_initializer},
-               {"depthwise_regularizer", &C::depthwise_regularizer},
-               {"depthwise_constraint", &C::depthwise_constraint},
-               {"pointwise_regularizer", &C::pointwise_regularizer},
-               {"pointwise_constraint", &C::pointwise_constraint}})
+        .then(separable_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -98,22 +90,15 @@ class ConvolutionLayer : public Configured<AffineLayer, Config> {
 class Conv2DLayer : public ConvolutionLayer<Conv2DConfig> {
  public:
   explicit Conv2DLayer(Conv2DConfig config) : ConvolutionLayer(std::move(config)) {
-    const auto& [filters, groups] = std::pair(options().filters, options().groups);
-    if (filters % groups != 0)
-      fail_option(fmt::format("{} filters cannot be shared by {} groups", filters, groups));
+    check_groups(options().filters, options().groups);
   }
 
  protected:
   void build_for(const Shape& input) override {
     expect_image(input);
-    int64_t groups = options().groups;
-    if (input[3] > 0 && input[3] % groups != 0)
-      fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
+    int64_t channels = channels_of_group(input, options().groups);
     kernel_ =
-        add_weight("kernel", kernel_shape(input[3] < 0 ? -1 : input[3] / groups, options().filters),
-                   {.initializer = options().kernel_initializer,
-                    .regularizer = options().kernel_regularizer,
-                    .constraint = options().kernel_constraint});
+        add_weight("kernel", kernel_shape(channels, options().filters), kernel_weight(options()));
     add_bias(options().filters);
   }
 
@@ -136,10 +121,7 @@ class DepthwiseConv2DLayer : public ConvolutionLayer<DepthwiseConv2DConfig> {
   void build_for(const Shape& input) override {
     expect_image(input);
     int64_t multiplier = options().depth_multiplier;
-    kernel_ = add_weight("kernel", kernel_shape(input[3], multiplier),
-                         {.initializer = options().depthwise_initializer,
-                          .regularizer = options().depthwise_regularizer,
-                          .constraint = options().depthwise_constraint});
+    kernel_ = add_weight("kernel", kernel_shape(input[3], multiplier), depthwise_weight(options()));
     add_bias(input[3] * multiplier);
   }
 
@@ -159,13 +141,9 @@ class SeparableConv2DLayer : public ConvolutionLayer<SeparableConv2DConfig> {
     expect_image(input);
     int64_t multiplier = options().depth_multiplier, filters = options().filters;
     depthwise_ = add_weight("depthwise_kernel", kernel_shape(input[3], multiplier),
-                            {.initializer = options().depthwise_initializer,
-                             .regularizer = options().depthwise_regularizer,
-                             .constraint = options().depthwise_constraint});
+                            depthwise_weight(options()));
     kernel_ = add_weight("pointwise_kernel", {1, 1, input[3] * multiplier, filters},
-                         {.initializer = options().pointwise_initializer,
-                          .regularizer = options().pointwise_regularizer,
-                          .constraint = options().pointwise_constraint});
+                         pointwise_weight(options()));
     add_bias(filters);
   }
 

@@ -4,6 +4,7 @@
 
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
+#include "nn/layers/kernel_options.h"
 #include "nn/layers/spatial.h"
 
 namespace stoker {
@@ -30,9 +31,7 @@ struct Conv1DConfig : Conv1DOptions {
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}},
                      {"groups", &C::groups, at_least(1)}}
         .then(sequence_window_fields<C>(one_of({"valid", "same", "causal"})))
-        .then({{"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer},
-               {"kernel_constraint", &C::kernel_constraint}})
+        .then(kernel_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -44,9 +43,7 @@ struct DepthwiseConv1DConfig : DepthwiseConv1DOptions {
     using C = DepthwiseConv1DConfig;
     return Fields<C>{{"depth_multiplier", &C::depth_multiplier, at_least(1)}}
         .then(sequence_window_fields<C>(one_of({"valid", "same"})))
-        .then({{"depthwise_initializer", &C::depthwise_initializer},
-               {"depthwise_regularizer", &C::depthwise_regularizer},
-               {"depthwise_constraint", &C::depthwise_constraint}})
+        .then(depthwise_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -59,12 +56,7 @@ struct SeparableConv1DConfig : SeparableConv1DOptions {
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}},
                      {"depth_multiplier", &C::depth_multiplier, at_least(1)}}
         .then(sequence_window_fields<C>(one_of({"valid", "same"})))
-        .then({{"depthwise_initializer", &C::depthwise_initializer},
-               {"pointwise_initializer", &C::pointwise_initializer},
-               {"depthwise_regularizer", &C::depthwise_regularizer},
-               {"depthwise_constraint", &C::depthwise_constraint},
-               {"pointwise_regularizer", &C::pointwise_regularizer},
-               {"pointwise_constraint", &C::pointwise_constraint}})
+        .then(separable_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -76,10 +68,8 @@ struct Conv1DTransposeConfig : Conv1DTransposeOptions {
     using C = Conv1DTransposeConfig;
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}}}
         .then(sequence_window_fields<C>(one_of({"valid", "same"})))
-        .then({{"output_padding", &C::output_padding, at_least(0)},
-               {"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer},
-               {"kernel_constraint", &C::kernel_constraint}})
+        .then({{"output_padding", &C::output_padding, at_least(0)}})
+        .then(kernel_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -113,22 +103,15 @@ class SequenceConvolution : public Configured<AffineLayer, Config> {
 class Conv1DLayer : public SequenceConvolution<Conv1DConfig> {
  public:
   explicit Conv1DLayer(Conv1DConfig config) : SequenceConvolution(std::move(config)) {
-    const auto& [filters, groups] = std::pair(options().filters, options().groups);
-    if (filters % groups != 0)
-      fail_option(fmt::format("{} filters cannot be shared by {} groups", filters, groups));
+    check_groups(options().filters, options().groups);
   }
 
  protected:
   void build_for(const Shape& input) override {
     expect_sequence(input);
-    int64_t groups = options().groups;
-    if (input[2] > 0 && input[2] % groups != 0)
-      fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
-    kernel_ = add_weight(
-        "kernel", {options().kernel_size, input[2] < 0 ? -1 : input[2] / groups, options().filters},
-        {.initializer = options().kernel_initializer,
-         .regularizer = options().kernel_regularizer,
-         .constraint = options().kernel_constraint});
+    int64_t channels = channels_of_group(input, options().groups);
+    kernel_ = add_weight("kernel", {options().kernel_size, channels, options().filters},
+                         kernel_weight(options()));
     add_bias(options().filters);
   }
 
@@ -148,9 +131,7 @@ class DepthwiseConv1DLayer : public SequenceConvolution<DepthwiseConv1DConfig> {
     expect_sequence(input);
     int64_t multiplier = options().depth_multiplier;
     kernel_ = add_weight("kernel", {options().kernel_size, input[2], multiplier},
-                         {.initializer = options().depthwise_initializer,
-                          .regularizer = options().depthwise_regularizer,
-                          .constraint = options().depthwise_constraint});
+                         depthwise_weight(options()));
     add_bias(input[2] * multiplier);
   }
 
@@ -171,13 +152,9 @@ class SeparableConv1DLayer : public SequenceConvolution<SeparableConv1DConfig> {
     expect_sequence(input);
     int64_t multiplier = options().depth_multiplier, filters = options().filters;
     depthwise_ = add_weight("depthwise_kernel", {options().kernel_size, input[2], multiplier},
-                            {.initializer = options().depthwise_initializer,
-                             .regularizer = options().depthwise_regularizer,
-                             .constraint = options().depthwise_constraint});
+                            depthwise_weight(options()));
     kernel_ = add_weight("pointwise_kernel", {1, input[2] * multiplier, filters},
-                         {.initializer = options().pointwise_initializer,
-                          .regularizer = options().pointwise_regularizer,
-                          .constraint = options().pointwise_constraint});
+                         pointwise_weight(options()));
     add_bias(filters);
   }
 
@@ -206,9 +183,7 @@ class Conv1DTransposeLayer : public SequenceConvolution<Conv1DTransposeConfig> {
   void build_for(const Shape& input) override {
     expect_sequence(input);
     kernel_ = add_weight("kernel", {options().kernel_size, options().filters, input[2]},
-                         {.initializer = options().kernel_initializer,
-                          .regularizer = options().kernel_regularizer,
-                          .constraint = options().kernel_constraint});
+                         kernel_weight(options()));
     add_bias(options().filters);
   }
 

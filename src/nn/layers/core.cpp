@@ -7,6 +7,7 @@
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/input_layer.h"
+#include "nn/layers/kernel_options.h"
 #include "nn/targets.h"
 
 namespace stoker {
@@ -46,10 +47,8 @@ struct DenseConfig : DenseOptions {
   static constexpr const char* kKind = "Dense";
   static Fields<DenseConfig> fields() {
     using C = DenseConfig;
-    return Fields<C>{{"units", &C::units, {.check = at_least(1), .required = true}},
-                     {"kernel_initializer", &C::kernel_initializer},
-                     {"kernel_regularizer", &C::kernel_regularizer},
-                     {"kernel_constraint", &C::kernel_constraint}}
+    return Fields<C>{{"units", &C::units, {.check = at_least(1), .required = true}}}
+        .then(kernel_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -64,10 +63,7 @@ class DenseLayer : public Configured<AffineLayer, DenseConfig> {
     if (input.rank() < 2)
       fail_input("input of 2 or more dimensions, [B, features]", input,
                  "add Reshape({1}) before it if every element is one number");
-    kernel_ = add_weight("kernel", {input[-1], options().units},
-                         {.initializer = options().kernel_initializer,
-                          .regularizer = options().kernel_regularizer,
-                          .constraint = options().kernel_constraint});
+    kernel_ = add_weight("kernel", {input[-1], options().units}, kernel_weight(options()));
     add_bias(options().units);
   }
 

@@ -1,4 +1,6 @@
 // Embedding and Masking.
+#include "nn/layers/embedding.h"
+
 #include "graph/graph.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
@@ -6,6 +8,12 @@
 #include "nn/masks.h"
 
 namespace stoker {
+
+Value row_ids(const Value& x, int64_t rows, CallContext& context) {
+  context.graph().limit(x, {rows, "embedding index"});
+  bool ready = x.dtype() == DType::int32 || x.dtype() == DType::int64;
+  return ready ? x : ops::cast(x, DType::int32);
+}
 
 namespace {
 
@@ -40,9 +48,7 @@ class EmbeddingLayer : public Configured<SingleInputLayer, EmbeddingConfig> {
   }
 
   Value forward(const Value& x, CallContext& context) override {
-    context.graph().limit(x, {options().input_dim, "embedding index"});
-    bool ready = x.dtype() == DType::int32 || x.dtype() == DType::int64;
-    return ops::gather(embeddings_, ready ? x : ops::cast(x, DType::int32));
+    return ops::gather(embeddings_, row_ids(x, options().input_dim, context));
   }
 
  private:

@@ -174,37 +174,33 @@ class ProjectedAttention : public Configured<AttentionBase, Config> {
                                    to_string(s.key), to_string(s.value)));
   }
 
+  // What every projection takes over from the layer.
+  EinsumDenseOptions projected(const std::string& name, const std::string& bias_axes) const {
+    const auto& o = this->options();
+    return {.bias_axes = o.use_bias ? bias_axes : "",
+            .kernel_initializer = o.kernel_initializer,
+            .bias_initializer = o.bias_initializer,
+            .kernel_regularizer = o.kernel_regularizer,
+            .bias_regularizer = o.bias_regularizer,
+            .activity_regularizer = o.activity_regularizer,
+            .kernel_constraint = o.kernel_constraint,
+            .bias_constraint = o.bias_constraint,
+            .name = name};
+  }
+
   Layer projection(const std::string& name, int64_t heads, int64_t dim,
                    const std::string& activation = "linear") const {
-    const auto& o = this->options();
-    return EinsumDense("...a,abc->...bc", {heads, dim},
-                       {.activation = activation,
-                        .bias_axes = o.use_bias ? "bc" : "",
-                        .kernel_initializer = o.kernel_initializer,
-                        .bias_initializer = o.bias_initializer,
-                        .kernel_regularizer = o.kernel_regularizer,
-                        .bias_regularizer = o.bias_regularizer,
-                        .activity_regularizer = o.activity_regularizer,
-                        .kernel_constraint = o.kernel_constraint,
-                        .bias_constraint = o.bias_constraint,
-                        .name = name});
+    EinsumDenseOptions options = projected(name, "bc");
+    options.activation = activation;
+    return EinsumDense("...a,abc->...bc", {heads, dim}, options);
   }
 
   Layer output(const Shape& query) const {
-    const auto& o = this->options();
     Shape shape = sizes_.output_shape.rank() > 0 ? sizes_.output_shape : Shape{query[-1]};
     std::string letters;
     for (int i = 0; i < shape.rank(); ++i) letters += char('d' + i);
     return EinsumDense(fmt::format("...bc,bc{0}->...{0}", letters), shape,
-                       {.bias_axes = o.use_bias ? letters : "",
-                        .kernel_initializer = o.kernel_initializer,
-                        .bias_initializer = o.bias_initializer,
-                        .kernel_regularizer = o.kernel_regularizer,
-                        .bias_regularizer = o.bias_regularizer,
-                        .activity_regularizer = o.activity_regularizer,
-                        .kernel_constraint = o.kernel_constraint,
-                        .bias_constraint = o.bias_constraint,
-                        .name = "attention_output"});
+                       projected("attention_output", letters));
   }
 
   AttentionAxes resolved(int rank) const {

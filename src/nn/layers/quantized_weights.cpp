@@ -1,8 +1,8 @@
 // Dense and Embedding whose weights are int8 and whose arithmetic is float.
 #include <fmt/format.h>
 
-#include "graph/graph.h"
 #include "nn/layers/configured_layer.h"
+#include "nn/layers/embedding.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -78,9 +78,7 @@ class WeightOnlyEmbeddingLayer : public Configured<SingleInputLayer, WeightOnlyE
   }
 
   Value forward(const Value& x, CallContext& context) override {
-    context.graph().limit(x, {options().input_dim, "embedding index"});
-    bool ready = x.dtype() == DType::int32 || x.dtype() == DType::int64;
-    Value ids = ready ? x : ops::cast(x, DType::int32);
+    Value ids = row_ids(x, options().input_dim, context);
     Value rows = ops::cast(ops::gather(embeddings_, ids), DType::float32);
     return rows * ops::expand_dims(ops::gather(scale_, ids), -1);
   }

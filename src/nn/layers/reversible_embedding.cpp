@@ -3,8 +3,8 @@
 #include <stoker/error.h>
 #include <stoker/transformer_layers.h>
 
-#include "graph/graph.h"
 #include "nn/layers/configured_layer.h"
+#include "nn/layers/embedding.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -68,9 +68,7 @@ class ReversibleEmbeddingLayer : public Configured<Reversible, ReversibleEmbeddi
 
  private:
   Value embedded(const Value& ids, CallContext& context) const {
-    context.graph().limit(ids, {options().input_dim, "embedding index"});
-    bool ready = ids.dtype() == DType::int32 || ids.dtype() == DType::int64;
-    Value y = ops::gather(embeddings_, ready ? ids : ops::cast(ids, DType::int32));
+    Value y = ops::gather(embeddings_, row_ids(ids, options().input_dim, context));
     if (options().mask_zero) context.set_mask(y, ops::not_equal(ids, 0));
     return y;
   }

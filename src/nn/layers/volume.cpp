@@ -4,6 +4,7 @@
 #include "graph/functions/volume.h"
 #include "nn/layers/affine_layer.h"
 #include "nn/layers/families.h"
+#include "nn/layers/kernel_options.h"
 #include "nn/layers/spatial.h"
 
 namespace stoker {
@@ -27,9 +28,7 @@ struct Conv3DConfig : Conv3DOptions {
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}},
                      {"groups", &C::groups, at_least(1)}}
         .then(spatial_window_fields<C>())
-        .then({{"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer},
-               {"kernel_constraint", &C::kernel_constraint}})
+        .then(kernel_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -44,10 +43,8 @@ struct TransposeConfig : Options {
     using C = TransposeConfig;
     return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}}}
         .then(spatial_window_fields<C>())
-        .then({{"output_padding", &C::output_padding, at_least(0)},
-               {"kernel_initializer", &C::kernel_initializer},
-               {"kernel_regularizer", &C::kernel_regularizer},
-               {"kernel_constraint", &C::kernel_constraint}})
+        .then({{"output_padding", &C::output_padding, at_least(0)}})
+        .then(kernel_fields<C>())
         .then(affine_fields<C>());
   }
 };
@@ -70,10 +67,8 @@ class SpatialConvolution : public Configured<AffineLayer, Config> {
       this->fail_input(fmt::format("{} channels, which it was built for", channels), input);
   }
   void add_kernel(int64_t a, int64_t b) {
-    this->kernel_ = this->add_weight("kernel", kernel_shape(size(), a, b),
-                                     {.initializer = this->options().kernel_initializer,
-                                      .regularizer = this->options().kernel_regularizer,
-                                      .constraint = this->options().kernel_constraint});
+    this->kernel_ =
+        this->add_weight("kernel", kernel_shape(size(), a, b), kernel_weight(this->options()));
     this->add_bias(this->options().filters);
   }
   auto size() const { return extents(this->options().kernel_size); }
@@ -84,18 +79,13 @@ class SpatialConvolution : public Configured<AffineLayer, Config> {
 class Conv3DLayer : public SpatialConvolution<Conv3DConfig> {
  public:
   explicit Conv3DLayer(Conv3DConfig config) : SpatialConvolution(std::move(config)) {
-    if (options().filters % options().groups != 0)
-      fail_option(fmt::format("{} filters cannot be shared by {} groups", options().filters,
-                              options().groups));
+    check_groups(options().filters, options().groups);
   }
 
  protected:
   void build_for(const Shape& input) override {
     expect_rank(input);
-    int64_t groups = options().groups;
-    if (input[4] > 0 && input[4] % groups != 0)
-      fail_input(fmt::format("a number of channels that {} groups can share", groups), input);
-    add_kernel(input[4] < 0 ? -1 : input[4] / groups, options().filters);
+    add_kernel(channels_of_group(input, options().groups), options().filters);
   }
 
   Value linear(const Value& x, const Value& kernel) override {

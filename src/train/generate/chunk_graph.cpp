@@ -73,7 +73,7 @@ class ChunkWriter {
   }
   // Steps that a node computes.
   int64_t steps_of(const Node& node) const {
-    if (node.is("recurrent") || node.is("scan")) return chunk_;
+    if (carries_state(node)) return chunk_;
     bool all = std::ranges::any_of(node.outputs, [&](int id) { return bool(every_[size_t(id)]); });
     return all ? chunk_ : 1;
   }

@@ -328,8 +328,10 @@ bool attends_to_tokens(const Node& node, const std::vector<TimeAxis>& axes) {
   return node.is("attention") && axes[size_t(node.inputs[1])].stepwise();
 }
 
+bool carries_state(const Node& node) { return node.is("recurrent") || node.is("scan"); }
+
 bool needs_every_step(const Node& node, size_t index) {
-  return node.is("recurrent") || node.is("scan") || (node.is("attention") && index > 0);
+  return carries_state(node) || (node.is("attention") && index > 0);
 }
 
 }  // namespace stoker

@@ -54,6 +54,8 @@ inline int under(int axis, int rank, const Shape& operand) {
 // An attention node that may keep its keys and values: they belong to the tokens. Else they are
 // fixed: attention to something else.
 bool attends_to_tokens(const Node& node, const std::vector<TimeAxis>& axes);
+// Whether a node carries a state from step to step, so that it cannot leave one out.
+bool carries_state(const Node& node);
 // Whether a node needs every step of its operand number `index`, not just the steps that its result
 // is wanted for.
 bool needs_every_step(const Node& node, size_t index);

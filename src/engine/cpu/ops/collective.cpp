@@ -107,11 +107,10 @@ void build_all_reduce(Builder& b, const Node& node) {
     if (!communicator->is_alone())
       *ticket = communicator->start_sum({p.out<void>(into), size_t(bucket.elements), bucket.wire});
   });
-  const Node* summed = &node;
-  b.finish_later([bucket, how, memory, ticket, communicator, summed](Builder& builder) {
-    Call finish{how, {memory}, {}, "all_reduce_wait", builder.index_of(*summed)};
-    for (int value : summed->outputs) finish.writes.push_back(builder.define(value));
-    builder.emit(std::move(finish), [bucket, ticket, communicator](Pointers p) {
+  b.finish_later([&b, bucket, how, memory, ticket, communicator, &node] {
+    Call finish{how, {memory}, {}, "all_reduce_wait", b.index_of(node)};
+    for (int value : node.outputs) finish.writes.push_back(b.define(value));
+    b.emit(std::move(finish), [bucket, ticket, communicator](Pointers p) {
       if (!communicator->is_alone()) communicator->wait(*ticket);
       bucket.with_elements(p.out<void>(0), [&](auto* data) {
         for (size_t i = 0; i < bucket.sections.size(); ++i)

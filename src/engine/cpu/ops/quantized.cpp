@@ -22,35 +22,34 @@ std::string own_quantized() { return own_kernel() + ":int8"; }
 Storage storage_of(const Target& y) { return {y.floats, y.zero_point, y.low, y.high}; }
 int64_t result_bytes(const Target& y) { return y.floats ? int64_t(sizeof(float)) : 1; }
 
-void build_quantize(Builder& b, const Node& node) {
-  auto scale = float(node.attrs.get<double>("scale"));
-  auto zero_point = float(node.attrs.get<int64_t>("zero_point"));
+// kernel(from, to, count) on pieces of the only operand.
+template <class From, class To, class Kernel>
+void emit_by_element(Builder& b, const Node& node, Kernel kernel) {
   int64_t n = b.shape(node.inputs[0]).elements();
   int x = b.plain(node.inputs[0]);
   b.emit({own_quantized(), {x}, {b.define(node.outputs[0])}}, [=](Pointers p) {
     parallel_for(
         n, kGrain,
         [&](int64_t begin, int64_t end) {
-          quantized::kernels().quantize(p.in<float>(0) + begin, p.out<uint8_t>(1) + begin,
-                                        end - begin, scale, zero_point);
+          kernel(p.in<From>(0) + begin, p.out<To>(1) + begin, end - begin);
         },
         64);
+  });
+}
+
+void build_quantize(Builder& b, const Node& node) {
+  auto scale = float(node.attrs.get<double>("scale"));
+  auto zero_point = float(node.attrs.get<int64_t>("zero_point"));
+  emit_by_element<float, uint8_t>(b, node, [=](const float* x, uint8_t* y, int64_t n) {
+    quantized::kernels().quantize(x, y, n, scale, zero_point);
   });
 }
 
 void build_dequantize(Builder& b, const Node& node) {
   auto scale = float(node.attrs.get<double>("scale"));
   auto zero_point = int32_t(node.attrs.get<int64_t>("zero_point"));
-  int64_t n = b.shape(node.inputs[0]).elements();
-  int x = b.plain(node.inputs[0]);
-  b.emit({own_quantized(), {x}, {b.define(node.outputs[0])}}, [=](Pointers p) {
-    parallel_for(
-        n, kGrain,
-        [&](int64_t begin, int64_t end) {
-          quantized::kernels().dequantize(p.in<uint8_t>(0) + begin, p.out<float>(1) + begin,
-                                          end - begin, scale, zero_point);
-        },
-        64);
+  emit_by_element<uint8_t, float>(b, node, [=](const uint8_t* x, float* y, int64_t n) {
+    quantized::kernels().dequantize(x, y, n, scale, zero_point);
   });
 }
 
@@ -107,7 +106,8 @@ struct BytePool {
     left = pads[2];
   }
 
-  // each(first pixel, pixels in a row, rows) of every window in rows [begin, end) of the result.
+  // each(first element, pixels per row, rows, place in the result) for every window of the result's
+  // rows [begin, end).
   template <class Each>
   void windows(int64_t begin, int64_t end, const Each& each) const {
     for (int64_t line = begin; line < end; ++line) {

@@ -76,13 +76,12 @@ void build_on_device(Builder& b, const Node& node, std::shared_ptr<Communicator>
     if (!communicator->is_alone()) communicator->sum_on(beside->get(), placed);
     under_way->summed.record(beside->get());
   });
-  const Node* summed = &node;
-  b.finish_later([summed, memory, under_way](Builder& builder) {
-    for (size_t i = 0; i < memory.size(); ++i) builder.adopt(summed->outputs[i], memory[i]);
-    builder.emit({"nccl:wait", memory, memory, "all_reduce_wait", builder.index_of(*summed)},
-                 [under_way](const Launch& at) {
-                   check(cudaStreamWaitEvent(at.stream, under_way->summed.get()), "a sum");
-                 });
+  b.finish_later([&b, &node, memory, under_way] {
+    for (size_t i = 0; i < memory.size(); ++i) b.adopt(node.outputs[i], memory[i]);
+    b.emit({"nccl:wait", memory, memory, "all_reduce_wait", b.index_of(node)},
+           [under_way](const Launch& at) {
+             check(cudaStreamWaitEvent(at.stream, under_way->summed.get()), "a sum");
+           });
   });
 }
 

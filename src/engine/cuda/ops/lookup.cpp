@@ -1,22 +1,41 @@
 #include "engine/cuda/kernels/lookup.h"
 
 #include "engine/cuda/ops/op_builders.h"
+#include "graph/ops/order.h"
 
 namespace stoker::cuda {
 
 namespace {
 
-void build_gather(Builder& b, const Node& node) {
-  const TensorSpec &table = b.spec(node.inputs[0]), &indices = b.spec(node.inputs[1]);
+// How a gather reads rows of a table.
+GatherCall gather_call(const Shape& table, const TensorSpec& indices) {
   GatherCall call;
   call.index_dtype = indices.dtype;
-  call.element = int(size_of(table.dtype));
-  call.rows = table.shape[0];
-  call.width = call.rows == 0 ? 0 : table.shape.elements() / call.rows;
+  call.rows = table[0];
+  call.width = call.rows == 0 ? 0 : table.elements() / call.rows;
   call.count = indices.shape.elements();
+  return call;
+}
+
+// How a take reads a table of all blocks' rows.
+GatherCall take_call(const Shape& x, const TensorSpec& indices, const Attrs& attrs) {
+  TakeShape shape(x, indices.shape, int(attrs.get<int64_t>("axis")));
+  GatherCall call;
+  call.index_dtype = indices.dtype;
+  call.rows = shape.outer * shape.extent;
+  call.width = shape.inner;
+  call.count = shape.outer * shape.count;
+  call.group = shape.count;
+  call.extent = shape.extent;
+  call.shared = shape.shared;
+  return call;
+}
+
+void emit_gather(Builder& b, const Node& node, const char* name, GatherCall call) {
+  call.element = int(size_of(b.spec(node.inputs[0]).dtype));
   int from = b.input(node.inputs[0]), which = b.input(node.inputs[1]),
       y = b.define(node.outputs[0]);
-  b.emit({"own:gather", {from, which}, {y}}, [call](const Launch& at) {
+  b.emit({name, {from, which}, {y}}, [call](const Launch& at) {
     GatherCall bound = call;
     bound.table = at.get(0);
     bound.indices = at.get(1);
@@ -25,18 +44,12 @@ void build_gather(Builder& b, const Node& node) {
   });
 }
 
-void build_gather_grad(Builder& b, const Node& node) {
-  const TensorSpec &indices = b.spec(node.inputs[0]), &table = b.spec(node.outputs[0]);
-  GatherCall call;
-  call.index_dtype = indices.dtype;
-  call.dtype = table.dtype;
-  call.rows = table.shape[0];
-  call.width = call.rows == 0 ? 0 : table.shape.elements() / call.rows;
-  call.count = indices.shape.elements();
+void emit_gather_grad(Builder& b, const Node& node, const char* name, GatherCall call) {
+  call.dtype = b.spec(node.outputs[0]).dtype;
   call.scratch_bytes = gather_grad_scratch(call.count, call.width);
   int which = b.input(node.inputs[0]), dy = b.input(node.inputs[1]),
       scratch = b.scratch(call.scratch_bytes), dtable = b.define(node.outputs[0]);
-  b.emit({"own:gather", {which, dy}, {dtable, scratch}}, [call](const Launch& at) {
+  b.emit({name, {which, dy}, {dtable, scratch}}, [call](const Launch& at) {
     GatherCall bound = call;
     bound.indices = at.get(0);
     bound.table = at.get(1);
@@ -44,6 +57,25 @@ void build_gather_grad(Builder& b, const Node& node) {
     bound.scratch = at.get(3);
     run_gather_grad(bound, at.stream);
   });
+}
+
+void build_gather(Builder& b, const Node& node) {
+  emit_gather(b, node, "own:gather", gather_call(b.shape(node.inputs[0]), b.spec(node.inputs[1])));
+}
+
+void build_gather_grad(Builder& b, const Node& node) {
+  emit_gather_grad(b, node, "own:gather",
+                   gather_call(b.shape(node.outputs[0]), b.spec(node.inputs[0])));
+}
+
+void build_take(Builder& b, const Node& node) {
+  emit_gather(b, node, "own:take",
+              take_call(b.shape(node.inputs[0]), b.spec(node.inputs[1]), node.attrs));
+}
+
+void build_take_grad(Builder& b, const Node& node) {
+  emit_gather_grad(b, node, "own:take",
+                   take_call(b.shape(node.outputs[0]), b.spec(node.inputs[0]), node.attrs));
 }
 
 void build_one_hot(Builder& b, const Node& node) {
@@ -90,6 +122,8 @@ void build_dropout(Builder& b, const Node& node) {
 void add_lookup_builders(OpBuilders& table) {
   table["gather"] = {build_gather};
   table["gather_grad"] = {build_gather_grad};
+  table["take"] = {build_take};
+  table["take_grad"] = {build_take_grad};
   table["one_hot"] = {build_one_hot};
   table["in_top_k"] = {build_in_top_k};
   table["dropout"] = {build_dropout};

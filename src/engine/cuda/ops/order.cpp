@@ -1,6 +1,3 @@
-#include "graph/ops/order.h"
-
-#include "engine/cuda/kernels/lookup.h"
 #include "engine/cuda/kernels/order.h"
 #include "engine/cuda/kernels/random.h"
 #include "engine/cuda/ops/op_builders.h"
@@ -9,53 +6,6 @@
 namespace stoker::cuda {
 
 namespace {
-
-// How a take reads a table of all blocks' rows.
-GatherCall take_call(const TakeShape& shape, DType index_dtype) {
-  GatherCall call;
-  call.index_dtype = index_dtype;
-  call.rows = shape.outer * shape.extent;
-  call.width = shape.inner;
-  call.count = shape.outer * shape.count;
-  call.group = shape.count;
-  call.extent = shape.extent;
-  call.shared = shape.shared;
-  return call;
-}
-
-void build_take(Builder& b, const Node& node) {
-  const TensorSpec &x = b.spec(node.inputs[0]), &indices = b.spec(node.inputs[1]);
-  TakeShape shape(x.shape, indices.shape, int(node.attrs.get<int64_t>("axis")));
-  GatherCall call = take_call(shape, indices.dtype);
-  call.element = int(size_of(x.dtype));
-  int from = b.input(node.inputs[0]), which = b.input(node.inputs[1]),
-      y = b.define(node.outputs[0]);
-  b.emit({"own:take", {from, which}, {y}}, [call](const Launch& at) {
-    GatherCall bound = call;
-    bound.table = at.get(0);
-    bound.indices = at.get(1);
-    bound.out = at.get(2);
-    run_gather(bound, at.stream);
-  });
-}
-
-void build_take_grad(Builder& b, const Node& node) {
-  const TensorSpec &indices = b.spec(node.inputs[0]), &dx = b.spec(node.outputs[0]);
-  TakeShape shape(dx.shape, indices.shape, int(node.attrs.get<int64_t>("axis")));
-  GatherCall call = take_call(shape, indices.dtype);
-  call.dtype = dx.dtype;
-  call.scratch_bytes = gather_grad_scratch(call.count, call.width);
-  int which = b.input(node.inputs[0]), dy = b.input(node.inputs[1]),
-      scratch = b.scratch(call.scratch_bytes), out = b.define(node.outputs[0]);
-  b.emit({"own:take", {which, dy}, {out, scratch}}, [call](const Launch& at) {
-    GatherCall bound = call;
-    bound.indices = at.get(0);
-    bound.table = at.get(1);
-    bound.out = at.get(2);
-    bound.scratch = at.get(3);
-    run_gather_grad(bound, at.stream);
-  });
-}
 
 void build_argsort(Builder& b, const Node& node) {
   const TensorSpec& x = b.spec(node.inputs[0]);
@@ -143,8 +93,6 @@ void build_random(Builder& b, const Node& node) {
 
 void add_order_builders(OpBuilders& table) {
   table["random"] = {build_random};
-  table["take"] = {build_take};
-  table["take_grad"] = {build_take_grad};
   table["argsort"] = {build_argsort};
   table["cumulate"] = {build_cumulate};
   table["segment_reduce"] = {build_segment_reduce};

@@ -1,0 +1,30 @@
+// The kinds of data that a job can name: data_kinds.cpp has one row for each, with how it is opened.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <stoker/dataset.h>
+
+#include "jobs/job.h"
+
+namespace stoker::jobs {
+
+// What a spec may be, for errors and for the command line; data_spec.h says more.
+inline constexpr const char* kDataSpecs =
+    "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR";
+
+// Elements (picture or row, label) as they are stored.
+struct OpenedData {
+  std::optional<data::Dataset> train, validation;
+  int64_t classes = 0;  // 0: not known
+  std::vector<std::string> class_names;
+  std::string text;  // more about it, for people
+};
+
+// `class_names`: as in open_data. FileError or ValueError for what is not there or of no kind.
+OpenedData open_spec(const Job& job, const std::string& spec,
+                     const std::vector<std::string>& class_names);
+
+}  // namespace stoker::jobs
