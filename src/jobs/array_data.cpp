@@ -35,6 +35,16 @@ Tensor pictures_or_rows(const Tensor& array, const std::string& name, const std:
   return shape.rank() == 4 ? pictures : pictures.reshape({shape[0], shape[1], shape[2], 1});
 }
 
+// Numbers to predict, [N, n].
+Tensor numbers_of(const Tensor& array, const std::string& name, const std::string& place) {
+  const Shape& shape = array.shape();
+  if (shape.rank() != 1 && shape.rank() != 2)
+    throw FileError(fmt::format("{}: {} is {}; expected numbers to predict, [N] or [N, n]", place,
+                                name, to_string(array.spec())));
+  Tensor numbers = array.cast(DType::float32);
+  return shape.rank() == 2 ? numbers : numbers.reshape({shape[0], 1});
+}
+
 Tensor labels_of(const Tensor& array, const std::string& name, const std::string& place) {
   const Shape& shape = array.shape();
   bool column = shape.rank() == 2 && shape[1] == 1;
@@ -48,12 +58,7 @@ Tensor labels_of(const Tensor& array, const std::string& name, const std::string
   return column ? labels.reshape({shape[0]}) : labels;
 }
 
-LabelledArrays labelled(const TensorMap& arrays, const std::string& place) {
-  auto examples = [&](const Pair& pair) {
-    const auto& [x, y] = pair;
-    return data::from_slices(
-        {pictures_or_rows(arrays.at(x), x, place), labels_of(arrays.at(y), y, place)});
-  };
+LabelledArrays labelled(const Job& job, const TensorMap& arrays, const std::string& place) {
   std::optional<Pair> train = pair_in(arrays, {{"x_train", "y_train"}, {"x", "y"}});
   if (!train) {
     std::vector<std::string> names;
@@ -61,9 +66,17 @@ LabelledArrays labelled(const TensorMap& arrays, const std::string& place) {
     throw FileError(fmt::format("{}: expected arrays x_train and y_train, or x and y; there are {}",
                                 place, fmt::join(names, ", ")));
   }
-  LabelledArrays result{.train = examples(*train)};
   const Tensor& labels = arrays.at(train->second);
-  result.classes = labels.elements() > 0 ? int64_t(labels.max()) + 1 : 0;
+  bool rows = arrays.at(train->first).shape().rank() == 2;
+  bool numbers = rows && (is_floating(labels.dtype()) || !learns_classes(job));
+  auto examples = [&](const Pair& pair) {
+    const auto& [x, y] = pair;
+    return data::from_slices(
+        {pictures_or_rows(arrays.at(x), x, place),
+         numbers ? numbers_of(arrays.at(y), y, place) : labels_of(arrays.at(y), y, place)});
+  };
+  LabelledArrays result{.train = examples(*train)};
+  if (!numbers) result.classes = labels.elements() > 0 ? int64_t(labels.max()) + 1 : 0;
   if (auto validation = pair_in(arrays, {{"x_test", "y_test"}, {"x_val", "y_val"}}))
     result.validation = examples(*validation);
   return result;
@@ -71,14 +84,29 @@ LabelledArrays labelled(const TensorMap& arrays, const std::string& place) {
 
 }  // namespace
 
-LabelledArrays open_npz(const std::string& path) { return labelled(load_npz(path), path); }
+LabelledArrays open_npz(const Job& job, const std::string& path) {
+  return labelled(job, load_npz(path), path);
+}
 
-LabelledArrays open_npy(const std::string& folder) {
+LabelledArrays open_npy(const Job& job, const std::string& folder) {
   TensorMap arrays;
   for (const char* name : {"x_train", "y_train", "x", "y", "x_test", "y_test", "x_val", "y_val"})
     if (std::string path = fmt::format("{}/{}.npy", folder, name); fs::exists(path))
       arrays[name] = load_npy(path);
-  return labelled(arrays, folder);
+  return labelled(job, arrays, folder);
+}
+
+Tensor load_inputs(const std::string& spec) {
+  constexpr std::string_view kNpy = "npy:", kNpz = "npz:";
+  std::string path = spec.substr(kNpz.size());
+  if (spec.starts_with(kNpy)) return pictures_or_rows(load_npy(path), "the array", path);
+  TensorMap arrays = load_npz(path);
+  for (const char* usual : {"x_test", "x_val", "x"})
+    if (auto found = arrays.find(usual); found != arrays.end())
+      return pictures_or_rows(found->second, usual, path);
+  if (arrays.size() == 1)
+    return pictures_or_rows(arrays.begin()->second, arrays.begin()->first, path);
+  throw FileError(path + ": expected one array, or one named x_test, x_val or x");
 }
 
 }  // namespace stoker::jobs

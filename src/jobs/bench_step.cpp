@@ -30,10 +30,13 @@ Batch made_up_pictures(const NetworkInput& input, int64_t batch) {
   Tensor pictures(DType::uint8, input.picture.shape.prepend(batch));
   for (int64_t i = 0; i < pictures.elements(); ++i)
     pictures.data_mut<uint8_t>()[i] = uint8_t(rng.integer(0, 256));
-  Tensor labels(DType::int64, {batch});
-  for (int64_t i = 0; i < batch; ++i) labels.data_mut<int64_t>()[i] = rng.integer(0, input.classes);
   bool bytes = input.picture.dtype == DType::uint8;
-  return {bytes ? pictures : image::rescale(1.0 / 255)(pictures), labels};
+  Tensor inputs = bytes ? pictures : image::rescale(1.0 / 255)(pictures);
+  const auto& [count, classes] = input.outputs;
+  if (!classes) return {inputs, Tensor::zeros({batch, count})};
+  Tensor labels(DType::int64, {batch});
+  for (int64_t i = 0; i < batch; ++i) labels.data_mut<int64_t>()[i] = rng.integer(0, count);
+  return {inputs, labels};
 }
 
 nlohmann::json bench_step(const Job& job, int64_t steps, std::ostream* out) {

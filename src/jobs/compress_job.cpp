@@ -17,7 +17,6 @@
 #include "base/printable.h"
 #include "compress/compared.h"
 #include "formats/json.h"
-#include "jobs/classes_file.h"
 #include "jobs/save_trained.h"
 #include "jobs/test_data.h"
 #include "jobs/train_job.h"
@@ -159,7 +158,7 @@ class CompressRun {
     Job kept = test_.job;
     kept.out = folder;
     write_file_atomically(folder + "/job.json", dump_json(to_json(kept), 2) + "\n");
-    if (!before_.class_names.empty()) write_classes(folder, before_.class_names);
+    write_names(folder, before_.names);
     write_file_atomically(folder + "/compare.json", dump_report(result, 2) + "\n");
     write_file_atomically(folder + "/compare.html", page_with(result));
   }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <stoker/idx.h>
 
-#include "jobs/classes_file.h"
 #include "jobs/table_data.h"
 
 namespace stoker::jobs {
@@ -15,7 +14,6 @@ namespace stoker::jobs {
 namespace {
 
 namespace fs = std::filesystem;
-using Names = std::vector<std::string>;
 
 // The first of `names` that is a folder in `place`; empty: none.
 std::string folder_in(const std::string& place, std::initializer_list<const char*> names) {
@@ -37,9 +35,9 @@ OpenedData open_folder(const std::string& place) {
   expect_folder(place);
   std::string train = training_folder(place), validation = validation_folder(place);
   OpenedData opened;
-  opened.class_names = data::class_names(train.empty() ? place : train);
-  opened.classes = int64_t(opened.class_names.size());
-  data::ImageFolderOptions options{.class_names = opened.class_names};
+  opened.names.classes = data::class_names(train.empty() ? place : train);
+  opened.classes = int64_t(opened.names.classes.size());
+  data::ImageFolderOptions options{.class_names = opened.names.classes};
   opened.train = data::image_folder(train.empty() ? place : train, options);
   if (!train.empty() && !validation.empty())
     opened.validation = data::image_folder(validation, options);
@@ -78,7 +76,7 @@ int64_t largest(const Tensor& labels) {
   return values.empty() ? -1 : int64_t(*std::max_element(values.begin(), values.end()));
 }
 
-OpenedData open_idx(const Job&, const std::string& place, const Names&) {
+OpenedData open_idx(const Job&, const std::string& place, const DataNames&) {
   expect_folder(place);
   Labelled train = load_arrays(place, "train");
   OpenedData opened;
@@ -93,19 +91,19 @@ OpenedData open_idx(const Job&, const std::string& place, const Names&) {
   return opened;
 }
 
-OpenedData open_shards(const Job& job, const std::string& place, const Names&) {
+OpenedData open_shards(const Job& job, const std::string& place, const DataNames&) {
   expect_folder(place);
   OpenedData opened;
   std::string train = training_folder(place), validation = validation_folder(place);
   data::LoadOptions options{.map = !job.unmapped};
   opened.train = data::load(train.empty() ? place : train, options);
   if (!train.empty() && !validation.empty()) opened.validation = data::load(validation, options);
-  opened.class_names = read_classes(place);
-  opened.classes = int64_t(opened.class_names.size());
+  opened.names = read_names(place);
+  opened.classes = int64_t(opened.names.classes.size());
   return opened;
 }
 
-OpenedData open_tfrecord(const Job& job, const std::string& glob, const Names&) {
+OpenedData open_tfrecord(const Job& job, const std::string& glob, const DataNames&) {
   std::vector<std::string> paths;
   for (const Batch& path : data::files(glob)) paths.push_back(*path[0].data<std::string>());
   if (paths.empty()) throw FileError(glob + ": no file matches");
@@ -115,28 +113,28 @@ OpenedData open_tfrecord(const Job& job, const std::string& glob, const Names&) 
   return opened;
 }
 
-OpenedData open_table(const Job& job, const std::string& glob, const Names& class_names) {
-  Table table = open_csv(job, glob, class_names);
+OpenedData open_table(const Job& job, const std::string& glob, const DataNames& known) {
+  Table table = open_csv(job, glob, known);
   return {.train = std::move(table.rows),
           .validation = {},
           .classes = table.classes,
-          .class_names = std::move(table.class_names),
+          .names = std::move(table.names),
           .text = ", " + table.text};
 }
 
-template <LabelledArrays (*open)(const std::string&)>
-OpenedData open_arrays(const Job&, const std::string& place, const Names&) {
-  LabelledArrays arrays = open(place);
+template <LabelledArrays (*open)(const Job&, const std::string&)>
+OpenedData open_arrays(const Job& job, const std::string& place, const DataNames&) {
+  LabelledArrays arrays = open(job, place);
   return {.train = std::move(arrays.train),
           .validation = std::move(arrays.validation),
           .classes = arrays.classes,
-          .class_names = {},
+          .names = {},
           .text = {}};
 }
 
 struct DataKind {
   std::string_view prefix;  // of a spec
-  OpenedData (*open)(const Job& job, const std::string& place, const Names& class_names);
+  OpenedData (*open)(const Job& job, const std::string& place, const DataNames& known);
 };
 constexpr DataKind kDataKinds[] = {
     {"idx:", open_idx},   {"shards:", open_shards},        {"tfrecord:", open_tfrecord},
@@ -148,10 +146,10 @@ static_assert(std::ranges::all_of(kDataKinds, [](const DataKind& kind) {
 
 }  // namespace
 
-OpenedData open_spec(const Job& job, const std::string& spec, const Names& class_names) {
+OpenedData open_spec(const Job& job, const std::string& spec, const DataNames& known) {
   for (const DataKind& kind : kDataKinds)
     if (spec.starts_with(kind.prefix))
-      return kind.open(job, spec.substr(kind.prefix.size()), class_names);
+      return kind.open(job, spec.substr(kind.prefix.size()), known);
   size_t colon = spec.find(':');
   if (colon != std::string::npos && !fs::exists(spec))
     throw ValueError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", spec,

@@ -7,6 +7,7 @@
 
 #include <stoker/dataset.h>
 
+#include "jobs/data_names.h"
 #include "jobs/job.h"
 
 namespace stoker::jobs {
@@ -19,12 +20,11 @@ inline constexpr const char* kDataSpecs =
 struct OpenedData {
   std::optional<data::Dataset> train, validation;
   int64_t classes = 0;  // 0: not known
-  std::vector<std::string> class_names;
+  DataNames names;
   std::string text;  // more about it, for people
 };
 
-// `class_names`: as in open_data. FileError or ValueError for what is not there or of no kind.
-OpenedData open_spec(const Job& job, const std::string& spec,
-                     const std::vector<std::string>& class_names);
+// `known`: as in open_data. FileError or ValueError for what is not there or of no kind.
+OpenedData open_spec(const Job& job, const std::string& spec, const DataNames& known);
 
 }  // namespace stoker::jobs

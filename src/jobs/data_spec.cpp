@@ -18,7 +18,9 @@ void expect_examples(const data::Dataset& elements, const std::string& text) {
   bool row = !spec.empty() && spec[0].shape.rank() == 1 && spec[0].dtype == DType::float32 &&
              spec[0].shape.is_known();
   bool picture = !spec.empty() && (spec[0].dtype == DType::bytes || spec[0].shape.rank() == 3);
-  if (spec.size() != 2 || !(picture || row) || spec[1].shape.rank() != 0)
+  bool label = spec.size() == 2 && (spec[1].shape.rank() == 0 ||
+                                    (spec[1].dtype == DType::float32 && spec[1].shape.is_known()));
+  if (!label || !(picture || row))
     throw ValueError(fmt::format(
         "data \"{}\": expected elements (picture, label) with the picture as bytes[] or [height, "
         "width, channels], or rows of float32 [columns], got {}",
@@ -120,32 +122,46 @@ data::DatasetOptions options_of(const Job& job, const char* name) {
 
 }  // namespace
 
-JobData open_data(const Job& job, const std::vector<std::string>& class_names) {
+JobData open_data(const Job& job, const DataNames& known) {
   if (job.data.empty()) throw ValueError(fmt::format("no data; give {}", kDataSpecs));
-  OpenedData opened = open_spec(job, job.data, class_names);
+  OpenedData opened = open_spec(job, job.data, known);
   expect_examples(*opened.train, job.data);
   if (!job.validation_data.empty()) {
-    OpenedData other = open_spec(job, job.validation_data, opened.class_names);
+    OpenedData other = open_spec(job, job.validation_data, opened.names);
     opened.validation = other.validation ? other.validation : other.train;
     expect_examples(*opened.validation, job.validation_data);
   } else if (!opened.validation) {
     split(job, opened);
   }
+  bool numbers = opened.train->spec()[1].dtype == DType::float32;
+  if (job.classes && numbers) throw ValueError("classes: the data has none, numbers are predicted");
   if (job.classes) opened.classes = *job.classes;
-  if (opened.classes < 2)
+  if (opened.classes < 2 && !numbers)
     throw ValueError(fmt::format(
         "data \"{}\": {}; give classes", job.data,
         opened.classes == 1 ? "holds one class only" : "does not say how many classes it has"));
-  JobData data{.train = {*opened.train},
-               .classes = opened.classes,
-               .class_names = std::move(opened.class_names)};
+  JobData data{
+      .train = {*opened.train}, .classes = opened.classes, .names = std::move(opened.names)};
   if (opened.validation) data.validation = Examples{*opened.validation};
   data.picture = picture_spec(job, data.train);
   check_validation(job, data);
-  data.text =
-      fmt::format("{} to train on, {} to validate with, {} of {} classes{}", counted(opened.train),
-                  counted(opened.validation), to_string(data.picture), data.classes, opened.text);
+  std::string of = numbers ? "" : fmt::format(" of {} classes", data.classes);
+  data.text = fmt::format("{} to train on, {} to validate with, {}{}{}", counted(opened.train),
+                          counted(opened.validation), to_string(data.picture), of, opened.text);
   return data;
+}
+
+Outputs JobData::outputs() const {
+  if (classes > 0) return {.count = classes};
+  return {.count = train.elements.spec()[1].shape.elements(), .classes = false};
+}
+
+Job fitted_job(Job job, const Outputs& outputs) {
+  if (outputs.classes) return job;
+  const Job usual;
+  if (job.loss == usual.loss) job.loss = "mean_squared_error";
+  if (job.metrics == usual.metrics) job.metrics = "mean_absolute_error";
+  return job;
 }
 
 data::Dataset training_batches(const Job& job, const JobData& data, int64_t batch) {

@@ -4,7 +4,7 @@
 //   idx:DIR        MNIST's four files, plain or .gz; the t10k ones validate
 //   shards:DIR     what `stoker prepare` or Dataset::save wrote: DIR, or DIR/train and DIR/val
 //   tfrecord:GLOB  tf.Examples with an encoded image and a label
-//   csv:GLOB       a table: columns of numbers and a label
+//   csv:GLOB       a table: columns of numbers or texts, and a label or a number to predict
 //   npz:FILE       arrays x_train and y_train (or x and y); x_test and y_test (x_val, y_val) validate
 //   npy:DIR        the same from DIR/x_train.npy, …
 // Data that brings no validation set is split by a draw that depends on nothing but its size.
@@ -16,6 +16,7 @@
 
 #include <stoker/dataset.h>
 
+#include "jobs/data_names.h"
 #include "jobs/job.h"
 
 namespace stoker::jobs {
@@ -28,18 +29,29 @@ struct Examples {
   bool table() const { return elements.spec()[0].shape.rank() == 1; }
 };
 
+// Of a model: one per class, or one per number to predict.
+struct Outputs {
+  int64_t count = 0;
+  bool classes = true;
+};
+
 struct JobData {
   Examples train;
   std::optional<Examples> validation = {};
-  int64_t classes = 0;
-  std::vector<std::string> class_names = {};  // none: the numbers
-  TensorSpec picture = {};                    // that the model gets
-  std::string text = {};                      // a line for people
+  int64_t classes = 0;  // 0: numbers are predicted
+  DataNames names = {};
+  TensorSpec picture = {};  // that the model gets
+  std::string text = {};    // a line for people
+  Outputs outputs() const;  // that the model needs
 };
 
 // Lists and opens, reads arrays into memory; no picture is decoded. FileError or ValueError for
-// what is not there or cannot be. `class_names`: of the model that the data is for; none: the data's.
-JobData open_data(const Job& job, const std::vector<std::string>& class_names = {});
+// what is not there or cannot be. `known`: of the model that the data is for; none: the data's.
+JobData open_data(const Job& job, const DataNames& known = {});
+
+// The job with loss and metrics for these outputs: where numbers are predicted and the job has the
+// usual ones, which are for classes, the mean squared and the mean absolute error.
+Job fitted_job(Job job, const Outputs& outputs);
 
 // Batches for fit: shuffled, augmented if the job says so, the same for the same seed.
 data::Dataset training_batches(const Job& job, const JobData& data, int64_t batch);

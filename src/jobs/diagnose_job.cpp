@@ -18,9 +18,10 @@ constexpr int64_t kUsualBatch = 32;
 
 }  // namespace
 
-nlohmann::json diagnose_job(const Job& job, int64_t steps, bool fix, std::ostream* out) {
-  configure_context(job, out);
-  JobData data = open_data(job);
+nlohmann::json diagnose_job(const Job& asked, int64_t steps, bool fix, std::ostream* out) {
+  configure_context(asked, out);
+  JobData data = open_data(asked);
+  Job job = fitted_job(asked, data.outputs());
   int64_t batch = job.batch.size > 0 ? job.batch.size : kUsualBatch;
   Model model = make_model(job, data);
   compile_model(job, model);

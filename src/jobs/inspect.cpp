@@ -16,6 +16,7 @@
 #include "jobs/data_spec.h"
 #include "jobs/inspect_model.h"
 #include "jobs/run_folder.h"
+#include "jobs/table_data.h"
 #include "jobs/train_job.h"
 #include "train/model/memory_table.h"
 
@@ -48,12 +49,12 @@ bool is_trained(const std::string& model) {
 NetworkInput network_input(const Job& job) {
   if (!job.data.empty()) {
     JobData data = open_data(job);
-    return {data.picture, data.classes};
+    return {data.picture, data.outputs()};
   }
   NetworkInput input = usual_input(job.model);
   if (job.image_size)
     input.picture.shape = {job.image_size->height, job.image_size->width, input.picture.shape[2]};
-  if (job.classes) input.classes = *job.classes;
+  if (job.classes) input.outputs.count = *job.classes;
   return input;
 }
 
@@ -88,20 +89,21 @@ json inspect_machine(std::ostream* out) {
 }
 
 NetworkInput usual_input(const std::string& model) {
-  if (is_small(model)) return {{DType::uint8, {28, 28, 1}}, 10};
-  return {{DType::uint8, {224, 224, 3}}, 1000};
+  if (is_small(model)) return {{DType::uint8, {28, 28, 1}}, {.count = 10}};
+  return {{DType::uint8, {224, 224, 3}}, {.count = 1000}};
 }
 
 InspectedModel compiled_model(const Job& job) {
   if (is_trained(job.model)) {
     TrainedModel trained = open_trained(job.model);
-    if (!trained.model.compiled()) compile_model(job, trained.model);
-    TensorSpec picture = input_of(trained);
-    return {trained.model, {picture, trained.model.outputs()[0].shape()[-1]}};
+    Outputs outputs{.count = trained.model.outputs()[0].shape()[-1],
+                    .classes = learns_classes(trained.job)};
+    if (!trained.model.compiled()) compile_model(fitted_job(job, outputs), trained.model);
+    return {trained.model, {input_of(trained), outputs}};
   }
   NetworkInput input = network_input(job);
-  Model model = make_model(job, input.picture, input.classes);
-  compile_model(job, model);
+  Model model = make_model(job, input.picture, input.outputs);
+  compile_model(fitted_job(job, input.outputs), model);
   return {model, input};
 }
 
@@ -110,7 +112,7 @@ json inspect_model(const Job& job, std::ostream* out) {
   int64_t batch = job.batch.size > 0 ? job.batch.size : auto_batch_size(model);
   json result{{"model", job.model},
               {"input", to_string(input.picture)},
-              {"classes", input.classes},
+              {"classes", input.outputs.classes ? input.outputs.count : 0},
               {"parameters", model.count_params()},
               {"flops_per_sample", count_flops(model)},
               {"batch", batch}};
@@ -138,7 +140,7 @@ json inspect_data(const Job& job, int64_t measured_batches, std::ostream* out) {
   if (out != nullptr) fmt::print(*out, "{}\n{}", data.text, train.explain());
   return {{"data", job.data},
           {"classes", data.classes},
-          {"class_names", data.class_names},
+          {"class_names", data.names.classes},
           {"picture", to_string(data.picture)},
           {"pipeline", json::parse(train.explain_json())}};
 }

@@ -8,6 +8,7 @@
 #include <stoker/tensor.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include "jobs/data_spec.h"
 #include "jobs/job.h"
 
 namespace stoker::jobs {
@@ -19,7 +20,7 @@ nlohmann::json inspect_machine(std::ostream* out);
 // the others.
 struct NetworkInput {
   TensorSpec picture;
-  int64_t classes;
+  Outputs outputs;
 };
 NetworkInput usual_input(const std::string& model);
 

@@ -1,5 +1,6 @@
 // From a job to a model that can be trained.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -50,34 +51,40 @@ std::vector<Metric> metrics_of(const std::string& names) {
   return metrics;
 }
 
-Model loaded(const Job& job, const TensorSpec& picture, int64_t classes) {
+Model loaded(const Job& job, const TensorSpec& picture, const Outputs& outputs) {
   Model model = load_model(job.model);
   Shape wanted = picture.shape.prepend(-1);
   if (model.inputs().size() != 1 || model.inputs()[0].shape() != wanted)
     throw ShapeError(fmt::format("{}: the model takes {}, but the data gives {}", job.model,
                                  to_string(model.inputs()[0].shape()), to_string(wanted)));
-  if (model.outputs().size() != 1 || model.outputs()[0].shape()[-1] != classes)
-    throw ShapeError(fmt::format("{}: the model has {} classes, but the data {}", job.model,
-                                 model.outputs()[0].shape()[-1], classes));
+  if (model.outputs().size() != 1 || model.outputs()[0].shape()[-1] != outputs.count)
+    throw ShapeError(fmt::format("{}: the model has {} {}, but the data {}", job.model,
+                                 model.outputs()[0].shape()[-1],
+                                 outputs.classes ? "classes" : "outputs", outputs.count));
   return model;
 }
 
-constexpr const char* kNormalize = "normalize";
+constexpr const char *kNormalize = "normalize", *kScale = "scale";
 
 // Columns have any scale, down to that of a share of a share: no epsilon to speak of. A frozen
 // BatchNormalization uses the statistics that it is given.
-Model table_model(const Job& job, const Shape& row, int64_t classes) {
+Layer frozen_normalization(bool affine, const char* name) {
+  BatchNormalization layer({.epsilon = 1e-12, .center = affine, .scale = affine, .name = name});
+  layer.set_trainable(false);
+  return layer;
+}
+
+Model table_model(const Job& job, const Shape& row, const Outputs& outputs) {
   if (job.model != "mlp")
     throw ValueError(fmt::format(
         "model: \"{}\" takes pictures, but the data is a table of {} columns; give --model mlp",
         job.model, row[0]));
   Value input = Input(row);
-  BatchNormalization normalize(
-      {.epsilon = 1e-12, .center = false, .scale = false, .name = kNormalize});
-  normalize.set_trainable(false);
-  Value x = normalize(input);
+  Value x = frozen_normalization(false, kNormalize)(input);
   for (int layer = 0; layer < 2; ++layer) x = Dense(512, {.activation = "relu"})(x);
-  Value y = Dense(classes, {.activation = "softmax", .name = "predictions"})(x);
+  const char* activation = outputs.classes ? "softmax" : "linear";
+  Value y = Dense(outputs.count, {.activation = activation, .name = "predictions"})(x);
+  if (!outputs.classes) y = frozen_normalization(true, kScale)(y);
   return Model(input, y, {.name = "mlp"});
 }
 
@@ -94,18 +101,26 @@ void configure_context(const Job& job, std::ostream* out) {
   context.out = out;
 }
 
-Model make_model(const Job& job, const TensorSpec& picture, int64_t classes) {
-  if (job.model.ends_with(".stoker")) return loaded(job, picture, classes);
-  if (picture.shape.rank() == 1) return table_model(job, picture.shape, classes);
+Model make_model(const Job& job, const TensorSpec& picture, const Outputs& outputs) {
+  if (job.model.ends_with(".stoker")) return loaded(job, picture, outputs);
+  if (picture.shape.rank() == 1) return table_model(job, picture.shape, outputs);
   return applications::by_name(
-      job.model, {.input_shape = picture.shape, .classes = classes, .dtype = picture.dtype});
+      job.model, {.input_shape = picture.shape, .classes = outputs.count, .dtype = picture.dtype});
 }
 
 Model make_model(const Job& job, const JobData& data) {
-  Model model = make_model(job, data.picture, data.classes);
+  Model model = make_model(job, data.picture, data.outputs());
   if (!data.train.table() || job.model.ends_with(".stoker")) return model;
-  ColumnStatistics statistics = column_statistics(data.train.elements);
-  model.get_layer(kNormalize).set_weights({statistics.mean, statistics.variance});
+  Statistics columns = statistics_of(data.train.elements, 0);
+  model.get_layer(kNormalize).set_weights({columns.mean, columns.variance});
+  if (data.classes > 0) return model;
+  Statistics targets = statistics_of(data.train.elements, 1);
+  Tensor deviation = targets.variance;
+  for (float& value : std::span(deviation.data_mut<float>(), size_t(deviation.elements())))
+    value = std::sqrt(value);
+  const Shape& shape = deviation.shape();
+  model.get_layer(kScale).set_weights(
+      {deviation, targets.mean, Tensor::zeros(shape), Tensor::full(shape, 1)});
   return model;
 }
 

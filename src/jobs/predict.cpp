@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/printable.h"
+#include "jobs/predict_rows.h"
 #include "jobs/use_model.h"
 
 namespace stoker::jobs {
@@ -49,44 +50,6 @@ Tensor text_tensor(const std::vector<std::string>& texts) {
   return tensor;
 }
 
-// The labels of the `top` largest values, best first.
-std::vector<int64_t> best_of(std::span<const float> values, int64_t top) {
-  std::vector<int64_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0);
-  auto count = std::min(top, int64_t(order.size()));
-  std::partial_sort(order.begin(), order.begin() + count, order.end(),
-                    [&](int64_t a, int64_t b) { return values[size_t(a)] > values[size_t(b)]; });
-  order.resize(size_t(count));
-  return order;
-}
-
-json row_of(const TrainedModel& trained, const std::string& file, std::span<const float> values,
-            int64_t top) {
-  json all = json::array();
-  for (int64_t label : best_of(values, top))
-    all.push_back({{"class", trained.name_of(label)},
-                   {"label", label},
-                   {"probability", values[size_t(label)]}});
-  json row = all[0];
-  row["file"] = file;
-  row["top"] = std::move(all);
-  return row;
-}
-
-void tell(const json& rows, std::ostream& out) {
-  auto name_of = [](const json& row) { return printable(row["file"].get<std::string>()); };
-  size_t width = 0;
-  for (const json& row : rows) width = std::max(width, name_of(row).size());
-  for (const json& row : rows) {
-    if (row.contains("error")) continue;
-    std::string line = fmt::format("{:<{}}", name_of(row), width);
-    for (const json& choice : row["top"])
-      line += fmt::format("  {} {:.1f} %", printable(choice["class"].get<std::string>()),
-                          100 * choice["probability"].get<double>());
-    out << line << "\n";
-  }
-}
-
 // Reads and decodes one file again to hear what is wrong with it alone.
 std::string problem_of(const std::string& file, const image::Op& decode) {
   try {
@@ -108,15 +71,13 @@ void predict_batch(const TrainedModel& trained, const Batch& batch,
   std::span<const int64_t> numbers = batch[1].values<int64_t>();
   for (size_t i = 0; i < numbers.size(); ++i) {
     auto number = size_t(numbers[i]);
-    rows[number] = row_of(trained, files[number], outputs[int64_t(i)].values<float>(), top);
+    rows[number] = predicted_row(trained, outputs[int64_t(i)].values<float>(), top);
+    rows[number]["file"] = files[number];
   }
 }
 
-}  // namespace
-
-json predict(const TrainedModel& trained, const std::vector<std::string>& paths, int64_t top,
-             std::ostream* out) {
-  if (top < 1) throw ValueError(fmt::format("top: expected 1 or more, got {}", top));
+json predict_pictures(const TrainedModel& trained, const std::vector<std::string>& paths,
+                      int64_t top) {
   TensorSpec picture = picture_of(trained);
   std::vector<std::string> files = files_of(paths);
   image::Op decode = image::decode_image({.channels = int(picture.shape[2])}) |
@@ -134,8 +95,41 @@ json predict(const TrainedModel& trained, const std::vector<std::string>& paths,
   while (const Batch* batch = walk.next()) predict_batch(trained, *batch, files, top, rows);
   for (size_t i = 0; i < files.size(); ++i)
     if (rows[i].is_null()) rows[i] = {{"file", files[i]}, {"error", problem_of(files[i], decode)}};
-  if (out != nullptr) tell(rows, *out);
   return rows;
+}
+
+void tell(const json& rows, std::ostream& out) {
+  auto name_of = [](const json& row) {
+    if (row.contains("file")) return printable(row["file"].get<std::string>());
+    return fmt::format("row {}", row["row"].get<int64_t>());
+  };
+  size_t width = 0;
+  for (const json& row : rows) width = std::max(width, name_of(row).size());
+  for (const json& row : rows) {
+    if (row.contains("error")) continue;
+    std::string line = fmt::format("{:<{}}", name_of(row), width);
+    if (row.contains("top"))
+      for (const json& choice : row["top"])
+        line += fmt::format("  {} {:.1f} %", printable(choice["class"].get<std::string>()),
+                            100 * choice["probability"].get<double>());
+    if (row.contains("numbers"))
+      for (const json& number : row["numbers"])
+        line += fmt::format("  {:.6g}", number.get<double>());
+    out << line << "\n";
+  }
+}
+
+}  // namespace
+
+json predict(const TrainedModel& trained, const std::vector<std::string>& paths, int64_t top,
+             std::ostream* out) {
+  if (top < 1) throw ValueError(fmt::format("top: expected 1 or more, got {}", top));
+  bool rows = std::ranges::any_of(paths, is_rows_spec);
+  if (rows && paths.size() != 1)
+    throw ValueError("predict: rows and arrays are given alone: csv:GLOB, npz:FILE or npy:FILE");
+  json result = rows ? predict_rows(trained, paths[0], top) : predict_pictures(trained, paths, top);
+  if (out != nullptr) tell(result, *out);
+  return result;
 }
 
 }  // namespace stoker::jobs

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
 #include "jobs/use_model.h"
 #include "train/model/memory_table.h"
@@ -22,11 +21,13 @@ int64_t bytes_in(const std::string& folder) {
   return sum;
 }
 
-std::vector<std::string> names_of(const JobData& data) {
-  if (!data.class_names.empty()) return data.class_names;
-  std::vector<std::string> numbers;
-  for (int64_t label = 0; label < data.classes; ++label) numbers.push_back(std::to_string(label));
-  return numbers;
+// Shards say nothing of classes: their number is that of the names.
+DataNames names_of(const JobData& data) {
+  DataNames names = data.names;
+  if (names.classes.empty())
+    for (int64_t label = 0; label < data.classes; ++label)
+      names.classes.push_back(std::to_string(label));
+  return names;
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ nlohmann::json prepare(const Job& job, std::ostream* out) {
   result["train_elements"] = plain_elements(data, data.train).save(job.out + "/train");
   if (data.validation)
     result["val_elements"] = plain_elements(data, *data.validation).save(job.out + "/val");
-  write_classes(job.out, names_of(data));
+  write_names(job.out, names_of(data));
   double seconds = double(steady_clock().now()) * 1e-9 - begin;
   result["bytes"] = bytes_in(job.out);
   result["seconds"] = seconds;

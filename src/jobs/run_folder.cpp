@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "jobs/classes_file.h"
-
 namespace stoker::jobs {
 
 namespace {
@@ -29,10 +27,6 @@ std::string file_of(const std::string& path) {
 
 }  // namespace
 
-std::string TrainedModel::name_of(int64_t label) const {
-  return size_t(label) < class_names.size() ? class_names[size_t(label)] : std::to_string(label);
-}
-
 Job job_beside(const std::string& path) {
   std::string file = folder_of(path) + "/job.json";
   return fs::exists(file) ? read_job(file) : Job{};
@@ -43,7 +37,7 @@ TrainedModel open_trained(const std::string& path) {
   return {.model = load_model(file),
           .path = file,
           .job = job_beside(path),
-          .class_names = read_classes(folder_of(path))};
+          .names = read_names(folder_of(path))};
 }
 
 TensorSpec input_of(const TrainedModel& trained) {

@@ -7,16 +7,16 @@
 
 #include <stoker/model.h>
 
+#include "jobs/data_names.h"
 #include "jobs/job.h"
 
 namespace stoker::jobs {
 
 struct TrainedModel {
   Model model;
-  std::string path;                           // of the .stoker file
-  Job job = {};                               // the one it was trained by, where that is known
-  std::vector<std::string> class_names = {};  // none: not known
-  std::string name_of(int64_t label) const;   // or the number
+  std::string path;      // of the .stoker file
+  Job job = {};          // the one it was trained by, where that is known
+  DataNames names = {};  // as far as they are known
 };
 // FileError for what is not there.
 TrainedModel open_trained(const std::string& path);

@@ -4,15 +4,21 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stoker/csv.h>
 
 #include "base/printable.h"
+#include "jobs/table_rows.h"
+#include "nn/losses/loss_kind.h"
 
 namespace stoker::jobs {
 
 namespace {
 
 using Names = std::vector<std::string>;
+using Columns = std::vector<data::CsvColumn>;
+
+constexpr size_t kMostCategories = 1000;
 
 Names split_at_commas(const std::string& text) {
   Names names;
@@ -24,7 +30,7 @@ Names split_at_commas(const std::string& text) {
   return names;
 }
 
-std::string label_of(const Job& job, const std::vector<data::CsvColumn>& columns) {
+std::string label_of(const Job& job, const Columns& columns) {
   if (!job.label_column.empty()) return job.label_column;
   for (const char* usual : {"label", "target", "class"})
     for (const data::CsvColumn& column : columns)
@@ -32,26 +38,21 @@ std::string label_of(const Job& job, const std::vector<data::CsvColumn>& columns
   return columns.back().name;
 }
 
-void refuse_texts(const std::vector<data::CsvColumn>& columns, const std::string& label) {
-  Names texts, numbers;
-  for (const data::CsvColumn& column : columns)
-    if (column.name != label)
-      (column.dtype == DType::bytes ? texts : numbers).push_back(printable(column.name));
-  if (texts.empty()) return;
-  throw ValueError(fmt::format("columns: {} {} text, a job learns from numbers; {}",
-                               fmt::join(texts, ", "), texts.size() == 1 ? "is" : "are",
-                               numbers.empty()
-                                   ? "map texts to numbers in a program of your own"
-                                   : fmt::format("give --columns {}", fmt::join(numbers, ","))));
-}
-
-// The labels that occur, sorted.
-Names texts_in(const data::Dataset& labels) {
-  std::set<std::string> found;
-  for (const Batch& batch : labels.batch(4096))
-    for (const std::string& text : batch[0].values<std::string>())
-      if (!text.empty()) found.insert(text);  // a missing one is an error of its row
-  return {found.begin(), found.end()};
+// The texts of some columns that occur, sorted, in one walk.
+std::vector<Names> texts_in(const std::string& glob, const data::CsvOptions& options,
+                            const Names& columns) {
+  if (columns.empty()) return {};
+  data::CsvOptions alone = options;
+  alone.label_name = {};
+  alone.select_columns = columns;
+  std::vector<std::set<std::string>> found(columns.size());
+  for (const Batch& batch : data::csv(glob, alone).batch(4096))
+    for (size_t column = 0; column < columns.size(); ++column)
+      for (const std::string& text : batch[column].values<std::string>())
+        if (!text.empty()) found[column].insert(text);
+  std::vector<Names> texts;
+  for (const std::set<std::string>& each : found) texts.emplace_back(each.begin(), each.end());
+  return texts;
 }
 
 int64_t count_classes(const data::Dataset& labels, const std::string& name) {
@@ -59,66 +60,102 @@ int64_t count_classes(const data::Dataset& labels, const std::string& name) {
   for (const Batch& batch : labels.batch(4096))
     for (int64_t label : batch[0].values<int64_t>()) {
       if (label < 0)
-        throw ValueError(
-            fmt::format("label_column: \"{}\" holds {}; classes are numbered from 0", name, label));
+        throw ValueError(fmt::format(
+            "label_column: \"{}\" holds {}; classes are numbered from 0, and numbers are predicted "
+            "with --loss mse",
+            printable(name), label));
       most = std::max(most, label);
     }
   return most + 1;
 }
 
-data::Dataset numbered(const data::Dataset& rows, const Names& classes) {
-  return rows.map(
-      [classes](const Tensor& features, const std::string& label) {
-        auto found = std::lower_bound(classes.begin(), classes.end(), label);
-        if (found == classes.end() || *found != label)
-          throw ValueError(fmt::format("label \"{}\" is none of the classes {}", printable(label),
-                                       fmt::join(classes, ", ")));
-        return std::pair(features, int64_t(found - classes.begin()));
-      },
-      {.name = "classes"});
+void check_categories(const TableColumn& column) {
+  if (column.categories.size() > kMostCategories)
+    throw ValueError(fmt::format(
+        "columns: {} holds {} different texts, more than {}: rather a name than a category; leave "
+        "it out with --columns",
+        printable(column.name), column.categories.size(), kMostCategories));
 }
+
+// The table's own, with the texts that occur in columns of text.
+std::vector<TableColumn> columns_of(const std::string& glob, const data::CsvOptions& options,
+                                    const Columns& columns) {
+  std::vector<TableColumn> result;
+  Names texts;
+  for (const data::CsvColumn& column : columns) {
+    if (column.name == options.label_name) continue;
+    result.push_back({.name = column.name});
+    if (column.dtype == DType::bytes) texts.push_back(column.name);
+  }
+  std::vector<Names> found = texts_in(glob, options, texts);
+  for (TableColumn& column : result)
+    if (auto at = std::ranges::find(texts, column.name); at != texts.end()) {
+      column.categories = std::move(found[size_t(at - texts.begin())]);
+      check_categories(column);
+    }
+  return result;
+}
+
+bool is_number(DType dtype) { return dtype == DType::float32 || dtype == DType::int64; }
 
 }  // namespace
 
-Table open_csv(const Job& job, const std::string& glob, const Names& class_names) {
+bool learns_classes(const Job& job) {
+  std::string kind = Loss(job.loss).kind();
+  return std::ranges::any_of(loss_kinds(), [&](const LossKind& each) {
+    return each.names.kind == kind && each.target == TargetKind::class_ids;
+  });
+}
+
+Table open_csv(const Job& job, const std::string& glob, const DataNames& known) {
   data::CsvOptions options{.select_columns = split_at_commas(job.columns)};
   if (!job.missing.empty()) options.missing = job.missing;
   data::CsvOptions all = options;
   all.select_columns = {};
   options.label_name = label_of(job, data::csv_columns(glob, all));
-  std::vector<data::CsvColumn> columns = data::csv_columns(glob, options);
-  refuse_texts(columns, options.label_name);
+  if (!known.columns.empty()) options.select_columns = names_of(known.columns);
+  Columns columns = data::csv_columns(glob, options);
   if (columns.size() < 2) throw ValueError("columns: there is none beside the label");
-  DType dtype = columns.back().dtype;
-  if (dtype != DType::bytes && dtype != DType::int64)
-    throw ValueError(
-        fmt::format("label_column: \"{}\" holds {}; expected texts or whole numbers, the classes",
-                    printable(options.label_name), name(dtype)));
-  options.pack = true;
-  data::Dataset rows = data::csv(glob, options);
-  data::CsvOptions alone = options;
-  alone.pack = false;
-  alone.select_columns = {options.label_name};
-  data::Dataset labels = data::csv(glob, alone);
-  Table table{.rows = rows};
-  table.text = fmt::format("label \"{}\"", printable(options.label_name));
-  if (dtype == DType::bytes) {
-    table.class_names = class_names.empty() ? texts_in(labels) : class_names;
-    table.classes = int64_t(table.class_names.size());
-    table.rows = numbered(rows, table.class_names);
-  } else {
-    table.classes = count_classes(labels, options.label_name);
+  DType label = columns.back().dtype;
+  bool numbers = is_number(label) && (label == DType::float32 || !learns_classes(job));
+  if (!numbers && label != DType::bytes && label != DType::int64)
+    throw ValueError(fmt::format(
+        "label_column: \"{}\" holds {}; expected texts or whole numbers, the classes, or "
+        "numbers to predict",
+        printable(options.label_name), name(label)));
+  if (label == DType::bytes && !learns_classes(job))
+    throw ValueError(fmt::format("loss: {} is not of classes, but \"{}\" holds texts", job.loss,
+                                 printable(options.label_name)));
+
+  RowForm form{
+      .columns = known.columns.empty() ? columns_of(glob, options, columns) : known.columns,
+      .label = numbers                 ? LabelForm::numbers
+               : label == DType::bytes ? LabelForm::texts
+                                       : LabelForm::classes};
+  auto classes = int64_t(0);
+  if (form.label == LabelForm::texts) {
+    form.classes =
+        known.classes.empty() ? texts_in(glob, options, {options.label_name})[0] : known.classes;
+    classes = int64_t(form.classes.size());
   }
-  table.rows = table.rows.cache();
-  return table;
+  if (form.label == LabelForm::classes) {
+    data::CsvOptions alone = options;
+    alone.select_columns = {options.label_name};
+    classes = count_classes(data::csv(glob, alone), options.label_name);
+  }
+  return {.rows = table_rows(glob, options, form).cache(),
+          .classes = classes,
+          .names = {form.classes, form.columns},
+          .text = fmt::format("{} \"{}\"", numbers ? "to predict" : "label",
+                              printable(options.label_name))};
 }
 
-ColumnStatistics column_statistics(const data::Dataset& rows) {
-  int64_t columns = rows.spec()[0].shape[0], count = 0;
-  std::vector<double> mean(static_cast<size_t>(columns)), spread(static_cast<size_t>(columns));
+Statistics statistics_of(const data::Dataset& rows, size_t component) {
+  int64_t numbers = rows.spec()[component].shape.elements(), count = 0;
+  std::vector<double> mean(static_cast<size_t>(numbers)), spread(static_cast<size_t>(numbers));
   for (const Batch& batch : rows.batch(1024)) {
-    const float* value = batch[0].data<float>();
-    for (int64_t row = 0; row < batch[0].shape()[0]; ++row) {
+    const float* value = batch[component].data<float>();
+    for (int64_t row = 0; row < batch[component].shape()[0]; ++row) {
       ++count;
       for (size_t column = 0; column < mean.size(); ++column, ++value) {
         double off = double(*value) - mean[column];
@@ -127,8 +164,8 @@ ColumnStatistics column_statistics(const data::Dataset& rows) {
       }
     }
   }
-  for (double& sum : spread) sum = count > 0 ? sum / double(count) : 1;
-  return {Tensor::from(mean, {columns}), Tensor::from(spread, {columns})};
+  for (double& sum : spread) sum = count > 0 && sum > 0 ? sum / double(count) : 1;
+  return {Tensor::from(mean, {numbers}), Tensor::from(spread, {numbers})};
 }
 
 }  // namespace stoker::jobs

@@ -15,7 +15,6 @@
 #include "base/writable.h"
 #include "engine/collective.h"
 #include "formats/json.h"
-#include "jobs/classes_file.h"
 #include "jobs/data_spec.h"
 #include "jobs/memory_taken.h"
 #include "jobs/save_trained.h"
@@ -79,6 +78,7 @@ class TrainingRun {
       say("ranks   {}, a batch of {} among them\n", strategy_->num_replicas_in_sync(),
           job_.batch.size == 0 ? std::string("auto") : std::to_string(job_.batch.size));
     JobData data = open_data(job_);
+    job_ = fitted_job(std::move(job_), data.outputs());
     say("data    {}\n", data.text);
     memory_before_ = anonymous_memory();
 
@@ -177,7 +177,7 @@ class TrainingRun {
     Job kept = job_;
     kept.allow_differences = false;
     write_file_atomically(job_.out + "/job.json", dump_json(to_json(kept), 2) + "\n");
-    if (!data.class_names.empty()) write_classes(job_.out, data.class_names);
+    write_names(job_.out, data.names);
   }
 
   void fit(const Model& model, const JobData& data) {

@@ -17,9 +17,10 @@ void configure_context(const Job& job, std::ostream* out);
 
 // The job's network for these pictures, or the one in its file; not compiled unless the file says
 // how.
-Model make_model(const Job& job, const TensorSpec& picture, int64_t classes);
+Model make_model(const Job& job, const TensorSpec& picture, const Outputs& outputs);
 // The same for opened data: the model of a table begins by bringing its columns to mean 0 and variance
-// 1, with what the rows to train on have.
+// 1, and ends by bringing numbers that it predicts to their mean and variance, with what the rows to
+// train on have.
 Model make_model(const Job& job, const JobData& data);
 // steps: of the whole training, for schedules; 0: the rate stays.
 void compile_model(const Job& job, const Model& model, int64_t steps = 0);

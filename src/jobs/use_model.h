@@ -18,9 +18,10 @@ namespace stoker::jobs {
 // Pictures are resized to what the model takes.
 nlohmann::json evaluate(const TrainedModel& trained, const Job& job, std::ostream* out);
 
-// What the model makes of image files, or of all of them in a folder: an array of {"file", "class",
-// "label", "probability", "top": [...]}, in the order given. A file that cannot be read or decoded
-// is {"file", "error"}, and the others go on.
+// What the model makes of image files, or of all of them in a folder, or of rows (predict_rows.h): an
+// array of {"file", "class", "label", "probability", "top": [...]}, in the order given; of rows "row" in
+// place of "file", and "numbers" where numbers are predicted. A file that cannot be read or decoded is
+// {"file", "error"}, and the others go on.
 nlohmann::json predict(const TrainedModel& trained, const std::vector<std::string>& paths,
                        int64_t top, std::ostream* out);
 

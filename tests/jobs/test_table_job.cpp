@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <stoker/error.h>
+#include <stoker/numpy.h>
 #include <stoker/random.h>
 
 #include "jobs/data_spec.h"
@@ -80,18 +81,124 @@ TEST(TableJob, GoesOnExactlyWhereItWasStopped) {
   EXPECT_TRUE(report["same"].get<bool>()) << report.dump();
 }
 
+// Prices that follow from a number and a text; the text's first column looks like numbers at first.
+std::string houses(int rows, bool prices) {
+  static constexpr const char* kCities[] = {"Oslo", "\"New, York\"", "Rome"};
+  Rng rng(7);
+  std::string text = prices ? "area,city,garden,price\n" : "garden,city,area\n";
+  for (int row = 0; row < rows; ++row) {
+    int city = row % 3;
+    double area = row < 100 ? rng.integer(20, 200) : 20 + 180 * rng.uniform();
+    double price = 1e5 * (city + 1) + 2000 * area + 500 * rng.normal();
+    text += prices ? fmt::format("{},{},{},{}\n", area, kCities[city], "true", price)
+                   : fmt::format("false,{},{}\n", kCities[city], area);
+  }
+  return text;
+}
+
+TEST(TableJob, PredictsNumbersFromNumbersAndTexts) {
+  TempDir dir;
+  Job job;
+  job.data = "csv:" + dir.write("houses.csv", houses(600, true));
+  job.model = "mlp";
+  job.epochs = 12;
+  job.seed = 1;
+  job.out = dir / "run";
+  std::ostringstream told;
+  nlohmann::json result = train(job, &told);
+  EXPECT_NE(told.str().find("float32[5], to predict \"price\""), std::string::npos) << told.str();
+  EXPECT_LT(result["val_mean_absolute_error"].get<double>(), 15'000) << told.str();
+  EXPECT_EQ(result["job"]["loss"], "mean_squared_error");
+
+  TrainedModel trained = open_trained(job.out);
+  ASSERT_EQ(trained.names.columns.size(), 3U);
+  EXPECT_EQ(trained.names.columns[1].categories,
+            (std::vector<std::string>{"New, York", "Oslo", "Rome"}));
+  Job check;
+  check.data = job.data;
+  nlohmann::json evaluated = evaluate(trained, check, nullptr);
+  EXPECT_EQ(evaluated["mean_absolute_error"], result["val_mean_absolute_error"]);
+
+  // Other order of columns, no price; rows without a known city have none.
+  std::string rows = houses(4, false) + "true,Paris,100\ntrue,,100\n";
+  std::ostringstream listed;
+  nlohmann::json predicted = predict(trained, {"csv:" + dir.write("new.csv", rows)}, 1, &listed);
+  ASSERT_EQ(predicted.size(), 6U);
+  EXPECT_EQ(predicted[5]["row"], 6);
+  EXPECT_EQ(predicted[4]["numbers"], predicted[5]["numbers"]);
+  EXPECT_NE(listed.str().find("row 1  "), std::string::npos) << listed.str();
+  double off =
+      std::abs(predicted[3]["numbers"][0].get<double>() - predicted[0]["numbers"][0].get<double>());
+  EXPECT_LT(off, 4e5);
+}
+
+TEST(TableJob, PredictsClassesOfRows) {
+  TempDir dir;
+  Job job = table_job(dir, true);
+  job.out = dir / "run";
+  train(job, nullptr);
+  std::string new_rows = "width,length\n0.01,5400\n-0.01,5800\n";
+  nlohmann::json rows =
+      predict(open_trained(job.out), {"csv:" + dir.write("new.csv", new_rows)}, 2, nullptr);
+  EXPECT_EQ(rows[0]["class"], "versicolor");
+  EXPECT_EQ(rows[1]["class"], "virginica");
+  EXPECT_EQ(rows[1]["top"].size(), 2U);
+  EXPECT_NE(problem_with([&] {
+              predict(open_trained(job.out), {"csv:" + dir.write("bad.csv", "width\n1\n")}, 1,
+                      nullptr);
+            }).find("length"),
+            std::string::npos);
+}
+
+TEST(TableJob, LearnsWholeNumbersAsNumbersWhereTheLossSaysSo) {
+  TempDir dir;
+  Job job;
+  job.data = "csv:" + dir.write("a.csv", "x,y\n1,-2\n2,-4\n3,-6\n4,-8\n5,-10\n");
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("--loss mse"), std::string::npos);
+  job.loss = "mse";
+  JobData data = open_data(job);
+  EXPECT_EQ(data.classes, 0);
+  EXPECT_EQ(data.outputs().count, 1);
+  job.classes = 3;
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("numbers are predicted"), std::string::npos);
+}
+
+TEST(TableJob, RowsOfArraysMayHaveNumbersToPredict) {
+  TempDir dir;
+  Tensor x(DType::float32, {64, 3}), y(DType::float32, {64, 2});
+  Rng rng(3);
+  for (int64_t row = 0; row < 64; ++row) {
+    float* to = x.data_mut<float>() + 3 * row;
+    for (int column = 0; column < 3; ++column) to[column] = rng.normal();
+    y.data_mut<float>()[2 * row] = 100 + to[0];
+    y.data_mut<float>()[2 * row + 1] = to[1] - to[2];
+  }
+  save_npz(dir / "rows.npz", {{"x", x}, {"y", y}});
+  Job job;
+  job.data = "npz:" + std::string(dir / "rows.npz");
+  job.model = "mlp";
+  job.epochs = 2;
+  job.out = dir / "run";
+  train(job, nullptr);
+  nlohmann::json rows = predict(open_trained(job.out), {job.data}, 1, nullptr);
+  ASSERT_EQ(rows.size(), 64U);
+  EXPECT_NEAR(rows[0]["numbers"][0].get<double>(), 100, 5);
+  EXPECT_EQ(rows[0]["numbers"].size(), 2U);
+}
+
 TEST(TableJob, SaysWhatATableCannotBe) {
   TempDir dir;
   Job job = table_job(dir, true);
-  job.columns = "";
-  EXPECT_EQ(problem_with([&] { open_data(job); }),
-            "columns: note is text, a job learns from numbers; give --columns length,width");
   job.columns = "length,size";
   EXPECT_NE(problem_with([&] { open_data(job); }).find("names \"size\""), std::string::npos);
-  job.columns = "length";
-  job.label_column = "width";
-  EXPECT_NE(problem_with([&] { open_data(job); }).find("label_column: \"width\" holds float32"),
+  job = table_job(dir, true);
+  job.loss = "mse";
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("\"species\" holds texts"),
             std::string::npos);
+  std::string names = "name,label\n";
+  for (int row = 0; row < 1100; ++row) names += fmt::format("n{},{}\n", row, row % 2);
+  job = Job{.data = "csv:" + dir.write("names.csv", names)};
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("1100 different texts"), std::string::npos);
   job = table_job(dir, true);
   job.augment = true;
   EXPECT_NE(problem_with([&] { open_data(job); }).find("augment: the data is a table"),

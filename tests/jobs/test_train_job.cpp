@@ -281,7 +281,7 @@ TEST(DataSpec, SplitsTheSameWayEveryTime) {
   EXPECT_EQ(labels(first.validation->elements), labels(second.validation->elements));
   EXPECT_EQ(labels(first.validation->elements).size(), 8);
   EXPECT_EQ(labels(first.train.elements).size(), 32);
-  EXPECT_EQ(first.class_names.size(), 4);
+  EXPECT_EQ(first.names.classes.size(), 4);
 }
 
 TEST(DataSpec, TakesTrainAndValFolders) {

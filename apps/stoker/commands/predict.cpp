@@ -11,19 +11,21 @@ namespace stoker::app {
 Command predict_command() {
   struct State {
     std::string model;
-    std::vector<std::string> pictures;
+    std::vector<std::string> data;
     int64_t top = 1;
     JobOptions job;
     Report report;
   };
   auto state = std::make_shared<State>();
   return {.name = "predict",
-          .meaning = "What a trained model sees in pictures",
+          .meaning = "What a trained model makes of pictures or rows",
           .examples =
               "  stoker predict runs/a cat.jpg dog.jpg\n"
-              "  stoker predict runs/a new-photos --top 3 --json predictions.json",
+              "  stoker predict runs/a new-photos --top 3 --json predictions.json\n"
+              "  stoker predict runs/b csv:new.csv",
           .options = {model_word(state->model),
-                      {"pictures", "FILE|DIR", "image files, or folders of them", &state->pictures,
+                      {"data", "FILE|DIR|SPEC",
+                       "image files, folders of them, csv:GLOB, npz:FILE or npy:FILE", &state->data,
                        true},
                       {"--top", "N", "how many classes to name [1]", &state->top}},
           .job = &state->job,
@@ -32,8 +34,8 @@ Command predict_command() {
           .run = [state] {
             std::ostream& people = state->report.people();
             jobs::configure_context(state->job.job(), &people);
-            nlohmann::json rows = jobs::predict(jobs::open_trained(state->model), state->pictures,
-                                                state->top, &people);
+            nlohmann::json rows =
+                jobs::predict(jobs::open_trained(state->model), state->data, state->top, &people);
             state->report.write(rows);
             size_t bad = 0;
             for (const nlohmann::json& row : rows)
