@@ -132,10 +132,9 @@ bool CsvReader::index_plain_lines(RecordIndex& index, uint64_t& records) {
   const auto* last = static_cast<const char*>(::memrchr(begin, '\n', end_ - begin_));
   if (last == nullptr || options_.format.comment != '\0') return false;
   auto length = size_t(last + 1 - begin);
-  auto has = [&](char byte) { return std::memchr(begin, byte, length) != nullptr; };
-  if (length > options_.most_record_bytes || *begin == '\n' || has('\r')) return false;
-  if (options_.format.quote != '\0' && has(options_.format.quote)) return false;
-  if (::memmem(begin, length, "\n\n", 2) != nullptr) return false;
+  if (length > options_.most_record_bytes || *begin == '\n') return false;
+  char quote = options_.format.quote != '\0' ? options_.format.quote : '\r';
+  if (!has_plain_lines(begin, begin + length, '\r', quote)) return false;
   for (const char* at = begin; at <= last;) {
     auto offset = base_ + uint64_t(at - buffer_.data());
     index.add(records, offset, next_line_ - 1);
