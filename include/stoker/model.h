@@ -125,6 +125,23 @@ class BatchSize {
   bool automatic_ = false;
 };
 
+// Which epochs validate: every so many, the last of each group, or those of a list, counted from 1.
+class ValidationFreq {
+ public:
+  ValidationFreq() = default;  // every epoch
+  ValidationFreq(int64_t epochs) : every_(epochs) {}
+  ValidationFreq(std::vector<int64_t> epochs) : every_(0), listed_(std::move(epochs)) {}
+  ValidationFreq(std::initializer_list<int64_t> epochs) : every_(0), listed_(epochs) {}
+  int64_t every() const { return every_; }  // 0: a list
+  const std::vector<int64_t>& listed() const { return listed_; }
+  bool every_epoch() const { return every_ == 1; }
+  bool validates(int64_t epoch) const;  // from 0
+
+ private:
+  int64_t every_ = 1;
+  std::vector<int64_t> listed_;
+};
+
 // What fit does when a device cannot hold a step (OutOfMemoryError).
 // halve: each batch runs in two parts, four, …, as many as it takes. Their gradients are added up
 // before the update, so that steps, schedules, loss and metrics are those of the whole batch, and
@@ -147,6 +164,8 @@ struct FitArgs {
   std::map<int64_t, double> class_weight = {};
   std::optional<int64_t> steps_per_epoch = {};  // batches go on where the last epoch ended
   std::optional<int64_t> validation_steps = {};
+  // The other epochs have no "val_…" in their logs: callbacks that monitor one pass them over.
+  ValidationFreq validation_freq = 1;
   int64_t initial_epoch = 0;
   int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: one line per epoch
   std::vector<CallbackRef> callbacks = {};

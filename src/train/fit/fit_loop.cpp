@@ -106,6 +106,7 @@ class FitLoop {
                            .initial_epoch = args_.initial_epoch,
                            .steps = training_.steps(),
                            .validation_steps = validation_ ? validation_->steps() : std::nullopt,
+                           .validates_some = !args_.validation_freq.every_epoch(),
                            .batch_size = training_.batch_size(),
                            .verbose = args_.verbose});
     if (services_.observe != nullptr)
@@ -179,7 +180,7 @@ class FitLoop {
     watch_loss_scale();
     times.read = times.validated = steady_clock().now();
     trace_span("read loss and metrics", times.last_step, times.read);
-    if (validation_ != nullptr) {
+    if (validation_ != nullptr && args_.validation_freq.validates(epoch)) {
       TraceScope scope("validation");
       validation_->begin_epoch(0);
       run_evaluation(

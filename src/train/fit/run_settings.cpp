@@ -95,6 +95,11 @@ void add_fit(const Feed& training, const Feed* validation, const FitArgs& args,
   std::vector<std::string> validated =
       validation ? validation->described() : std::vector{std::string("none")};
   settings.push_back({"validation_data", std::move(validated)});
+  const ValidationFreq& freq = args.validation_freq;
+  if (!freq.every_epoch())  // what older checkpoints have no word for
+    settings.push_back({"validation_freq",
+                        {freq.every() > 0 ? fmt::format("{}", freq.every())
+                                          : fmt::format("{}", fmt::join(freq.listed(), ", "))}});
 }
 
 const RunSetting* find(const RunSettings& settings, const std::string& name) {

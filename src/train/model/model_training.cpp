@@ -39,6 +39,23 @@ void refuse_for_batches(const std::optional<int64_t>& batch_size, const TensorLi
         "{}: sample_weight is for arrays; a batch brings its own as a last tensor", action));
 }
 
+void check_validation_freq(const FitArgs& args) {
+  const ValidationFreq& freq = args.validation_freq;
+  bool validates = args.validation_split > 0 || args.validation_data.defined();
+  if (!validates && !freq.every_epoch())
+    throw ValueError(
+        "fit: validation_freq has no effect without validation; give validation_data or "
+        "validation_split");
+  if (freq.listed().empty() && freq.every() < 1)
+    throw ValueError(fmt::format(
+        "fit: validation_freq is {}, expected a number of epochs, at least 1, or a list of epochs",
+        freq.every() == 0 ? "an empty list" : std::to_string(freq.every())));
+  for (int64_t epoch : freq.listed())
+    if (epoch < 1)
+      throw ValueError(
+          fmt::format("fit: validation_freq lists epoch {}; epochs count from 1", epoch));
+}
+
 void check_fit(const FitArgs& args) {
   if (args.epochs < 0 || args.initial_epoch < 0)
     throw ValueError(fmt::format("fit: epochs is {} and initial_epoch {}, expected 0 or more",
@@ -64,6 +81,7 @@ void check_fit(const FitArgs& args) {
     throw ValueError(
         "fit: validation_batch_size is for arrays; the batches of validation_data have sizes of "
         "their own");
+  check_validation_freq(args);
 }
 
 // The last part of the rows goes to the second list, as in Keras.
@@ -210,6 +228,11 @@ std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs&
 }
 
 }  // namespace
+
+bool ValidationFreq::validates(int64_t epoch) const {
+  if (every_ > 0) return (epoch + 1) % every_ == 0;
+  return std::ranges::find(listed_, epoch + 1) != listed_.end();
+}
 
 void Model::compile(const CompileArgs& args) const { compile_model(impl(), args); }
 bool Model::compiled() const { return impl().trainer->compiled != nullptr; }
