@@ -18,6 +18,7 @@
 // model only if the parent had not used the engine's threads yet, else it gets an Error.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -298,7 +299,21 @@ class Sequential : public Model {
   explicit Sequential(std::initializer_list<Layer> layers = {}, const ModelOptions& options = {});
   explicit Sequential(const std::vector<Layer>& layers, const ModelOptions& options = {});
   void add(const Layer& layer) const;  // Error once the model is compiled
+  // Removes the last layer and returns it; what is left ends one layer earlier. An Input stays. Error
+  // without a layer, and once the model is compiled.
+  Layer pop() const;
 };
+
+struct CloneArgs {
+  // Inputs of the clone, one for each of the model's; empty: new ones like them.
+  Values input_tensors = {};
+  // The layer for one of the model's that is no model itself, those of models inside included; a
+  // layer that is shared is asked for once. An empty Layer stands for one of the same configuration.
+  std::function<Layer(const Layer& layer)> clone_function = {};
+};
+// A model of the same architecture whose layers and weights are its own, newly drawn; not compiled.
+// ValueError for layers that hold the user's own code and that clone_function does not make.
+Model clone_model(const Model& model, const CloneArgs& args = {});
 
 // The user's own code, which a file can only name:
 //   load_model(path, {.custom_objects = {.losses = {{"my_loss", my_loss}}}})
