@@ -50,7 +50,7 @@ void add_losses(const Compiled& compiled, RunSettings& settings) {
   for (const Loss& loss : compiled.losses)
     losses.values.push_back(loss.defined() ? described(loss.kind(), loss.config()) : "none");
   for (double weight : compiled.loss_weights) weights.values.push_back(fmt::format("{}", weight));
-  for (const Metric& metric : compiled.args.metrics)
+  for (const Metric& metric : compiled.args.metrics.list())
     metrics.values.push_back(
         fmt::format("{} as {}", described(metric.kind(), metric.config()), metric.name()));
   if (metrics.values.empty()) metrics.values.emplace_back("none");
