@@ -34,6 +34,7 @@
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
 #include <stoker/optimizers.h>
+#include <stoker/own_step.h>
 #include <stoker/run_plan.h>
 
 namespace stoker {
@@ -191,6 +192,11 @@ struct CompileArgs {
   LossWeights loss_weights = {};     // one for each output; empty: all 1
   MetricList metrics = {};           // sample and class weights do not touch them
   MetricList weighted_metrics = {};  // weighted like the loss, as in Keras
+  // Own steps in place of the library's (own_step.h). With a train_step, `optimizer` is the one whose
+  // learning rate callbacks read and set; one that the step does not apply gives way to the first that
+  // it does.
+  OwnStep train_step = {};
+  OwnStep test_step = {};      // of evaluate and validation; none: loss and metrics, as usual
   Context* context = nullptr;  // null: the default one; must outlive the model
 };
 

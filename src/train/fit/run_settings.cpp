@@ -132,6 +132,10 @@ RunSettings run_settings(const ModelBase& model, const Feed& training, const Fee
   const Compiled& compiled = *model.trainer->compiled;
   RunSettings settings;
   add_optimizer(compiled.args.optimizer, settings);
+  for (const OwnOptimizer& each : compiled.own.optimizers)
+    if (!(each.optimizer == compiled.args.optimizer))
+      settings.push_back({fmt::format("optimizer {}", settings.size()),
+                          {described(each.optimizer.kind(), each.optimizer.config())}});
   add_losses(compiled, settings);
   settings.push_back({"architecture", architecture_lines(model)});
   add_fit(training, validation, args, settings);

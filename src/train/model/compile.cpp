@@ -151,6 +151,13 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   trainer.programs.clear();
   trainer.lanes.clear();
   trainer.distribution = make_distribution();
+  bool own_steps = args.train_step.defined() || args.test_step.defined();
+  if (own_steps && trainer.distribution != nullptr) {
+    trainer.compiled.reset();
+    throw Error(
+        "compile: train_step and test_step run on one device; compile outside of the strategy, or "
+        "with a loss in place of the steps");
+  }
   trainer.generator.reset();
   say_settings_without_effect(context, layer_policies(model));
   trainer.traced_call.reset();
@@ -175,9 +182,10 @@ void finish_compile(ModelBase& model) {
   for (const auto& layer : model.leaves())
     compiled.trainable_layers.emplace_back(layer, layer->trainable());
   const Context* context = compiled.args.context;
-  if (uses_float16(model, context ? *context : default_context()))
+  bool own_training = compiled.args.train_step.defined();  // it applies optimisers by itself
+  if (!own_training && uses_float16(model, context ? *context : default_context()))
     enable_loss_scale(compiled.args.optimizer, {});
-  compiled.args.optimizer.build(compiled.trainable);
+  if (!own_training) compiled.args.optimizer.build(compiled.trainable);
   MetricLists metrics{compiled.args.metrics.list(), compiled.args.weighted_metrics.list()};
   std::vector<Shape> shapes;
   std::vector<std::string> judged;
@@ -188,8 +196,12 @@ void finish_compile(ModelBase& model) {
   check_metrics(metrics.plain, outputs, judged);
   check_metrics(metrics.weighted, outputs, judged);
   std::vector<std::string> beside = model.losses_beside();
-  auto evaluation = std::make_shared<MetricSet>(metrics, judged, shapes, beside);
-  compiled.training = std::make_shared<MetricSet>(metrics, judged, shapes, beside);
+  auto make_sums = [&](const OwnStep& own) {
+    return own.defined() ? std::make_shared<MetricSet>()
+                         : std::make_shared<MetricSet>(metrics, judged, shapes, beside);
+  };
+  std::shared_ptr<MetricSet> evaluation = make_sums(compiled.args.test_step);
+  compiled.training = make_sums(compiled.args.train_step);
   compiled.evaluation = std::move(evaluation);
 }
 

@@ -14,6 +14,7 @@
 #include "train/fit/processes.h"
 #include "train/fit/services.h"
 #include "train/model/compile.h"
+#include "train/step/own_step_graph.h"
 #include "train/step/steps.h"
 #include "train/step/traced_call.h"
 
@@ -244,15 +245,19 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
   compiled_of(model, "fit");
   check_fit(given);
   FitArgs args = args_of_process(given, model);
-  prepare(model, x.list(), "fit");
-  check_trainable(model, "fit");
+  check_own_fit(*model.trainer, args);
+  bool own = has_own_step(*model.trainer, StepKind::train);
+  if (!own) {
+    prepare(model, x.list(), "fit");
+    check_trainable(model, "fit");
+  }
   int64_t batch_size = checked_batch_size(args.batch_size.given(), kBatchSize, "fit");
   std::vector<Tensor> columns =
       make_columns(model, StepKind::train, x, y, args.sample_weight, "fit");
   std::vector<Tensor> held_out;
   if (args.validation_split > 0)
     std::tie(columns, held_out) = split(columns, args.validation_split);
-  weigh_classes(model, args.class_weight, columns, "fit");
+  if (!own) weigh_classes(model, args.class_weight, columns, "fit");
   if (args.batch_size.automatic()) batch_size = chosen_batch(model, columns, args);
   if (Processes* processes = processes_of(*model.trainer))
     batch_size = of_first(*processes, batch_size);
@@ -297,6 +302,7 @@ History fit_batches(const Model& handle, const Batches& batches, const FitArgs& 
     throw ValueError(
         "fit: batch_size = Auto is for arrays; these batches have sizes of their own: "
         "dataset.batch(auto_batch_size(model, {.samples = …}))");
+  check_own_fit(*model.trainer, args);
   refuse_for_batches(args.batch_size.given(), args.sample_weight, "fit");
   if (args.validation_split > 0)
     throw ValueError("fit: validation_split is for arrays; use validation_data");
