@@ -43,7 +43,7 @@ PUBLIC = {
     "initializers layer layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
     "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
     "train": "adaptive_optimizers auto_batch backup callback callbacks flops function generate history idx logging_callbacks "
-    "model more_callbacks multi_optimizer optimizers plot_model run_plan schedules serialize weights",
+    "model more_callbacks multi_optimizer optimizers own_step plot_model run_plan schedules serialize weights",
     "distribute": "distribute",
     "compress": "compare distill lighter prune quantize",
     "jobs": "applications",

@@ -38,7 +38,8 @@ struct FitParams {
   int64_t epochs = 0, initial_epoch = 0;
   std::optional<int64_t> steps = {};  // in an epoch, where that is known
   std::optional<int64_t> validation_steps = {};
-  int64_t batch_size = 0;  // 0: the batches decide
+  bool validates_some = false;  // some epochs do not validate: FitArgs::validation_freq
+  int64_t batch_size = 0;       // 0: the batches decide
   int verbose = 0;
 };
 

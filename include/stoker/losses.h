@@ -63,6 +63,7 @@ class Loss {
   Value values(const Value& y_true, const Value& y_pred) const;  // not averaged
   Value averaged_last(const Value& values) const;
   Value reduced(const Value& losses, const Value& mask, const Value& sample_weight) const;
+  Value weighted_whole(const Value& loss, const Value& sample_weight) const;
   Value masked(const Value& losses, const Value& mask, const Value& sample_weight) const;
 
   std::string kind_;
@@ -141,7 +142,8 @@ Loss Hinge(const LossOptions& options = {});
 Loss SquaredHinge(const LossOptions& options = {});
 Loss CategoricalHinge(const LossOptions& options = {});  // one-hot targets
 
-// 1 - the overlap of targets and predictions, summed over `axis`; {}: over the whole batch.
+// 1 - the overlap of targets and predictions, summed over `axis`; {}: over the whole batch, whose one
+// loss the sample weights multiply by their mean.
 struct DiceOptions {
   std::string reduction = "sum_over_batch_size";
   std::vector<int64_t> axis = {};

@@ -18,6 +18,7 @@
 // model only if the parent had not used the engine's threads yet, else it gets an Error.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -33,6 +34,7 @@
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
 #include <stoker/optimizers.h>
+#include <stoker/own_step.h>
 #include <stoker/run_plan.h>
 
 namespace stoker {
@@ -55,22 +57,110 @@ class TensorList {
   std::vector<Tensor> list_;
 };
 
-// One loss for every output, or a list with one for each: {"mse"} is a list, for models of one
-// output. Loss() in a list stands for an output without a loss, which takes no target.
+// One loss for every output, a list with one for each, or losses by the names of outputs:
+//   .loss = "mse"    .loss = {"mse", "binary_crossentropy"}    .loss = {{"age", "mse"}}
+// {"mse"} is a list, for models of one output. Loss() in a list, and an output that is not among the
+// names, stand for an output without a loss, which takes no target.
 class LossList {
  public:
+  // A loss, of a named output or of the next one.
+  class Item {
+   public:
+    Item(const char* name) : loss_(name) {}
+    Item(const std::string& name) : loss_(name) {}
+    Item(const Loss& loss) : loss_(loss) {}
+    Item(std::string output, const Loss& loss) : output_(std::move(output)), loss_(loss) {}
+    const std::string& output() const { return output_; }
+    const Loss& loss() const { return loss_; }
+
+   private:
+    std::string output_;
+    Loss loss_;
+  };
   LossList() = default;
   LossList(const char* name) : LossList(Loss(name)) {}
   LossList(const std::string& name) : LossList(Loss(name)) {}
   LossList(const Loss& loss) : list_{loss}, for_every_output_(true) {}
   LossList(std::vector<Loss> losses) : list_(std::move(losses)) {}
-  LossList(std::initializer_list<Loss> losses) : list_(losses) {}
+  LossList(std::initializer_list<Item> losses) {
+    for (const Item& item : losses) add(item);
+  }
+  LossList(const std::map<std::string, Loss>& losses) {
+    for (const auto& [output, loss] : losses) add({output, loss});
+  }
   const std::vector<Loss>& list() const { return list_; }
+  // Of the losses' outputs, one for each; empty: in the order of the outputs.
+  const std::vector<std::string>& names() const { return names_; }
   bool for_every_output() const { return for_every_output_; }
 
  private:
+  void add(const Item& item) {
+    list_.push_back(item.loss());
+    if (!item.output().empty()) names_.push_back(item.output());
+  }
   std::vector<Loss> list_;
+  std::vector<std::string> names_;
   bool for_every_output_ = false;
+};
+
+// One weight for each output, or weights by the names of outputs: {0.5, 1} or {{"age", 0.5}}.
+// Outputs that are not among the names weigh 1.
+class LossWeights {
+ public:
+  using Named = std::pair<std::string, double>;
+  LossWeights() = default;
+  LossWeights(std::vector<double> weights) : list_(std::move(weights)) {}
+  LossWeights(std::initializer_list<double> weights) : list_(weights) {}
+  LossWeights(std::initializer_list<Named> weights) : LossWeights(std::vector<Named>(weights)) {}
+  LossWeights(const std::map<std::string, double>& weights)
+      : LossWeights(std::vector<Named>(weights.begin(), weights.end())) {}
+  explicit LossWeights(const std::vector<Named>& weights) {
+    for (const auto& [output, weight] : weights) names_.push_back(output), list_.push_back(weight);
+  }
+  const std::vector<double>& list() const { return list_; }
+  const std::vector<std::string>& names() const { return names_; }  // of outputs; empty: no names
+  bool empty() const { return list_.empty(); }
+
+ private:
+  std::vector<double> list_;
+  std::vector<std::string> names_;
+};
+
+// Metrics of every output, or metrics by the names of outputs:
+//   .metrics = {"mae", "mse"}    .metrics = {{"age", "mae"}, {"kind", {"accuracy", AUC()}}}
+class MetricList {
+ public:
+  // One metric or several.
+  class OfOutput {
+   public:
+    OfOutput(const char* name) : list_{Metric(name)} {}
+    OfOutput(const std::string& name) : list_{Metric(name)} {}
+    OfOutput(const Metric& metric) : list_{metric} {}
+    OfOutput(std::vector<Metric> metrics) : list_(std::move(metrics)) {}
+    OfOutput(std::initializer_list<Metric> metrics) : list_(metrics) {}
+    const std::vector<Metric>& list() const { return list_; }
+
+   private:
+    std::vector<Metric> list_;
+  };
+  using Named = std::pair<std::string, OfOutput>;
+  MetricList() = default;
+  MetricList(std::vector<Metric> metrics) : list_(std::move(metrics)) {}
+  MetricList(std::initializer_list<Metric> metrics) : list_(metrics) {}
+  MetricList(std::initializer_list<Named> metrics) { add(metrics); }
+  MetricList(const std::map<std::string, OfOutput>& metrics) { add(metrics); }
+  // Each for every output, or for its own: Metric::output().
+  const std::vector<Metric>& list() const { return list_; }
+  bool empty() const { return list_.empty(); }
+  void push_back(const Metric& metric) { list_.push_back(metric); }
+
+ private:
+  template <class List>
+  void add(const List& metrics) {
+    for (const auto& [output, some] : metrics)
+      for (const Metric& metric : some.list()) list_.push_back(metric.with({.output = output}));
+  }
+  std::vector<Metric> list_;
 };
 
 template <class B>
@@ -99,10 +189,15 @@ struct CompileArgs {
   // Empty: the loss is what layers add to it (CallContext::add_loss, regularisers), and fit, whose
   // y is then {}, takes no targets.
   LossList loss = {};
-  std::vector<double> loss_weights = {};      // one for each output; empty: all 1
-  std::vector<Metric> metrics = {};           // sample and class weights do not touch them
-  std::vector<Metric> weighted_metrics = {};  // weighted like the loss, as in Keras
-  Context* context = nullptr;                 // null: the default one; must outlive the model
+  LossWeights loss_weights = {};     // one for each output; empty: all 1
+  MetricList metrics = {};           // sample and class weights do not touch them
+  MetricList weighted_metrics = {};  // weighted like the loss, as in Keras
+  // Own steps in place of the library's (own_step.h). With a train_step, `optimizer` is the one whose
+  // learning rate callbacks read and set; one that the step does not apply gives way to the first that
+  // it does.
+  OwnStep train_step = {};
+  OwnStep test_step = {};      // of evaluate and validation; none: loss and metrics, as usual
+  Context* context = nullptr;  // null: the default one; must outlive the model
 };
 
 // Lets fit tune settings that cannot affect results (workers, prefetch depth, cache). Each change
@@ -123,6 +218,23 @@ class BatchSize {
  private:
   std::optional<int64_t> given_;
   bool automatic_ = false;
+};
+
+// Which epochs validate: every so many, the last of each group, or those of a list, counted from 1.
+class ValidationFreq {
+ public:
+  ValidationFreq() = default;  // every epoch
+  ValidationFreq(int64_t epochs) : every_(epochs) {}
+  ValidationFreq(std::vector<int64_t> epochs) : every_(0), listed_(std::move(epochs)) {}
+  ValidationFreq(std::initializer_list<int64_t> epochs) : every_(0), listed_(epochs) {}
+  int64_t every() const { return every_; }  // 0: a list
+  const std::vector<int64_t>& listed() const { return listed_; }
+  bool every_epoch() const { return every_ == 1; }
+  bool validates(int64_t epoch) const;  // from 0
+
+ private:
+  int64_t every_ = 1;
+  std::vector<int64_t> listed_;
 };
 
 // What fit does when a device cannot hold a step (OutOfMemoryError).
@@ -147,6 +259,8 @@ struct FitArgs {
   std::map<int64_t, double> class_weight = {};
   std::optional<int64_t> steps_per_epoch = {};  // batches go on where the last epoch ended
   std::optional<int64_t> validation_steps = {};
+  // The other epochs have no "val_…" in their logs: callbacks that monitor one pass them over.
+  ValidationFreq validation_freq = 1;
   int64_t initial_epoch = 0;
   int verbose = 1;  // to Context::out. 0: silent; 1: a bar on a terminal; 2: one line per epoch
   std::vector<CallbackRef> callbacks = {};
@@ -285,7 +399,21 @@ class Sequential : public Model {
   explicit Sequential(std::initializer_list<Layer> layers = {}, const ModelOptions& options = {});
   explicit Sequential(const std::vector<Layer>& layers, const ModelOptions& options = {});
   void add(const Layer& layer) const;  // Error once the model is compiled
+  // Removes the last layer and returns it; what is left ends one layer earlier. An Input stays. Error
+  // without a layer, and once the model is compiled.
+  Layer pop() const;
 };
+
+struct CloneArgs {
+  // Inputs of the clone, one for each of the model's; empty: new ones like them.
+  Values input_tensors = {};
+  // The layer for one of the model's that is no model itself, those of models inside included; a
+  // layer that is shared is asked for once. An empty Layer stands for one of the same configuration.
+  std::function<Layer(const Layer& layer)> clone_function = {};
+};
+// A model of the same architecture whose layers and weights are its own, newly drawn; not compiled.
+// ValueError for layers that hold the user's own code and that clone_function does not make.
+Model clone_model(const Model& model, const CloneArgs& args = {});
 
 // The user's own code, which a file can only name:
 //   load_model(path, {.custom_objects = {.losses = {{"my_loss", my_loss}}}})

@@ -30,7 +30,7 @@ Model view_of(const Model& model, const CompareOptions& options, const Model* se
   if (like != nullptr) {
     const CompileArgs& args = ModelAccess::base(*like).trainer->compiled->args;
     if (loss.list().empty()) loss = args.loss;
-    if (metrics.empty()) metrics = args.metrics;
+    if (metrics.empty()) metrics = args.metrics.list();
   }
   if (!loss.list().empty())
     view.compile({.optimizer = options.optimizer.with_config(options.optimizer.config()),

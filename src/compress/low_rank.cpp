@@ -148,7 +148,7 @@ Lighter low_rank(const Model& model, const LowRankOptions& options) {
          factors.error});
     return factored_layer(layer, config, factors.rank, path, options.custom_objects);
   };
-  Model made = compress::rebuilt(model, make, "low_rank");
+  Model made = rebuilt(model, make, "low_rank");
   selection.check_changed(report);
   compress::write_weights(made, weights);
   compress::count_costs(model, made, report);

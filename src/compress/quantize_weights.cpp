@@ -119,7 +119,7 @@ class WeightOnly {
 Quantized quantize_weights(const Model& model, const WeightOnlyOptions& options) {
   WeightOnly work(model, options);
   Quantized made;
-  made.model = compress::rebuilt(
+  made.model = rebuilt(
       model, [&](const Layer& layer, const std::string& path) { return work.make(layer, path); },
       "quantize_weights");
   if (work.report.layers.empty()) {

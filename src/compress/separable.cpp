@@ -110,7 +110,7 @@ Lighter separable(const Model& model, const SeparableOptions& options) {
                              separable_config(config, options.depth_multiplier),
                              options.custom_objects.layers, {.path = path});
   };
-  Model made = compress::rebuilt(model, make, "separable");
+  Model made = rebuilt(model, make, "separable");
   selection.check_changed(report);
   compress::write_weights(made, weights);
   compress::count_costs(model, made, report);

@@ -92,7 +92,7 @@ Lighter scale_width(const Model& model, double multiplier, const WidthOptions& o
         layer, map, [&](const compress::Channels& axis) { return new_extent(map, widths, axis); });
     return compress::made_again(layer, config, path, options.custom_objects);
   };
-  Model made = compress::rebuilt(model, make, "scale_width");
+  Model made = rebuilt(model, make, "scale_width");
   compress::count_costs(model, made, report);
   return {made, std::move(report)};
 }

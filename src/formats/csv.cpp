@@ -85,31 +85,13 @@ Piece scan_piece(const char* begin, const char* end, const CsvFormat& format, bo
 
 }  // namespace
 
-class CsvReader::Source {
- public:
-  explicit Source(FileReader& file)
-      : file_(file), gzip_(is_gzip(file) ? std::make_unique<GzipReader>(file) : nullptr) {}
-  size_t read(std::span<std::byte> out) {
-    size_t got = gzip_ ? gzip_->read(out) : file_.read_at(offset_, out);
-    offset_ += got;
-    return got;
-  }
-
- private:
-  FileReader& file_;
-  std::unique_ptr<GzipReader> gzip_;
-  uint64_t offset_ = 0;
-};
-
 CsvReader::CsvReader(FileReader& file, const CsvReadOptions& options)
-    : path_(file.path()), options_(options), source_(std::make_unique<Source>(file)) {
+    : path_(file.path()), options_(options), source_(file) {
   while (end_ < kCsvMark.size() && fill()) {
   }
   if (std::string_view(buffer_).substr(0, end_).starts_with(kCsvMark)) begin_ = kCsvMark.size();
   if (options_.skip_first) next();
 }
-
-CsvReader::~CsvReader() = default;
 
 bool CsvReader::fill() {
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -117,7 +99,7 @@ bool CsvReader::fill() {
   end_ -= begin_, begin_ = 0;
   size_t piece = std::max<size_t>(options_.buffer_bytes, 1);
   if (buffer_.size() - end_ < piece) buffer_.resize(std::max(end_ + piece, 2 * end_));
-  size_t got = source_->read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
+  size_t got = source_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
   end_ += got;
   return got > 0;
 }
@@ -150,10 +132,9 @@ bool CsvReader::index_plain_lines(RecordIndex& index, uint64_t& records) {
   const auto* last = static_cast<const char*>(::memrchr(begin, '\n', end_ - begin_));
   if (last == nullptr || options_.format.comment != '\0') return false;
   auto length = size_t(last + 1 - begin);
-  auto has = [&](char byte) { return std::memchr(begin, byte, length) != nullptr; };
-  if (length > options_.most_record_bytes || *begin == '\n' || has('\r')) return false;
-  if (options_.format.quote != '\0' && has(options_.format.quote)) return false;
-  if (::memmem(begin, length, "\n\n", 2) != nullptr) return false;
+  if (length > options_.most_record_bytes || *begin == '\n') return false;
+  char quote = options_.format.quote != '\0' ? options_.format.quote : '\r';
+  if (!has_plain_lines(begin, begin + length, '\r', quote)) return false;
   for (const char* at = begin; at <= last;) {
     auto offset = base_ + uint64_t(at - buffer_.data());
     index.add(records, offset, next_line_ - 1);

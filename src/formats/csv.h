@@ -9,13 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "formats/byte_source.h"
 #include "formats/record_index.h"
 
 namespace stoker {
@@ -38,7 +37,6 @@ class CsvReader {
  public:
   // The file must outlive it. Whether it is gzip is seen by its first bytes.
   explicit CsvReader(FileReader& file, const CsvReadOptions& options = {});
-  ~CsvReader();
 
   // The next record without its line end, none at the end. Valid until the next call.
   std::optional<std::string_view> next();
@@ -50,7 +48,6 @@ class CsvReader {
   void index_rest(RecordIndex& index, uint64_t& records);
 
  private:
-  class Source;
   bool fill();  // false: the file has ended
   // The same for all whole lines of the buffer at once, where each of them is a record; false: they are
   // not.
@@ -58,7 +55,7 @@ class CsvReader {
 
   std::string path_;
   CsvReadOptions options_;
-  std::unique_ptr<Source> source_;
+  ByteSource source_;
   std::string buffer_;
   size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
   uint64_t base_ = 0;           // the place of buffer_[0] in the file

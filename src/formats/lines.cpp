@@ -66,38 +66,20 @@ class BlockCutter {
 
 }  // namespace
 
-class LineReader::Source {
- public:
-  explicit Source(FileReader& file)
-      : file_(file), gzip_(is_gzip(file) ? std::make_unique<GzipReader>(file) : nullptr) {}
-  size_t read(std::span<std::byte> out) {
-    size_t got = gzip_ ? gzip_->read(out) : file_.read_at(offset_, out);
-    offset_ += got;
-    return got;
-  }
-
- private:
-  FileReader& file_;
-  std::unique_ptr<GzipReader> gzip_;
-  uint64_t offset_ = 0;
-};
-
 LineReader::LineReader(FileReader& file, const LineOptions& options)
-    : path_(file.path()), options_(options), source_(std::make_unique<Source>(file)) {
+    : path_(file.path()), options_(options), source_(file) {
   while (end_ < kByteOrderMark.size() && fill()) {
   }
   if (std::string_view(buffer_).substr(0, end_).starts_with(kByteOrderMark))
     begin_ = kByteOrderMark.size();
 }
 
-LineReader::~LineReader() = default;
-
 bool LineReader::fill() {
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_, begin_ = 0;
   size_t piece = std::max<size_t>(options_.buffer_bytes, 1);
   if (buffer_.size() - end_ < piece) buffer_.resize(std::max(end_ + piece, 2 * end_));
-  size_t got = source_->read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
+  size_t got = source_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
   end_ += got;
   return got > 0;
 }

@@ -6,13 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "formats/byte_source.h"
 #include "formats/record_index.h"
 
 namespace stoker {
@@ -27,19 +26,17 @@ class LineReader {
  public:
   // The file must outlive it. Whether it is gzip is seen by its first bytes.
   explicit LineReader(FileReader& file, const LineOptions& options = {});
-  ~LineReader();
 
   // The next line, none at the end. Valid until the next call.
   std::optional<std::string_view> next();
   uint64_t number() const { return number_; }  // of the line that next() gave, from 1
 
  private:
-  class Source;
   bool fill();  // false: the file has ended
 
   std::string path_;
   LineOptions options_;
-  std::unique_ptr<Source> source_;
+  ByteSource source_;
   std::string buffer_;
   size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
   uint64_t number_ = 0;

@@ -45,9 +45,11 @@ inline const char* parse_float(const char* at, const char* end, float& value) {
   static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                        1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  static constexpr float kFloatPowers[] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F,
+                                           1e6F, 1e7F, 1e8F, 1e9F, 1e10F};
   const char* begin = at;
   bool negative = at < end && *at == '-';
-  if (negative) ++at;
+  at += negative ? 1 : 0;
   uint64_t digits = 0;
   const char* first = at;
   while (at < end && is_digit(*at)) digits = digits * 10 + uint64_t(*at++ - '0');
@@ -61,13 +63,20 @@ inline const char* parse_float(const char* at, const char* end, float& value) {
   bool exponent = at < end && (*at == 'e' || *at == 'E');
   if (count == 0 || count > 19 || exponent || digits > uint64_t(1) << 53 || scale < -22)
     return parse_any_float(begin, end, value);
-  // Exact operands and one rounding: the nearest double. Rounding that to float is right unless it
-  // lies halfway between two floats.
+  // Signs are random: no branch on them.
+  auto set = [&](float positive) {
+    value = std::bit_cast<float>(std::bit_cast<uint32_t>(positive) | uint32_t(negative) << 31);
+    return at;
+  };
+  // Exact operands and one rounding: the nearest float.
+  if (digits <= uint64_t(1) << 24 && scale >= -10)
+    return set(float(int64_t(digits)) / kFloatPowers[-scale]);
+  // Likewise: the nearest double. Rounding that to float is right unless it lies halfway between two
+  // floats.
   double nearest = double(digits) / kPowers[-scale];
   if ((std::bit_cast<uint64_t>(nearest) & 0x1FFFFFFFU) == 0x10000000U)
     return parse_any_float(begin, end, value);
-  value = float(negative ? -nearest : nearest);
-  return at;
+  return set(float(nearest));
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/memory_file.h"
+#include "formats/find_byte.h"
 #include "formats/number_text.h"
 #include "support/deflate.h"
 
@@ -132,6 +133,28 @@ TEST(CsvIndex, IsTheSameWhetherLinesAreCountedOrRead) {
     }
 }
 
+TEST(PlainLines, AreSeenAtAnyPlace) {
+  std::string text;
+  for (int row = 0; row < 20; ++row) text += fmt::format("{},b\n", row);
+  auto plain = [](const std::string& lines) {
+    return has_plain_lines(lines.data(), lines.data() + lines.size(), '\r', '"');
+  };
+  EXPECT_TRUE(plain(text));
+  EXPECT_TRUE(plain(""));
+  for (size_t at = 0; at < text.size(); ++at)
+    for (char other : {'\r', '"'}) {
+      std::string changed = text;
+      changed[at] = other;
+      EXPECT_FALSE(plain(changed)) << at;
+    }
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string changed = text;
+    changed.insert(at, "\n");
+    bool blank = text[at] == '\n' || (at > 0 && text[at - 1] == '\n');
+    EXPECT_EQ(plain(changed), !blank) << at;
+  }
+}
+
 TEST(CsvFields, UndoQuotes) {
   EXPECT_EQ(fields_of("a,b,"), (Texts{"a", "b", ""}));
   EXPECT_EQ(fields_of(""), Texts{""});
@@ -192,6 +215,8 @@ TEST(ParseFloat, RoundsAsStrtofDoes) {
     expect_as_strtof(fmt::format("{:.{}f}", double(number) * 1e-3, i % 9));
     expect_as_strtof(fmt::format("{:.{}e}", double(number), i % 18));
     expect_as_strtof(fmt::format("{}", float(rng.normal())));
+    // Numbers of few digits, on both sides of what a float holds exactly.
+    expect_as_strtof(fmt::format("{:.{}f}", double(rng.normal()) * 20, i % 12));
   }
 }
 

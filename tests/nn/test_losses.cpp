@@ -202,6 +202,30 @@ TEST(Loss, OfOnesOwnIsAveragedPerSample) {
   EXPECT_TRUE(near(per_sample(scalar, floats({0, 0}, {2}), floats({1, 3}, {2})), {4, 4}));
 }
 
+// The values are Keras's, 3.15.
+TEST(OverlapLosses, TakeSampleWeightsAsInKeras) {
+  Tensor y = floats({1, 0, 1, 1, 0, 1, 0, 1}, {2, 4});
+  Tensor p = floats({0.9F, 0.2F, 0.6F, 0.7F, 0.1F, 0.8F, 0.3F, 0.4F}, {2, 4});
+  auto weighted = [&](const Loss& loss) {
+    return run({y, p, floats({1, 3}, {2})},
+               [&](Graph&, const Values& in) { return Values{loss(in[0], in[1], in[2])}; })[0];
+  };
+  auto expect = [&](const std::string& reduction, const std::vector<int64_t>& axis, double dice,
+                    double tversky) {
+    EXPECT_TRUE(near(weighted(Dice({.reduction = reduction, .axis = axis})), {dice})) << reduction;
+    EXPECT_TRUE(
+        near(weighted(Tversky({.alpha = 0.3, .beta = 0.7, .reduction = reduction, .axis = axis})),
+             {tversky}))
+        << reduction;
+  };
+  expect("sum_over_batch_size", {}, 0.48888886, 0.41860473);
+  expect("sum", {}, 0.97777772, 0.83720946);
+  expect("mean_with_sample_weight", {}, 0.24444443, 0.20930237);
+  expect("sum_over_batch_size", {1}, 0.59259260, 0.52713180);
+  expect("sum", {1}, 1.18518519, 1.05426359);
+  expect("mean_with_sample_weight", {1}, 0.29629630, 0.26356590);
+}
+
 TEST(Loss, KnowsItsTargets) {
   TensorSpec prediction{DType::float32, {-1, 10}};
   EXPECT_EQ(

@@ -10,7 +10,7 @@ namespace stoker {
 namespace {
 
 // One elementwise function of x, whose elements are `dtype`.
-struct Function {
+struct UnaryFunction {
   OnnxBuilder& builder;
   std::string x;
   DType dtype;
@@ -58,7 +58,7 @@ struct Function {
   std::string apply(UnaryFn fn) const;
 };
 
-std::string Function::apply(UnaryFn fn) const {
+std::string UnaryFunction::apply(UnaryFn fn) const {
   switch (fn) {
     case UnaryFn::abs:
       return op("Abs");
@@ -152,8 +152,8 @@ void export_unary(OnnxBuilder& builder, const Node& node) {
   int x = node.inputs[0];
   if (node.is("unary", "erfinv")) builder.refuse(node, "ONNX has no inverse of erf");
   Form form = builder.form(x);
-  Function function{builder, builder.get(x, form), builder.spec(x).dtype,
-                    node.attrs.get_or("alpha", 0.0), node.attrs.get_or("beta", 0.0)};
+  UnaryFunction function{builder, builder.get(x, form), builder.spec(x).dtype,
+                         node.attrs.get_or("alpha", 0.0), node.attrs.get_or("beta", 0.0)};
   builder.set(node.outputs[0], function.apply(unary_info(node.attrs.get<std::string>("fn")).fn),
               form);
 }
@@ -259,8 +259,8 @@ void export_cast(OnnxBuilder& builder, const Node& node) {
 std::string add_activation(OnnxBuilder& builder, const Node& node, const std::string& value) {
   auto name = node.attrs.get_or<std::string>("activation", "");
   if (name.empty()) return value;
-  Function function{builder, value, builder.spec(node.outputs[0]).dtype,
-                    node.attrs.get_or("alpha", 0.0), 0.0};
+  UnaryFunction function{builder, value, builder.spec(node.outputs[0]).dtype,
+                         node.attrs.get_or("alpha", 0.0), 0.0};
   return function.apply(unary_info(name).fn);
 }
 

@@ -157,9 +157,25 @@ Value Loss::reduced(const Value& losses, const Value& mask, const Value& sample_
              : ops::mean(weighted);
 }
 
+// A loss of the whole batch, as Dice without axes, that Keras multiplies with every weight before the
+// reduction.
+Value Loss::weighted_whole(const Value& loss, const Value& sample_weight) const {
+  Value weights = cast_to(sample_weight, DType::float32);
+  std::string how = reduction();
+  if (how == "none") return loss * weights;
+  if (how == "sum") return sum_as_share(loss * ops::sum(weights));
+  if (how == "mean_with_sample_weight") {
+    Value whole = divisor_over_replicas(ops::sum(weights));
+    return share_of_sum(loss * ops::sum(weights), whole);
+  }
+  return loss * ops::mean(weights);
+}
+
 Value Loss::operator()(const Value& y_true, const Value& y_pred, const Value& sample_weight) const {
   Value losses = values(y_true, y_pred);
   Value mask = joined_masks(mask_of(y_pred), mask_of(losses));
+  if (sample_weight.defined() && !custom() && losses.shape().rank() == 0)
+    return weighted_whole(losses, sample_weight);
   if (sample_weight.defined()) check_weighable(loss_title(kind_), losses);
   std::string how = reduction();
   bool averages = how == kMeanReduction || how == "mean";

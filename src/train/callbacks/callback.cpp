@@ -1,5 +1,6 @@
 #include <stoker/callbacks.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <ostream>
@@ -160,10 +161,18 @@ void LambdaCallback::on_predict_batch_end(int64_t batch) {
   if (options_.on_predict_batch_end) options_.on_predict_batch_end(batch);
 }
 
-double monitored(const char* callback, const std::string& name, const Logs& logs) {
+bool is_passed_over(const FitParams& params, const std::string& name, const Logs& logs) {
+  auto of_validation = [](const std::string& each) { return each.starts_with("val_"); };
+  return params.validates_some && of_validation(name) &&
+         std::ranges::none_of(logs.names(), of_validation);
+}
+
+std::optional<double> monitored(const Callback& callback, const char* who, const std::string& name,
+                                const Logs& logs) {
   if (logs.has(name)) return logs[name];
-  throw ValueError(fmt::format("{}: monitor \"{}\" is not logged; there are: {}. {}", callback,
-                               name, fmt::join(logs.names(), ", "),
+  if (is_passed_over(callback.params(), name, logs)) return std::nullopt;
+  throw ValueError(fmt::format("{}: monitor \"{}\" is not logged; there are: {}. {}", who, name,
+                               fmt::join(logs.names(), ", "),
                                name.starts_with("val_")
                                    ? "Give fit validation_data or validation_split, or set .monitor"
                                    : "Set .monitor to one of them"));

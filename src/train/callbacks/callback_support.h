@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -20,8 +21,12 @@ Trainer& trainer_of(const Callback& callback);
 // A line to Context::out, if there is one; a progress bar makes room.
 void say(const Callback& callback, const std::string& line);
 
-// What a callback monitors. ValueError, naming the callback and what to do, where it is not logged.
-double monitored(const char* callback, const std::string& name, const Logs& logs);
+// What a callback monitors; nothing in an epoch that does not validate, of a fit in which others do.
+// ValueError, naming the callback and what to do, where it is not logged.
+std::optional<double> monitored(const Callback& callback, const char* who, const std::string& name,
+                                const Logs& logs);
+// Whether these are the logs of an epoch that validation_freq passes over, and this a value of others.
+bool is_passed_over(const FitParams& params, const std::string& name, const Logs& logs);
 
 // Makes the folder that a file is about to be written to.
 void make_folder_of(const std::string& path);

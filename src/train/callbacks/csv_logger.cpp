@@ -78,6 +78,10 @@ void CSVLogger::begin_file() {
 void CSVLogger::on_epoch_end(int64_t epoch, const Logs& logs) {
   if (columns_.empty()) {
     columns_ = logs.names();
+    // The first epoch may be one that does not validate.
+    if (is_passed_over(params(), "val_", logs))
+      for (const std::string& name : trainer_of(*this).compiled->evaluation->names())
+        columns_.push_back("val_" + name);
     std::ranges::sort(columns_);
   }
   pending_ += fmt::format("{}", epoch);

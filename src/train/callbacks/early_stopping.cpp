@@ -33,8 +33,9 @@ void EarlyStopping::on_train_begin() {
 }
 
 void EarlyStopping::on_epoch_end(int64_t epoch, const Logs& logs) {
-  double value = monitored(kEarlyStopping, options_.monitor, logs);
-  if (epoch < options_.start_from_epoch) return;
+  std::optional<double> monitored_now = monitored(*this, kEarlyStopping, options_.monitor, logs);
+  if (!monitored_now || epoch < options_.start_from_epoch) return;
+  double value = *monitored_now;
   if (options_.restore_best_weights && best_weights_.empty()) best_weights_ = model().get_weights();
   ++wait_;
   if (monitor_.improves(value, best_)) {

@@ -70,13 +70,14 @@ std::vector<std::pair<std::string, double>> ReduceLROnPlateau::epoch_logs() {
 }
 
 void ReduceLROnPlateau::on_epoch_end(int64_t epoch, const Logs& logs) {
-  double value = monitored(kPlateau, options_.monitor, logs);
+  std::optional<double> value = monitored(*this, kPlateau, options_.monitor, logs);
+  if (!value) return;
   if (cooldown_ > 0) {
     --cooldown_;
     wait_ = 0;
   }
-  if (monitor_.improves(value, best_)) {
-    best_ = value;
+  if (monitor_.improves(*value, best_)) {
+    best_ = *value;
     wait_ = 0;
   } else if (cooldown_ == 0 && ++wait_ >= options_.patience) {
     reduce(epoch);

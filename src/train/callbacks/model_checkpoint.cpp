@@ -77,8 +77,11 @@ void ModelCheckpoint::on_train_batch_end(int64_t batch, const Logs& logs) {
 }
 
 void ModelCheckpoint::save(int64_t batch, const Logs& logs) {
-  double value =
-      options_.save_best_only ? monitored(kModelCheckpoint, options_.monitor, logs) : 0.0;
+  std::optional<double> monitored_now = 0.0;
+  if (options_.save_best_only)
+    monitored_now = monitored(*this, kModelCheckpoint, options_.monitor, logs);
+  if (!monitored_now) return;
+  double value = *monitored_now;
   if (options_.save_best_only && !monitor_.improves(value, best_)) return;
   std::string path = path_for(batch, logs);
   if (!all_finite(model().get_weights())) {

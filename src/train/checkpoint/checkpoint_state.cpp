@@ -54,6 +54,10 @@ void restore_state(ModelBase& model, const Checkpoint& checkpoint) {
   if (!optimizer.schedule().defined()) optimizer.set_learning_rate(checkpoint.learning_rate);
   write_tensors(wanted, checkpoint.weights);
   write_tensors(state, checkpoint.state);
+  // Of the other optimisers of an own step only the variable is known; their configuration follows it.
+  for (const OwnOptimizer& each : trainer.compiled->own.optimizers)
+    if (!(each.optimizer == optimizer) && !each.optimizer.schedule().defined())
+      each.optimizer.set_learning_rate(each.optimizer.learning_rate());
   trainer.compiled->training->restore(checkpoint.samples);
   History::Params params = trainer.history.params();
   trainer.history = checkpoint.history;

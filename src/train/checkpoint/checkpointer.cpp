@@ -184,6 +184,7 @@ bool Checkpointer::is_saved(const Place& place) const {
 std::optional<double> Checkpointer::monitored(const Place& place) const {
   const std::string& name = backup_.options().monitor;
   if (name.empty() || place.step != 0) return std::nullopt;
+  if (is_passed_over(backup_.params(), name, place.logs)) return std::nullopt;
   double value = place.logs[name];  // ValueError lists the names
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }

@@ -63,6 +63,14 @@ FoundCheckpoint Checkpointer::find_newest() {
 
 // Before the first step: what fails later is said, and training goes on without checkpoints.
 void Checkpointer::check_can_write() const {
+  for (const OwnOptimizer& each : trainer_.compiled->own.optimizers)
+    if (each.optimizer.gradient_accumulation_steps() > 1 &&
+        !(each.optimizer == trainer_.compiled->args.optimizer))
+      throw ValueError(
+          fmt::format("BackupAndRestore (\"{}\"): the train_step applies \"{}\", which accumulates "
+                      "gradients; a "
+                      "checkpoint can keep that of compile()'s optimizer alone",
+                      backup_.directory(), each.optimizer.name()));
   if (backup_.files_ == nullptr) check_can_write_folder(backup_.directory());
   try {
     check_can_save_weights(handle_);

@@ -20,7 +20,28 @@ NamedVariables with_prefix(const std::string& prefix, NamedVariables named) {
   return named;
 }
 
+namespace {
+
+// Numbered: the names of variables of several models and optimisers need not differ.
+void add_numbered(const std::string& prefix, const std::vector<Variable>& variables,
+                  NamedVariables& named) {
+  for (const Variable& variable : variables)
+    named.emplace_back(fmt::format("{}/{}/{}", prefix, named.size(), variable.name()), variable);
+}
+
+NamedVariables own_training_state(const Trainer& trainer) {
+  NamedVariables named;
+  for (const OwnOptimizer& each : trainer.compiled->own.optimizers)
+    add_numbered("optimizer", each.optimizer.variables(), named);
+  add_numbered("step", trainer.compiled->own.others, named);
+  named.emplace_back("random_state", trainer.random_state);
+  return named;
+}
+
+}  // namespace
+
 NamedVariables training_state(const Trainer& trainer, const NamedVariables& weights) {
+  if (trainer.compiled->args.train_step.defined()) return own_training_state(trainer);
   const Optimizer& optimizer = trainer.compiled->args.optimizer;
   std::vector<Variable> all = optimizer.variables();
   NamedVariables named = {{"optimizer/learning_rate", all[0]}, {"optimizer/iterations", all[1]}};

@@ -59,7 +59,10 @@ SafetensorsFile model_file(const Model& handle, const SaveArgs& args, Contents c
   put(file, named_masks(weights), contents);
   for (size_t i = 0; i < constants.size(); ++i)
     file.tensors.emplace_back(fmt::format("constants/{}", i), constants[i]);
-  if (args.include_optimizer && handle.compiled()) {
+  // Own steps are code, which a file cannot hold: such a model is saved as one that is not compiled.
+  bool own_steps = handle.compiled() && (model.trainer->compiled->args.train_step.defined() ||
+                                         model.trainer->compiled->args.test_step.defined());
+  if (args.include_optimizer && handle.compiled() && !own_steps) {
     file.metadata["training"] = training_to_json(*model.trainer, handle.run_plan());
     put(file, training_state(*model.trainer, weights), contents);
   }

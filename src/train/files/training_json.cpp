@@ -29,8 +29,9 @@ std::string training_to_json(const Trainer& trainer, const RunPlan& plan) {
   for (const Loss& loss : compiled.losses) json["losses"].push_back(described(loss));
   json["loss_weights"] = compiled.loss_weights;
   json["metrics"] = Json::array();
-  for (const Metric& metric : compiled.args.metrics) json["metrics"].push_back(described(metric));
-  for (const Metric& metric : compiled.args.weighted_metrics)
+  for (const Metric& metric : compiled.args.metrics.list())
+    json["metrics"].push_back(described(metric));
+  for (const Metric& metric : compiled.args.weighted_metrics.list())
     json["weighted_metrics"].push_back(described(metric));
   json["run_plan"] = Json::parse(to_json(plan));
   return dump_json(json);
@@ -47,10 +48,12 @@ TrainingSettings training_from_json(std::string_view text, const CustomObjects& 
   for (const Json& each : json_field(kWhat, json, "losses", is_json_array))
     losses.push_back(loss_from_json(each, objects));
   settings.args.loss = losses;
+  std::vector<double> weights;
   for (const Json& each : json_field(kWhat, json, "loss_weights", is_json_array)) {
     if (!each.is_number()) throw ValueError("training settings: a loss weight is not a number");
-    settings.args.loss_weights.push_back(each.get<double>());
+    weights.push_back(each.get<double>());
   }
+  settings.args.loss_weights = weights;
   for (const Json& each : json_field(kWhat, json, "metrics", is_json_array))
     settings.args.metrics.push_back(metric_from_json(each, objects));
   if (json.contains("weighted_metrics"))

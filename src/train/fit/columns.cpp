@@ -4,6 +4,7 @@
 #include "train/fit/loops.h"
 #include "train/model/compile.h"
 #include "train/model/input_advice.h"
+#include "train/step/own_step_graph.h"
 #include "train/step/step_graph.h"
 #include "train/step/target_values.h"
 
@@ -52,6 +53,15 @@ void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* actio
   if (model.trainer && model.trainer->compiled) finish_compile(model);
 }
 
+void prepare_batch(ModelBase& model, StepKind kind, const Batch& batch, const char* action) {
+  if (has_own_step(*model.trainer, kind)) {
+    finish_compile(model);
+    return;
+  }
+  prepare(model, batch.tensors(), action);
+  check_target_values(model, batch.tensors(), action);
+}
+
 int64_t checked_batch_size(const std::optional<int64_t>& batch_size, int64_t fallback,
                            const char* action) {
   int64_t size = batch_size.value_or(fallback);
@@ -82,8 +92,30 @@ void weigh_classes(ModelBase& model, const std::map<int64_t, double>& weights,
   columns.push_back(std::move(all));
 }
 
+namespace {
+
+// An own step says by itself what its tensors are.
+void check_given_to_own(ModelBase& model, StepKind kind, const TensorList& x, const TensorList& y,
+                        const TensorList& sample_weight, const char* action) {
+  if (x.empty()) throw ValueError(fmt::format("{}: no input was given", action));
+  check_defined(x.list(), "input", action);
+  check_defined(y.list(), "target", action);
+  check_defined(sample_weight.list(), "sample_weight", action);
+  finish_compile(model);
+  std::vector<Tensor> all = x.list();
+  all.insert(all.end(), y.list().begin(), y.list().end());
+  all.insert(all.end(), sample_weight.list().begin(), sample_weight.list().end());
+  check_own_step_specs(*model.trainer, kind, specs_of(all), action);
+}
+
+}  // namespace
+
 void check_given(ModelBase& model, StepKind kind, const TensorList& x, const TensorList& y,
                  const TensorList& sample_weight, const char* action) {
+  if (has_own_step(*model.trainer, kind))
+    return check_given_to_own(model, kind, x, y, sample_weight, action);
+  if (kind == StepKind::test && model.trainer->compiled)
+    check_own_evaluation(*model.trainer, action);
   prepare(model, x.list(), action);
   check_defined(y.list(), "target", action);
   check_defined(sample_weight.list(), "sample_weight", action);
@@ -112,6 +144,7 @@ std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorLi
   std::vector<Tensor> columns = x.list();
   columns.insert(columns.end(), y.list().begin(), y.list().end());
   for (const Tensor& weight : sample_weight.list()) columns.push_back(as_weights(weight));
+  if (has_own_step(*model.trainer, kind)) return columns;
   check_step_specs(model, trainer_of(model), kind, specs_of(columns), action);
   const Topology& topology = model.topology(action);
   for (size_t i = 0; i < topology.inputs.size(); ++i)

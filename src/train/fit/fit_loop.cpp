@@ -13,8 +13,10 @@
 #include "train/fit/processes.h"
 #include "train/fit/services.h"
 #include "train/model/claimed_weights.h"
+#include "train/model/compile.h"
 #include "train/model/settings.h"
 #include "train/optimizers/optimizer_impl.h"
+#include "train/step/own_step_graph.h"
 #include "train/step/steps.h"
 #include "train/step/target_values.h"
 
@@ -93,7 +95,9 @@ class FitLoop {
   History run() {
     Busy busy(trainer_);
     if (!args_.run_directory.empty()) check_can_write_folder(args_.run_directory);
-    if (!model_.connected()) {
+    if (has_own_step(trainer_, StepKind::train)) {
+      trace_own();
+    } else if (!model_.connected()) {
       training_.begin_epoch(args_.initial_epoch);
       prepare(model_, training_.peek()->tensors(), "fit");
     }
@@ -106,6 +110,7 @@ class FitLoop {
                            .initial_epoch = args_.initial_epoch,
                            .steps = training_.steps(),
                            .validation_steps = validation_ ? validation_->steps() : std::nullopt,
+                           .validates_some = !args_.validation_freq.every_epoch(),
                            .batch_size = training_.batch_size(),
                            .verbose = args_.verbose});
     if (services_.observe != nullptr)
@@ -128,6 +133,15 @@ class FitLoop {
   }
 
  private:
+  // Before the first step it is known what an own step logs and updates, so that a checkpoint can be
+  // restored.
+  void trace_own() {
+    finish_compile(model_);
+    if (!compiled_.own.optimizers.empty()) return;
+    training_.begin_epoch(args_.initial_epoch);
+    program_for(model_, StepKind::train, training_.peek()->tensors(), "fit");
+  }
+
   // The other processes wait for this one, and would until their deadline. An interrupted fit has ended
   // on all of them.
   void tell_others(const std::exception& error) {
@@ -151,7 +165,12 @@ class FitLoop {
     if (observer_) observer_->fit_began();
     for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
-    if (compiled_.args.optimizer.use_ema()) compiled_.args.optimizer.use_averages();
+    if (compiled_.args.train_step.defined()) {
+      for (const OwnOptimizer& each : compiled_.own.optimizers)
+        if (each.optimizer.use_ema()) each.optimizer.use_averages();
+    } else if (compiled_.args.optimizer.use_ema()) {
+      compiled_.args.optimizer.use_averages();
+    }
     if (processes_ != nullptr) verify_weights(*processes_, handle_, "at the end");
     callbacks_(&Callback::on_train_end, logs);
     if (checkpoints_) checkpoints_->finish();
@@ -179,7 +198,7 @@ class FitLoop {
     watch_loss_scale();
     times.read = times.validated = steady_clock().now();
     trace_span("read loss and metrics", times.last_step, times.read);
-    if (validation_ != nullptr) {
+    if (validation_ != nullptr && args_.validation_freq.validates(epoch)) {
       TraceScope scope("validation");
       validation_->begin_epoch(0);
       run_evaluation(
@@ -271,8 +290,7 @@ class FitLoop {
   // Arrays bring their weights as a column; other batches get those of their classes here.
   std::span<const Tensor> inputs_of(const Batch& batch) {
     if (training_.arrays() != nullptr) return batch.tensors();
-    prepare(model_, batch.tensors(), "fit");
-    check_target_values(model_, batch.tensors(), "fit");
+    prepare_batch(model_, StepKind::train, batch, "fit");
     if (args_.class_weight.empty()) return batch.tensors();
     size_t own = model_.topology("fit").inputs.size() + 1;
     if (batch.size() < own) return batch.tensors();  // the step will say what is missing
@@ -327,8 +345,10 @@ void run_evaluation(ModelBase& model, Feed& feed, const CallbackCalls& callbacks
     model.trainer->rows_of_all = rows_of_all(feed, *batch, processes);
     if (model.trainer->rows_of_all == 0) continue;
     callbacks(&Callback::on_test_batch_begin, place.step);
-    prepare(model, batch->tensors(), action);
-    if (feed.arrays() == nullptr) check_target_values(model, batch->tensors(), action);
+    if (feed.arrays() == nullptr)
+      prepare_batch(model, StepKind::test, *batch, action);
+    else if (!has_own_step(*model.trainer, StepKind::test))
+      prepare(model, batch->tensors(), action);
     auto test = [&] { run_test_step(model, batch->tensors(), place); };
     if (memory != nullptr)
       memory->attempt({StepKind::test, batch->tensors(), (*batch)[0].shape()[0]}, test);

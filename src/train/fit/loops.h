@@ -89,6 +89,8 @@ std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorLi
 // Multiplies the weights of such columns by those of the targets' classes; none: leaves them alone.
 void weigh_classes(ModelBase& model, const std::map<int64_t, double>& weights,
                    std::vector<Tensor>& columns, const char* action);
+// Like prepare() and check_target_values() for a batch; an own step takes anything.
+void prepare_batch(ModelBase& model, StepKind kind, const Batch& batch, const char* action);
 // Checks that there are tensors; builds a Sequential that has no Input for the first of them.
 void prepare(ModelBase& model, std::span<const Tensor> inputs, const char* action);
 // The weights of a model's classes; ValueError for models of several outputs.

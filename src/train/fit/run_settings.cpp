@@ -50,7 +50,7 @@ void add_losses(const Compiled& compiled, RunSettings& settings) {
   for (const Loss& loss : compiled.losses)
     losses.values.push_back(loss.defined() ? described(loss.kind(), loss.config()) : "none");
   for (double weight : compiled.loss_weights) weights.values.push_back(fmt::format("{}", weight));
-  for (const Metric& metric : compiled.args.metrics)
+  for (const Metric& metric : compiled.args.metrics.list())
     metrics.values.push_back(
         fmt::format("{} as {}", described(metric.kind(), metric.config()), metric.name()));
   if (metrics.values.empty()) metrics.values.emplace_back("none");
@@ -95,6 +95,11 @@ void add_fit(const Feed& training, const Feed* validation, const FitArgs& args,
   std::vector<std::string> validated =
       validation ? validation->described() : std::vector{std::string("none")};
   settings.push_back({"validation_data", std::move(validated)});
+  const ValidationFreq& freq = args.validation_freq;
+  if (!freq.every_epoch())  // what older checkpoints have no word for
+    settings.push_back({"validation_freq",
+                        {freq.every() > 0 ? fmt::format("{}", freq.every())
+                                          : fmt::format("{}", fmt::join(freq.listed(), ", "))}});
 }
 
 const RunSetting* find(const RunSettings& settings, const std::string& name) {
@@ -127,6 +132,10 @@ RunSettings run_settings(const ModelBase& model, const Feed& training, const Fee
   const Compiled& compiled = *model.trainer->compiled;
   RunSettings settings;
   add_optimizer(compiled.args.optimizer, settings);
+  for (const OwnOptimizer& each : compiled.own.optimizers)
+    if (!(each.optimizer == compiled.args.optimizer))
+      settings.push_back({fmt::format("optimizer {}", settings.size()),
+                          {described(each.optimizer.kind(), each.optimizer.config())}});
   add_losses(compiled, settings);
   settings.push_back({"architecture", architecture_lines(model)});
   add_fit(training, validation, args, settings);

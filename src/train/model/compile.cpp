@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,9 +22,33 @@ void check_output_count(const char* what, size_t given, const std::vector<std::s
                                  outputs.size(), fmt::join(outputs, ", "), given, what, advice));
 }
 
+// By output, what was given by its name; `missing` where nothing was. ValueError for a name that no
+// output has, and for one that is given twice.
+template <class T>
+std::vector<T> by_output(const char* what, const std::vector<std::string>& names,
+                         const std::vector<T>& given, const std::vector<std::string>& outputs,
+                         const T& missing, const std::string& title) {
+  std::vector<T> all(outputs.size(), missing);
+  std::set<std::string> seen;
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto output = std::ranges::find(outputs, names[i]);
+    if (output == outputs.end() || !seen.insert(names[i]).second)
+      throw ValueError(
+          fmt::format("compile: {} for output \"{}\", which {}; the outputs of {} are: {}", what,
+                      names[i], output == outputs.end() ? "does not exist" : "has one already",
+                      title, fmt::join(outputs, ", ")));
+    all[size_t(output - outputs.begin())] = given[i];
+  }
+  return all;
+}
+
 std::vector<Loss> losses_of(const LossList& losses, const std::vector<std::string>& outputs,
                             const std::string& title) {
   if (losses.list().empty()) return std::vector<Loss>(outputs.size());
+  if (!losses.names().empty() && losses.names().size() != losses.list().size())
+    throw ValueError("compile: some losses have the names of outputs and some have none; name all");
+  if (!losses.names().empty())
+    return by_output("a loss", losses.names(), losses.list(), outputs, Loss(), title);
   if (losses.for_every_output()) return {outputs.size(), losses.list()[0]};
   check_output_count(
       "losses", losses.list().size(), outputs, title,
@@ -31,12 +56,15 @@ std::vector<Loss> losses_of(const LossList& losses, const std::vector<std::strin
   return losses.list();
 }
 
-std::vector<double> loss_weights_of(const std::vector<double>& weights,
+std::vector<double> loss_weights_of(const LossWeights& weights,
                                     const std::vector<std::string>& outputs,
                                     const std::string& title) {
   if (weights.empty()) return std::vector<double>(outputs.size(), 1.0);
-  check_output_count("loss weights", weights.size(), outputs, title, "list one for each output");
-  return weights;
+  if (!weights.names().empty())
+    return by_output("a loss weight", weights.names(), weights.list(), outputs, 1.0, title);
+  check_output_count("loss weights", weights.list().size(), outputs, title,
+                     "list one for each output");
+  return weights.list();
 }
 
 void check_loss(const Loss& loss) {
@@ -106,7 +134,7 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   if (trainer.busy) throw Error("compile: this model is being trained");
   if (!args.optimizer.defined()) throw ValueError("compile: no optimizer was given");
   for (const Loss& loss : args.loss.list()) check_loss(loss);
-  check_weights(args.loss_weights);
+  check_weights(args.loss_weights.list());
   Context& context = args.context ? *args.context : default_context();
   check_settings(context);
 
@@ -123,6 +151,13 @@ void compile_model(ModelBase& model, const CompileArgs& args) {
   trainer.programs.clear();
   trainer.lanes.clear();
   trainer.distribution = make_distribution();
+  bool own_steps = args.train_step.defined() || args.test_step.defined();
+  if (own_steps && trainer.distribution != nullptr) {
+    trainer.compiled.reset();
+    throw Error(
+        "compile: train_step and test_step run on one device; compile outside of the strategy, or "
+        "with a loss in place of the steps");
+  }
   trainer.generator.reset();
   say_settings_without_effect(context, layer_policies(model));
   trainer.traced_call.reset();
@@ -147,10 +182,11 @@ void finish_compile(ModelBase& model) {
   for (const auto& layer : model.leaves())
     compiled.trainable_layers.emplace_back(layer, layer->trainable());
   const Context* context = compiled.args.context;
-  if (uses_float16(model, context ? *context : default_context()))
+  bool own_training = compiled.args.train_step.defined();  // it applies optimisers by itself
+  if (!own_training && uses_float16(model, context ? *context : default_context()))
     enable_loss_scale(compiled.args.optimizer, {});
-  compiled.args.optimizer.build(compiled.trainable);
-  MetricLists metrics{compiled.args.metrics, compiled.args.weighted_metrics};
+  if (!own_training) compiled.args.optimizer.build(compiled.trainable);
+  MetricLists metrics{compiled.args.metrics.list(), compiled.args.weighted_metrics.list()};
   std::vector<Shape> shapes;
   std::vector<std::string> judged;
   for (size_t i : compiled.judged) {
@@ -160,8 +196,12 @@ void finish_compile(ModelBase& model) {
   check_metrics(metrics.plain, outputs, judged);
   check_metrics(metrics.weighted, outputs, judged);
   std::vector<std::string> beside = model.losses_beside();
-  auto evaluation = std::make_shared<MetricSet>(metrics, judged, shapes, beside);
-  compiled.training = std::make_shared<MetricSet>(metrics, judged, shapes, beside);
+  auto make_sums = [&](const OwnStep& own) {
+    return own.defined() ? std::make_shared<MetricSet>()
+                         : std::make_shared<MetricSet>(metrics, judged, shapes, beside);
+  };
+  std::shared_ptr<MetricSet> evaluation = make_sums(compiled.args.test_step);
+  compiled.training = make_sums(compiled.args.train_step);
   compiled.evaluation = std::move(evaluation);
 }
 

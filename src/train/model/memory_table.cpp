@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "train/step/own_step_graph.h"
 #include "train/step/step_graph.h"
 #include "train/step/steps.h"
 
@@ -46,6 +47,10 @@ std::vector<TensorSpec> likely_step_specs(const ModelBase& model, int64_t batch_
 
 std::optional<MemoryReport> training_memory(ModelBase& model, int64_t batch_size) {
   if (!model.connected() || !model.trainer || !model.trainer->compiled) return std::nullopt;
+  // What an own step's batches look like is known once one was met.
+  if (has_own_step(*model.trainer, StepKind::train) &&
+      model.trainer->programs.latest(int(StepKind::train)) == nullptr)
+    return std::nullopt;
   try {
     std::vector<TensorSpec> specs = likely_step_specs(model, batch_size);
     return program_for(model, training_kind(*model.trainer), specs, "summary").program->memory();

@@ -102,6 +102,40 @@ void MetricSet::append(Graph& graph, const Value& loss, const Values& losses_bes
                        each.weighted ? sample_weights[each.output] : Value());
 }
 
+void MetricSet::take(const StepLogs& logs, const char* step) {
+  std::vector<std::string> names;
+  for (bool metrics : {false, true})
+    for (const StepLog& each : logs)
+      if (each.metric().has_value() == metrics) names.push_back(each.name());
+  if (names == names_) return;
+  if (!names_.empty())
+    throw ValueError(
+        fmt::format("{}: it logs {} for this batch, and {} for an earlier one; return the "
+                    "same names for every shape",
+                    step, fmt::join(names, ", "), fmt::join(names_, ", ")));
+  names_ = names;
+  for (const StepLog& each : logs)
+    if (each.metric())
+      metrics_.push_back({*each.metric(), 0, false});
+    else
+      loss_sums_.push_back(make_sum(each.name()));
+  nan_seen_.push_back(make_sum("nan"));
+  values_.resize(names_.size());
+  value_versions_.resize(names_.size());
+  reset();
+}
+
+void MetricSet::append(Graph& graph, const StepLogs& logs, int64_t batch_size) const {
+  Graph::Scope scope(graph, "metrics");
+  Graph::Scope phase(graph, Phase::update);
+  size_t next = 0;
+  for (const StepLog& each : logs) {
+    if (each.metric()) continue;
+    const Variable& sum = loss_sums_[next++];
+    graph.assign(sum, Value(sum) + each.value() * double(batch_size), Assign::always);
+  }
+}
+
 void MetricSet::reset() {
   for (Variable& sum : loss_sums_) sum.write(Tensor(0.0F));
   for (Variable& seen : nan_seen_) seen.write(Tensor(0.0F));

@@ -10,6 +10,7 @@
 #include <stoker/history.h>
 #include <stoker/losses.h>
 #include <stoker/metrics.h>
+#include <stoker/own_step.h>
 
 namespace stoker {
 
@@ -25,6 +26,13 @@ class MetricSet : public LogSource {
   // "weighted_accuracy". ValueError when a metric names an output that does not exist.
   MetricSet(const MetricLists& metrics, const std::vector<std::string>& outputs,
             const std::vector<Shape>& shapes, const std::vector<std::string>& more_losses = {});
+
+  // Of an own step, whose first trace says what there is.
+  MetricSet() = default;
+  // The logs of an own step: sums for its numbers, then its metrics. ValueError when an earlier trace
+  // of `step` gave others.
+  void take(const StepLogs& logs, const char* step);
+  void append(Graph& graph, const StepLogs& logs, int64_t batch_size) const;
 
   // Appends to a step's graph: the loss of the whole, the losses beside it (of single outputs where
   // there are several, then `more_losses`), and the metrics.

@@ -26,6 +26,7 @@ Sequential::Sequential(const std::vector<Layer>& layers, const ModelOptions& opt
     : Model(std::make_shared<ModelBase>(layers, options.name)) {}
 
 void Sequential::add(const Layer& layer) const { impl().add(layer); }
+Layer Sequential::pop() const { return impl().pop(); }
 
 ModelBase& Model::impl() const {
   if (base_ == nullptr)

@@ -75,6 +75,7 @@ void ModelBase::add(const Layer& layer) {
     topology_ = make_topology({input->value()}, {input->value()});
     return;
   }
+  forget_programs();
   list_.push_back(layer);
   try {
     name_layers(list_);
@@ -87,6 +88,28 @@ void ModelBase::add(const Layer& layer) {
     list_.pop_back();
     throw;
   }
+}
+
+Layer ModelBase::pop() {
+  Use use(trainer->gate, "pop", UseMode::alone);
+  if (list_.empty()) throw Error(title() + ": there is no layer to remove");
+  if (trainer->compiled) throw Error(title() + ": a layer cannot be removed after compile()");
+  forget_programs();
+  Layer last = list_.back();
+  list_.pop_back();
+  if (!connected()) return last;
+  if (list_.empty())
+    topology_ = make_topology(topology_.inputs, topology_.inputs);
+  else
+    connect(topology_.inputs[0]);
+  return last;
+}
+
+void ModelBase::forget_programs() {
+  trainer->programs.clear();
+  trainer->lanes.clear();
+  trainer->traced_call.reset();
+  trainer->generator.reset();
 }
 
 // Draws the chain anew: a layer's first call fixed its weights, so that nothing is built twice.

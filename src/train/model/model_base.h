@@ -51,6 +51,7 @@ class ModelBase : public LayerBase {
 
   // --- as a model ---
   void add(const Layer& layer);
+  Layer pop();
   bool sequential() const { return sequential_; }
   bool connected() const { return !topology_.outputs.empty(); }
   // Error, naming `action`, for a Sequential that has not met an input yet.
@@ -83,6 +84,7 @@ class ModelBase : public LayerBase {
  private:
   void connect(const Value& input);
   void own_layers(const std::string& path);
+  void forget_programs();  // of an architecture that was another
 
   bool sequential_;
   bool names_layers_ = false;

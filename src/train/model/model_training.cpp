@@ -14,6 +14,7 @@
 #include "train/fit/processes.h"
 #include "train/fit/services.h"
 #include "train/model/compile.h"
+#include "train/step/own_step_graph.h"
 #include "train/step/steps.h"
 #include "train/step/traced_call.h"
 
@@ -37,6 +38,23 @@ void refuse_for_batches(const std::optional<int64_t>& batch_size, const TensorLi
   if (!sample_weight.empty())
     throw ValueError(fmt::format(
         "{}: sample_weight is for arrays; a batch brings its own as a last tensor", action));
+}
+
+void check_validation_freq(const FitArgs& args) {
+  const ValidationFreq& freq = args.validation_freq;
+  bool validates = args.validation_split > 0 || args.validation_data.defined();
+  if (!validates && !freq.every_epoch())
+    throw ValueError(
+        "fit: validation_freq has no effect without validation; give validation_data or "
+        "validation_split");
+  if (freq.listed().empty() && freq.every() < 1)
+    throw ValueError(fmt::format(
+        "fit: validation_freq is {}, expected a number of epochs, at least 1, or a list of epochs",
+        freq.every() == 0 ? "an empty list" : std::to_string(freq.every())));
+  for (int64_t epoch : freq.listed())
+    if (epoch < 1)
+      throw ValueError(
+          fmt::format("fit: validation_freq lists epoch {}; epochs count from 1", epoch));
 }
 
 void check_fit(const FitArgs& args) {
@@ -64,6 +82,7 @@ void check_fit(const FitArgs& args) {
     throw ValueError(
         "fit: validation_batch_size is for arrays; the batches of validation_data have sizes of "
         "their own");
+  check_validation_freq(args);
 }
 
 // The last part of the rows goes to the second list, as in Keras.
@@ -211,6 +230,11 @@ std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs&
 
 }  // namespace
 
+bool ValidationFreq::validates(int64_t epoch) const {
+  if (every_ > 0) return (epoch + 1) % every_ == 0;
+  return std::ranges::find(listed_, epoch + 1) != listed_.end();
+}
+
 void Model::compile(const CompileArgs& args) const { compile_model(impl(), args); }
 bool Model::compiled() const { return impl().trainer->compiled != nullptr; }
 
@@ -221,15 +245,19 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
   compiled_of(model, "fit");
   check_fit(given);
   FitArgs args = args_of_process(given, model);
-  prepare(model, x.list(), "fit");
-  check_trainable(model, "fit");
+  check_own_fit(*model.trainer, args);
+  bool own = has_own_step(*model.trainer, StepKind::train);
+  if (!own) {
+    prepare(model, x.list(), "fit");
+    check_trainable(model, "fit");
+  }
   int64_t batch_size = checked_batch_size(args.batch_size.given(), kBatchSize, "fit");
   std::vector<Tensor> columns =
       make_columns(model, StepKind::train, x, y, args.sample_weight, "fit");
   std::vector<Tensor> held_out;
   if (args.validation_split > 0)
     std::tie(columns, held_out) = split(columns, args.validation_split);
-  weigh_classes(model, args.class_weight, columns, "fit");
+  if (!own) weigh_classes(model, args.class_weight, columns, "fit");
   if (args.batch_size.automatic()) batch_size = chosen_batch(model, columns, args);
   if (Processes* processes = processes_of(*model.trainer))
     batch_size = of_first(*processes, batch_size);
@@ -274,6 +302,7 @@ History fit_batches(const Model& handle, const Batches& batches, const FitArgs& 
     throw ValueError(
         "fit: batch_size = Auto is for arrays; these batches have sizes of their own: "
         "dataset.batch(auto_batch_size(model, {.samples = …}))");
+  check_own_fit(*model.trainer, args);
   refuse_for_batches(args.batch_size.given(), args.sample_weight, "fit");
   if (args.validation_split > 0)
     throw ValueError("fit: validation_split is for arrays; use validation_data");

@@ -6,7 +6,10 @@ StateSnapshot::StateSnapshot(ModelBase& model) : model_(model) {
   Trainer& trainer = *model.trainer;
   const Compiled& compiled = *trainer.compiled;
   const Optimizer& optimizer = compiled.args.optimizer;
-  optimizer.build(compiled.trainable);
+  if (!compiled.args.train_step.defined()) optimizer.build(compiled.trainable);
+  for (const OwnOptimizer& each : compiled.own.optimizers)
+    for (const Variable& variable : each.optimizer.variables()) keep(variable);
+  for (const Variable& variable : compiled.own.others) keep(variable);
   for (const Variable& variable : model.weights()) keep(variable);
   for (const Variable& variable : optimizer.variables()) keep(variable);
   for (const auto& [name, variable] : compiled.training->variables()) keep(variable);

@@ -33,6 +33,18 @@ struct Generator;
 struct TracedCall;
 class StepObserver;
 
+// What an own training step updates, known once it has been traced (train/step/own_step_graph.h).
+struct OwnOptimizer {
+  Optimizer optimizer;
+  int64_t times;  // that one step applies it
+};
+struct OwnTraining {
+  std::vector<OwnOptimizer> optimizers;
+  // Variables that are neither the optimisers' nor weights of the model: those of other models that
+  // the step trains, moving averages, ….
+  std::vector<Variable> others;
+};
+
 // What compile() settled.
 struct Compiled {
   CompileArgs args;
@@ -43,6 +55,7 @@ struct Compiled {
   std::vector<Variable> weights;  // all that the model had
   // Which layers were frozen when compile() looked. A program that is traced later still obeys it.
   std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
+  OwnTraining own;
   std::vector<size_t> judged;  // the outputs that have a loss, and so a target
 };
 

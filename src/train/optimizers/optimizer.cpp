@@ -222,7 +222,9 @@ void Optimizer::apply(const Values& gradients, const std::vector<Variable>& vari
         "frozen",
         name()));
   Graph& graph = graph_of(name(), gradients);
-  int64_t before = graph.notes<AppliedOptimizers>().note(*this);
+  auto& applied = graph.notes<AppliedOptimizers>();
+  int64_t before = applied.note(*this);
+  applied.parameters.insert(applied.parameters.end(), variables.begin(), variables.end());
   Graph::Scope scope(graph, "optimizer");
   Graph::Scope phase(graph, Phase::update);
 
@@ -244,6 +246,7 @@ void Optimizer::apply(const Values& gradients, const std::vector<Variable>& vari
     masks.note(variables[i]);
     step[i] = unhidden(variables[i], step[i]);
   }
+  if (!scales_loss()) applied.unscaled.push_back(step);
   impl_->append_update(graph, step, variables);
 }
 

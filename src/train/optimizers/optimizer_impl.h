@@ -121,6 +121,8 @@ struct Applied {
 // their programs (accumulate, or accumulate and update) and count their batches.
 struct AppliedOptimizers {
   std::vector<Applied> list;
+  std::vector<Variable> parameters;          // of all of them
+  std::vector<Values> unscaled;              // the gradients of updates that no loss scale watches
   int64_t note(const Optimizer& optimizer);  // how often it was applied before
 };
 

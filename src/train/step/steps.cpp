@@ -7,6 +7,7 @@
 #include "engine/input_limits.h"
 #include "train/model/model_base.h"
 #include "train/optimizers/optimizer_impl.h"
+#include "train/step/own_step_graph.h"
 #include "train/step/step_graph.h"
 #include "train/step/step_tap.h"
 
@@ -20,7 +21,10 @@ int64_t rows_counted(const Trainer& trainer, std::span<const Tensor> inputs) {
 }
 
 // Of a step of several processes: the rows that all of them have, which the weight of its own depends on.
+// Of an own training step: which of its programs its optimisers ask for.
 int key_of(const ModelBase& model, StepKind kind, int64_t whole) {
+  if (is_training(kind) && has_own_step(*model.trainer, kind))
+    return program_key(StepKind::train, own_program(*model.trainer->compiled));
   bool shared = model.trainer->distribution != nullptr && kind != StepKind::predict;
   return program_key(kind, shared ? model.trainer->rows_of_all + 1 : whole);
 }
@@ -44,10 +48,22 @@ CachedProgram& make_distributed(ModelBase& model, ProgramCache& programs, StepKi
                       std::move(made.program));
 }
 
+CachedProgram& make_own_program(ModelBase& model, ProgramCache& programs, StepKind kind,
+                                std::vector<TensorSpec> specs, const char* action) {
+  Trainer& trainer = trainer_of(model);
+  check_own_step_specs(trainer, kind, specs, action);
+  std::unique_ptr<Graph> graph = trace_own_step(model, trainer, kind, specs);
+  // Only now is it known which optimisers there are.
+  return programs.add(key_of(model, kind, 0), std::move(specs), std::move(graph), *trainer.context);
+}
+
 CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind kind,
                             std::vector<TensorSpec> specs, const char* action, int64_t whole) {
   std::lock_guard lock(building());
   Trainer& trainer = trainer_of(model);
+  if (has_own_step(trainer, kind))
+    return make_own_program(model, programs, kind, std::move(specs), action);
+  if (kind == StepKind::test) check_own_evaluation(trainer, action);
   check_step_specs(model, trainer, kind, specs, action);
   if (trainer.distribution != nullptr)
     return make_distributed(model, programs, kind, std::move(specs), whole);
@@ -163,6 +179,7 @@ std::vector<StepPart> parts_of(std::span<const Tensor> inputs, int64_t size) {
 }
 
 StepKind training_kind(const Trainer& trainer) {
+  if (has_own_step(trainer, StepKind::train)) return StepKind::train;
   return updates_next(trainer.compiled->args.optimizer) ? StepKind::train : StepKind::accumulate;
 }
 
@@ -208,7 +225,8 @@ void run_training_parts(ModelBase& model, std::span<const Tensor> inputs, const 
 
 void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const StepPlace& place) {
   Compiled& compiled = compiled_of(model, place.action);
-  check_trainable(model, place.action);
+  bool own = compiled.args.train_step.defined();
+  if (!own) check_trainable(model, place.action);
   if (in_parts(inputs, model.trainer->parts.training))
     return run_training_parts(model, inputs, place);
   StepKind kind = training_kind(*model.trainer);
@@ -222,7 +240,10 @@ void run_training_step(ModelBase& model, std::span<const Tensor> inputs, const S
   if (status == RunStatus::ok && place.epoch < 0) status = program.status();
   if (status == RunStatus::skipped_non_finite)
     fail_non_finite(cached, inputs, place, compiled.args.optimizer);
-  count_batch(compiled.args.optimizer);
+  if (own)
+    count_own_batch(compiled);
+  else
+    count_batch(compiled.args.optimizer);
   compiled.training->count(rows_counted(*model.trainer, inputs));
 }
 
