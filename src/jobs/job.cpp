@@ -180,6 +180,9 @@ constexpr JobField kFields[] = {
     field<&Job::deterministic_shards>(
         "deterministic_shards", "N",
         "the same bits on any number of ranks that divides N; CPUs [0: off]", kMachine),
+    field<&Job::shard_optimizer>(
+        "shard_optimizer", "",
+        "each rank keeps the optimiser's state of its share of the weights: less memory", kMachine),
     field<&Job::timeout>("timeout", "SECONDS", "that ranks wait for one that does not come [300]",
                          kMachine),
     field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16, mixed_float16",

@@ -151,6 +151,7 @@ class FitLoop {
     if (observer_) observer_->fit_began();
     for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
+    if (trainer_.distribution) trainer_.distribution->collect_state(StateAt::all_processes);
     if (compiled_.args.optimizer.use_ema()) compiled_.args.optimizer.use_averages();
     if (processes_ != nullptr) verify_weights(*processes_, handle_, "at the end");
     callbacks_(&Callback::on_train_end, logs);
@@ -196,6 +197,8 @@ class FitLoop {
     if (observer_)
       if (std::optional<History::Waited> waited = observer_->waited())
         trainer_.history.append(*waited);
+    if (trainer_.distribution)
+      trainer_.distribution->collect_state(StateAt::first_process);  // files may be written
     callbacks_(&Callback::on_epoch_end, epoch, logs);
     if (processes_ != nullptr) trainer_.stop = any_of(*processes_, trainer_.stop);
     if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);
