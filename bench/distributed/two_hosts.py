@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOSTS = ("stoker-a", "stoker-b")
@@ -46,6 +47,8 @@ def may_make_namespaces():
 @contextlib.contextmanager
 def two_hosts():
     """Two namespaces and the wire between them; gone afterwards, whatever happened."""
+    for host in HOSTS:  # left behind by a run that was killed
+        run("ip", "netns", "delete", host, check=False)
     try:
         for host in HOSTS:
             run("ip", "netns", "add", host)
@@ -96,7 +99,10 @@ def stoker_block(options, model, cores, folder):
         f"{shlex.quote(options.stoker)} bench scaling --model {model} --batch {options.batch} "
         f"--image-size {options.size} --classes 1000 --optimizer sgd --steps {options.steps} "
         f"--threads {threads} --json {result}")
-    done = subprocess.run(on_host(0, command, cores), capture_output=True, text=True)
+    try:
+        done = subprocess.run(on_host(0, command, cores), capture_output=True, text=True, timeout=options.timeout)
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"stoker did not end within {options.timeout} s")
     if done.returncode != 0:
         raise SystemExit(f"stoker failed:\n{done.stdout}\n{done.stderr}")
     return json.loads(result.read_text())
@@ -110,10 +116,22 @@ def torch_block(options, model, cores):
                    f"{shlex.quote(options.python)} {HERE / 'ddp_worker.py'} {model} {options.batch} {options.size} "
                    f"{options.steps} {len(cores[rank].split(','))}")
         processes.append(subprocess.Popen(on_host(rank, command, cores), stdout=subprocess.PIPE, text=True))
+    wait_for_all(processes, options.timeout)
     outputs = [process.communicate()[0] for process in processes]
     if any(process.returncode != 0 for process in processes):
         raise SystemExit(f"PyTorch failed: {outputs}")
     return json.loads(outputs[0].splitlines()[-1])
+
+
+def wait_for_all(processes, seconds):
+    """Until all have ended; one that fails, or the deadline, ends the others."""
+    until = time.monotonic() + seconds
+    while any(process.poll() is None for process in processes):
+        if time.monotonic() > until or any(process.poll() for process in processes):
+            for process in processes:
+                process.kill()
+            return
+        time.sleep(0.1)
 
 
 def compare(options, model, rate, cores, folder):
@@ -139,8 +157,9 @@ def main():
     parser.add_argument("--rates", default="1gbit,10gbit,open")
     parser.add_argument("--batch", type=int, default=32, help="of both hosts together")
     parser.add_argument("--size", type=int, default=64, help="height and width of the pictures")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=20, help="4 or more")
     parser.add_argument("--blocks", type=int, default=3)
+    parser.add_argument("--timeout", type=float, default=1800, help="seconds for one block of one system")
     parser.add_argument("--out")
     options = parser.parse_args()
     options.stoker = str(pathlib.Path(options.stoker).resolve())
@@ -150,14 +169,14 @@ def main():
     available = sorted(os.sched_getaffinity(0))
     half = max(1, len(available) // 2)
     cores = [",".join(map(str, part)) for part in (available[:half], available[half:2 * half] or available[:half])]
-    rows = []
+    rows, load = [], os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder, two_hosts():
         for model in options.models.split(","):
             for rate in options.rates.split(","):
                 rows.append(compare(options, model, rate, cores, folder))
     report = {"command": " ".join(map(shlex.quote, [os.path.relpath(__file__)] + sys.argv[1:])),
               "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-              "cores_of_a_host": len(cores[0].split(",")), "load_before": os.getloadavg()[0], "rows": rows}
+              "cores_of_a_host": len(cores[0].split(",")), "load_before": load, "rows": rows}
     out = options.out or f"bench/results/two-hosts-{datetime.date.today()}.json"
     pathlib.Path(out).write_text(json.dumps(report, indent=1) + "\n")
     print(f"written to {out}")

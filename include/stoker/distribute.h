@@ -9,7 +9,7 @@
 // Batch sizes are those of the whole batch. Losses, gradients and metrics are means over it, sample
 // weights and uneven ends included, so that a training follows the one on a single device up to the
 // order in which float32 sums are added. fit, evaluate and predict are the same calls; a model is
-// bound to the strategy in whose scope it was compiled.
+// bound to the strategy in whose scope it was compiled, and a function() to the one it was made in.
 //
 // Replicas update their copies of the weights alike. BatchNormalization counts over the rows of one
 // replica unless it is synchronized; moving averages are the replicas' mean.
@@ -44,11 +44,16 @@ struct MirroredOptions {
   // trying and testing. Empty: all GPUs, else one CPU.
   std::vector<std::string> devices = {};
   CommunicationOptions communication = {};
+  // ZeRO-1: each replica keeps the optimiser's moments of its share of the weights only, updates these
+  // and receives the others. Results and files are the same to the bit; a step needs less memory and
+  // sends twice as much.
+  bool shard_optimizer = false;
 };
 
 class Strategy {
  public:
-  // Until it goes, models that are compiled on this thread belong to the strategy. Scopes nest.
+  // Until it goes, models that are compiled and functions that are made on this thread belong to the
+  // strategy. Scopes nest.
   class Scope {
    public:
     explicit Scope(const Strategy& strategy);
@@ -88,7 +93,8 @@ struct MultiWorkerOptions {
   // Of this process. Empty: the GPU whose number is that of the process on its host, else the CPU.
   std::vector<std::string> devices = {};
   CommunicationOptions communication = {};
-  Context* context = nullptr;  // of the models; null: the default one
+  bool shard_optimizer = false;  // as in MirroredOptions, among the replicas of all processes
+  Context* context = nullptr;    // of the models; null: the default one
 };
 
 // One process per device or host, started by a launcher of MPI; every process runs the same program:

@@ -46,6 +46,10 @@ struct FunctionOptions {
   bool training = true;  // dropout drops, batch normalisation looks at its batch
   std::string name = "function";
   Context* context = nullptr;  // null: the default one
+  // Inside a strategy's scope: on all of its devices, each with its rows of every argument (scalars
+  // go to all). apply() averages gradients over the devices, and so are results, but for those that
+  // have a row per sample, which are joined. false: on one device.
+  bool replicated = true;
 };
 
 // The function behind function(), without its types.

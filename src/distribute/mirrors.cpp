@@ -20,10 +20,12 @@ Mirrors::Copies& Mirrors::copies_of(const Variable& variable) {
   return copies;
 }
 
-std::vector<Variable> Mirrors::bind(Graph& graph, int replica) {
+std::vector<Variable> Mirrors::bind(Graph& graph, int replica,
+                                    const std::function<bool(const Variable&)>& is_single) {
   std::vector<Variable> used;
   for (size_t i = 0; i < graph.variables().size(); ++i) {
     Variable variable = graph.variables()[i].variable;
+    if (is_single(variable)) continue;
     used.push_back(variable);
     const Copies& copies = copies_of(variable);
     if (replica > 0) rebind_variable(graph, i, copies.list[size_t(replica - 1)]);

@@ -3,6 +3,7 @@
 // copies before the next run.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -14,8 +15,10 @@ class Mirrors {
  public:
   explicit Mirrors(int replicas) : replicas_(replicas) {}
 
-  // The graph of a replica uses that replica's copies from now on. Returns the variables it uses.
-  std::vector<Variable> bind(Graph& graph, int replica);
+  // The graph of a replica uses that replica's copies from now on. Returns the variables it uses that
+  // have copies: those that `is_single` picks have none, since one replica alone uses them.
+  std::vector<Variable> bind(Graph& graph, int replica,
+                             const std::function<bool(const Variable&)>& is_single);
   // Brings the copies of these variables up to date where the host wrote to them, or a program that
   // has no replicas.
   void refresh(const std::vector<Variable>& variables);

@@ -19,6 +19,9 @@ namespace stoker::distribute {
 Replicated::Shared::Shared(std::shared_ptr<ReplicaPlan> given)
     : plan(std::move(given)), mirrors(plan->group->replicas()), team(plan->group->replicas()) {
   for (const std::string& device : plan->devices) arenas.push_back(backend(device).make_arena());
+  if (plan->shard_optimizer && plan->group->ranks() > 1)
+    state = std::make_unique<SharedState>(plan->group->ranks(), plan->group->replicas(),
+                                          plan->transport);
 }
 
 Replicated::Replicated(std::shared_ptr<ReplicaPlan> plan)
@@ -61,8 +64,16 @@ namespace {
 
 std::vector<TensorSpec> with_rows(std::span<const TensorSpec> specs, int64_t rows) {
   std::vector<TensorSpec> own(specs.begin(), specs.end());
-  for (TensorSpec& spec : own) spec.shape.set(0, rows);
+  for (TensorSpec& spec : own)
+    if (spec.shape.rank() > 0) spec.shape.set(0, rows);
   return own;
+}
+
+// Of the batch; scalars have none.
+int64_t rows_in(std::span<const TensorSpec> specs) {
+  for (const TensorSpec& spec : specs)
+    if (spec.shape.rank() > 0) return spec.shape[0];
+  return 1;
 }
 
 void add_variables(std::vector<Variable>& all, const std::vector<Variable>& more) {
@@ -72,20 +83,25 @@ void add_variables(std::vector<Variable>& all, const std::vector<Variable>& more
 
 }  // namespace
 
+std::vector<Variable> Replicated::bind(Graph& graph, int replica) const {
+  return shared_->mirrors.bind(graph, replica, [&](const Variable& variable) {
+    return shared_->state != nullptr && shared_->state->has(variable);
+  });
+}
+
 Distribution::Made Replicated::compile(const DistributedStep& step, const Context& context) {
   std::lock_guard turn(shared_->plan->turn);
   if (step.predicts) return compile_prediction(step, context);
   const ReplicaPlan& plan = *shared_->plan;
   ReplicaGroup& group = *plan.group;
-  int64_t rows = step.specs[0].shape[0], whole = step.whole >= 0 ? step.whole : rows;
+  int64_t rows = rows_in(step.specs), whole = step.whole >= 0 ? step.whole : rows;
   bool part = step.whole >= 0;
   RowRange of_process{rows_of(whole, group.rank_of(0), group.ranks()).begin,
                       rows_of(whole, group.rank_of(group.replicas() - 1), group.ranks()).end};
   bool uneven = part && of_process.size() != rows;  // elements were left out, here or elsewhere
   int64_t before = part && !uneven ? of_process.begin : 0;
   Made made;
-  std::vector<ReplicatedProgram::Piece> pieces;
-  std::vector<Variable> variables;
+  ReplicatedProgram::Parts parts;
   for (int replica = 0; replica < group.replicas(); ++replica) {
     RowRange own = uneven ? rows_of(rows, replica, group.replicas())
                           : rows_of(whole, group.rank_of(replica), group.ranks());
@@ -97,19 +113,21 @@ Distribution::Made Replicated::compile(const DistributedStep& step, const Contex
                   .bucket_bytes = plan.bucket_bytes};
     if (group.ranks() > 1)
       place.group = std::make_shared<CommunicatorLink>(plan.communicators[size_t(replica)]);
+    if (shared_->state != nullptr) place.shards = shared_->state->shards();
     std::vector<TensorSpec> specs = with_rows(step.specs, std::max<int64_t>(own.size(), 1));
     std::unique_ptr<Graph> graph = step.trace(place, specs);
-    add_variables(variables, shared_->mirrors.bind(*graph, replica));
+    add_variables(parts.variables, bind(*graph, replica));
     ReplicatedProgram::Piece piece{.program = compile_one(*graph, replica, context),
                                    .rows = {own.begin - before, own.end - before}};
     if (own.size() == 0)
       for (const TensorSpec& spec : specs)
         piece.stand_in.push_back(Tensor::zeros(spec.shape, spec.dtype));
-    pieces.push_back(std::move(piece));
+    parts.pieces.push_back(std::move(piece));
     if (replica == 0) made.graph = std::move(graph);
   }
-  made.program =
-      std::make_unique<ReplicatedProgram>(shared_, std::move(pieces), std::move(variables), false);
+  parts.trains = made.graph->training();
+  parts.joined = made.graph->notes<JoinedOutputs>().list;
+  made.program = std::make_unique<ReplicatedProgram>(shared_, std::move(parts));
   return made;
 }
 
@@ -125,17 +143,16 @@ Distribution::Made Replicated::compile_prediction(const DistributedStep& step,
     return shape.rank() > 0 && shape[0] == rows;
   });
   auto replicas = joins ? std::min<int64_t>(shared_->plan->group->replicas(), rows) : 1;
-  std::vector<ReplicatedProgram::Piece> pieces;
-  std::vector<Variable> variables;
+  ReplicatedProgram::Parts parts;
   for (int replica = 0; replica < int(replicas); ++replica) {
     RowRange own = rows_of(rows, replica, replicas);
     std::unique_ptr<Graph> graph = step.trace({}, with_rows(step.specs, own.size()));
-    add_variables(variables, shared_->mirrors.bind(*graph, replica));
-    pieces.push_back({.program = compile_one(*graph, replica, context), .rows = own});
+    add_variables(parts.variables, bind(*graph, replica));
+    parts.pieces.push_back({.program = compile_one(*graph, replica, context), .rows = own});
     if (replica == 0) made.graph = std::move(graph);
   }
-  made.program =
-      std::make_unique<ReplicatedProgram>(shared_, std::move(pieces), std::move(variables), joins);
+  if (replicas > 1) parts.joined.assign(made.graph->outputs().size(), true);
+  made.program = std::make_unique<ReplicatedProgram>(shared_, std::move(parts));
   return made;
 }
 
@@ -216,10 +233,17 @@ void Replicated::broadcast(std::span<const Variable> variables) {
                       "shapes; every process must build the same model",
                       process, all[1], all[2 * size_t(process) + 1]));
   for (Variable variable : variables) {
-    Tensor contents = variable.read();
-    transport->broadcast(contents.raw_mut(), contents.bytes(), 0);
-    if (transport->process() != 0) variable.write(contents);
+    int source = shared_->state != nullptr ? shared_->state->source_of(variable) : 0;
+    bool own = source == transport->process();
+    Tensor contents = own ? variable.read() : Tensor(variable.dtype(), variable.shape());
+    transport->broadcast(contents.raw_mut(), contents.bytes(), source);
+    if (!own) variable.write(contents);
   }
+  if (shared_->state != nullptr) shared_->state->set_whole();
+}
+
+void Replicated::collect_state(StateAt at) {
+  if (shared_->state != nullptr) shared_->state->collect(at);
 }
 
 }  // namespace stoker::distribute

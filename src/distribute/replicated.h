@@ -10,6 +10,7 @@
 #include "distribute/local/replica_group.h"
 #include "distribute/mirrors.h"
 #include "distribute/replica_team.h"
+#include "distribute/shared_state.h"
 #include "train/fit/processes.h"
 #include "train/step/distribution.h"
 
@@ -21,6 +22,7 @@ struct ReplicaPlan {
   int threads = 0;                   // per replica on a CPU; 0: the process's share of the cores
   std::string wire = "float32";
   int64_t bucket_bytes = 4 << 20;
+  bool shard_optimizer = false;
   std::shared_ptr<ReplicaGroup> group;
   std::vector<std::shared_ptr<Communicator>> communicators;  // by replica: of NCCL, or the group's
   Transport* transport = nullptr;                            // null: one process
@@ -39,6 +41,7 @@ class Replicated final : public Distribution {
   double time_sums(std::span<const int64_t> bytes) override;
   uint64_t agreed(uint64_t value) override;
   void broadcast(std::span<const Variable> variables) override;
+  void collect_state(StateAt at) override;
 
   // What its programs share; they may outlive the distribution.
   struct Shared {
@@ -47,11 +50,13 @@ class Replicated final : public Distribution {
     Mirrors mirrors;
     ReplicaTeam team;
     std::vector<std::shared_ptr<Arena>> arenas;  // by replica
+    std::unique_ptr<SharedState> state;          // null: every replica keeps all of it
   };
 
  private:
   struct Part;
   std::unique_ptr<Program> compile_one(Graph& graph, int replica, const Context& context) const;
+  std::vector<Variable> bind(Graph& graph, int replica) const;
   Made compile_prediction(const DistributedStep& step, const Context& context);
 
   std::shared_ptr<Shared> shared_;

@@ -6,20 +6,20 @@
 
 namespace stoker::distribute {
 
-ReplicatedProgram::ReplicatedProgram(std::shared_ptr<Replicated::Shared> shared,
-                                     std::vector<Piece> pieces, std::vector<Variable> variables,
-                                     bool joins_outputs)
-    : shared_(std::move(shared)),
-      pieces_(std::move(pieces)),
-      variables_(std::move(variables)),
-      joins_outputs_(joins_outputs) {}
+ReplicatedProgram::ReplicatedProgram(std::shared_ptr<Replicated::Shared> shared, Parts parts)
+    : shared_(std::move(shared)), parts_(std::move(parts)) {}
 
 std::vector<Tensor> ReplicatedProgram::inputs_of(const Piece& piece,
                                                  std::span<const Tensor> inputs) const {
-  if (piece.rows.size() == 0 || inputs.empty()) return piece.stand_in;
+  if (inputs.empty()) return piece.stand_in;
   std::vector<Tensor> own;
   own.reserve(inputs.size());
-  for (const Tensor& input : inputs) own.push_back(input.slice(piece.rows.begin, piece.rows.end));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].shape().rank() == 0)
+      own.push_back(inputs[i]);
+    else
+      own.push_back(piece.rows.size() == 0 ? piece.stand_in[i]
+                                           : inputs[i].slice(piece.rows.begin, piece.rows.end));
   return own;
 }
 
@@ -39,7 +39,7 @@ void ReplicatedProgram::on_replicas(const Body& body) {
   try {
     shared_->team.run(
         [&](int replica) {
-          if (size_t(replica) < pieces_.size()) body(replica);
+          if (size_t(replica) < parts_.pieces.size()) body(replica);
         },
         failed);
   } catch (...) {
@@ -51,13 +51,14 @@ void ReplicatedProgram::on_replicas(const Body& body) {
 template <class Run>
 RunStatus ReplicatedProgram::run_all(std::span<const Tensor> inputs, const Run& run) {
   std::lock_guard turn(shared_->plan->turn);
-  shared_->mirrors.refresh(variables_);
-  std::vector<RunStatus> found(pieces_.size());
+  shared_->mirrors.refresh(parts_.variables);
+  std::vector<RunStatus> found(parts_.pieces.size());
   on_replicas([&](int replica) {
-    const Piece& piece = pieces_[size_t(replica)];
+    const Piece& piece = parts_.pieces[size_t(replica)];
     found[size_t(replica)] = run(replica, *piece.program, inputs_of(piece, inputs));
   });
-  shared_->mirrors.ran(variables_);
+  shared_->mirrors.ran(parts_.variables);
+  if (parts_.trains && shared_->state != nullptr) shared_->state->stepped();
   for (RunStatus status : found)
     if (status != found[0])
       throw Error("replicas disagree on whether a step was finite; their weights are not alike");
@@ -79,24 +80,26 @@ RunStatus ReplicatedProgram::run_timed(std::span<const Tensor> inputs,
 
 RunStatus ReplicatedProgram::status() {
   RunStatus found = RunStatus::ok;
-  for (const Piece& piece : pieces_)
+  for (const Piece& piece : parts_.pieces)
     if (RunStatus status = piece.program->status(); status != RunStatus::ok) found = status;
   return found;
 }
 
 void ReplicatedProgram::set_device_knobs(const DeviceKnobs& knobs) {
-  for (const Piece& piece : pieces_) piece.program->set_device_knobs(knobs);
+  for (const Piece& piece : parts_.pieces) piece.program->set_device_knobs(knobs);
 }
 
 // Parts [n0, …], [n1, …] → [n0 + n1 + …, …]
 Tensor ReplicatedProgram::output(size_t index) const {
   Tensor part = first().output(index);
-  if (!joins_outputs_ || pieces_.size() == 1) return part;
-  int64_t rows = pieces_.back().rows.end;
+  if (index >= parts_.joined.size() || !parts_.joined[index]) return part;
+  int64_t rows = 0;
+  for (const Piece& piece : parts_.pieces) rows += piece.rows.size();
   Tensor whole(part.dtype(), part.shape().with(0, rows));
   auto* out = static_cast<std::byte*>(whole.raw_mut());
-  for (size_t i = 0; i < pieces_.size(); ++i) {
-    if (i > 0) part = pieces_[i].program->output(index);
+  for (const Piece& piece : parts_.pieces) {
+    if (piece.rows.size() == 0) continue;
+    part = piece.program->output(index);
     std::memcpy(out, part.raw(), part.bytes());
     out += part.bytes();
   }
@@ -106,9 +109,9 @@ Tensor ReplicatedProgram::output(size_t index) const {
 // Each replica by itself: the sums are left out. The others' findings count where the first has none.
 std::optional<NonFinite> ReplicatedProgram::find_non_finite(std::span<const Tensor> inputs) {
   std::lock_guard turn(shared_->plan->turn);
-  std::vector<std::optional<NonFinite>> found(pieces_.size());
+  std::vector<std::optional<NonFinite>> found(parts_.pieces.size());
   on_replicas([&](int replica) {
-    const Piece& piece = pieces_[size_t(replica)];
+    const Piece& piece = parts_.pieces[size_t(replica)];
     if (piece.rows.size() == 0) return;
     found[size_t(replica)] = piece.program->find_non_finite(
         inputs.empty() ? std::vector<Tensor>() : inputs_of(piece, inputs));

@@ -16,9 +16,13 @@ class ReplicatedProgram final : public Program {
     RowRange rows = {};                 // of the batch that run() gets
     std::vector<Tensor> stand_in = {};  // inputs of a replica without rows
   };
-  // `variables`: those that the pieces have copies of.
-  ReplicatedProgram(std::shared_ptr<Replicated::Shared> shared, std::vector<Piece> pieces,
-                    std::vector<Variable> variables, bool joins_outputs);
+  struct Parts {
+    std::vector<Piece> pieces = {};        // by replica of this process
+    std::vector<Variable> variables = {};  // those that the pieces have copies of
+    std::vector<bool> joined = {};  // by output: the rows of all pieces; else the first one's
+    bool trains = false;
+  };
+  ReplicatedProgram(std::shared_ptr<Replicated::Shared> shared, Parts parts);
 
   RunStatus run(std::span<const Tensor> inputs) override;
   RunStatus status() override;
@@ -36,7 +40,7 @@ class ReplicatedProgram final : public Program {
   std::optional<NonFinite> find_non_finite(std::span<const Tensor> inputs) override;
 
  private:
-  Program& first() const { return *pieces_[0].program; }
+  Program& first() const { return *parts_.pieces[0].program; }
   template <class Body>
   void on_replicas(const Body& body);
   template <class Run>
@@ -44,9 +48,7 @@ class ReplicatedProgram final : public Program {
   std::vector<Tensor> inputs_of(const Piece& piece, std::span<const Tensor> inputs) const;
 
   std::shared_ptr<Replicated::Shared> shared_;
-  std::vector<Piece> pieces_;  // by replica of this process
-  std::vector<Variable> variables_;
-  bool joins_outputs_;  // predictions: the rows of all pieces
+  Parts parts_;
 };
 
 }  // namespace stoker::distribute

@@ -165,7 +165,9 @@ MirroredStrategy::MirroredStrategy(const MirroredOptions& options)
     : Strategy(std::make_shared<Impl>(
           Impl{.names = devices_or_all(options.devices),
                .plan = distribute::make_plan(devices_or_all(options.devices), options.communication,
-                                             nullptr)})) {}
+                                             nullptr)})) {
+  impl().plan->shard_optimizer = options.shard_optimizer;
+}
 
 MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(const MultiWorkerOptions& options)
     : Strategy([&] {
@@ -173,6 +175,7 @@ MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(const MultiWorkerOption
         distribute::Transport* transport = transport_of(options.communication);
         impl->names = own_devices(options.devices, transport);
         impl->plan = distribute::make_plan(impl->names, options.communication, transport);
+        impl->plan->shard_optimizer = options.shard_optimizer;
         Context& context = options.context != nullptr ? *options.context : default_context();
         if (transport != nullptr && transport->process() > 0) context.out = nullptr;
         return impl;

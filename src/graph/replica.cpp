@@ -39,6 +39,12 @@ Value withheld(Graph& graph, const Value& value) {
   return emit::select(never, value, zeros);
 }
 
+Values all_reduce(Replica& replica, const Values& operands, const std::string& wire) {
+  Attrs attrs = {{"ranks", replica.ranks}, {"wire", wire}, {"number", replica.next_sum++}};
+  if (replica.group != nullptr) attrs.set("group", replica.group);
+  return apply("all_reduce", operands, attrs);
+}
+
 }  // namespace
 
 Values sum_over_replicas(Graph& graph, const Values& values, const std::string& wire) {
@@ -51,9 +57,26 @@ Values sum_over_replicas(Graph& graph, const Values& values, const std::string& 
   Values operands = values;
   if (replica.absent())
     for (Value& operand : operands) operand = withheld(graph, operand);
-  Attrs attrs = {{"ranks", replica.ranks}, {"wire", wire}, {"number", replica.next_sum++}};
-  if (replica.group != nullptr) attrs.set("group", replica.group);
-  return apply("all_reduce", operands, attrs);
+  return all_reduce(replica, operands, wire);
+}
+
+// Sums with one contribution each: −0 + x is x, for x = −0 and x = +0 too.
+Values gather_over_replicas(Graph& graph, const Values& own, const std::vector<Variable>& like) {
+  Replica& replica = replica_of(graph);
+  Values all, bucket;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const Shape& shape = like[i].shape();
+    bucket.push_back(own[i].defined() ? own[i]
+                                      : emit::broadcast_to(graph.number(Tensor(-0.0F)), shape));
+    bytes += shape.elements() * int64_t(sizeof(float));
+    if (bytes < replica.bucket_bytes && i + 1 < own.size()) continue;
+    Values gathered = all_reduce(replica, bucket, "float32");
+    all.insert(all.end(), gathered.begin(), gathered.end());
+    bucket.clear();
+    bytes = 0;
+  }
+  return all;
 }
 
 Value sum_over_replicas(const Value& value) {

@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <stoker/value.h>
 #include <stoker/variable.h>
+
+#include "graph/state_shards.h"
 
 namespace stoker {
 
@@ -27,11 +30,21 @@ struct Replica {
   int64_t next_sum = 0;            // numbers the sums of this graph
   // What carries the sums (engine/collective.h); null where there is one replica.
   std::shared_ptr<const HostFunction> group = nullptr;
+  // Which replica keeps which optimiser state; null: every replica keeps all of it.
+  std::shared_ptr<StateShards> shards = nullptr;
+  // The step is an own loop's: apply() averages its gradients, since no loss has been weighted.
+  bool averages_gradients = false;
 
   bool alone() const { return ranks == 1; }
   bool absent() const { return whole > 0 && rows == 0; }
   // The part of the whole batch that its mean stands for.
   double share() const { return whole > 0 ? double(rows) / double(whole) : 1.0 / double(ranks); }
+};
+
+// Among a graph's notes(): which outputs are rows of the replica, so that those of all replicas of a
+// process are joined. Empty: none.
+struct JoinedOutputs {
+  std::vector<bool> list;
 };
 
 // Of the step that a graph, or the body of a loop in it, belongs to.
@@ -51,6 +64,10 @@ void rebind_variable(Graph& graph, size_t index, const Variable& variable);
 // replica adds is zero. Error inside a loop.
 Values sum_over_replicas(Graph& graph, const Values& values, const std::string& wire = "float32");
 Value sum_over_replicas(const Value& value);
+
+// Float32 values that one replica each has, on all replicas, bit for bit. `own`: undefined where
+// another replica has it; `like`: what has its shape.
+Values gather_over_replicas(Graph& graph, const Values& own, const std::vector<Variable>& like);
 
 // A number that divides a sum over the batch, such as the count of unmasked steps: its mean over
 // the replicas, weighted so that sum_i(share_i · x_i / result_i) = sum_i(x_i) / sum_i(number_i).

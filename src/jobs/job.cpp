@@ -181,6 +181,9 @@ constexpr JobField kFields[] = {
     field<&Job::deterministic_shards>(
         "deterministic_shards", "N",
         "the same bits on any number of ranks that divides N; 0: off; CPUs", kMachine),
+    field<&Job::shard_optimizer>(
+        "shard_optimizer", "",
+        "each rank keeps the optimiser's state of its share of the weights: less memory", kMachine),
     field<&Job::timeout>("timeout", "SECONDS", "that ranks wait for one that does not come",
                          kMachine),
     field<&Job::precision>("precision", "POLICY", "float32, mixed_bfloat16, mixed_float16",

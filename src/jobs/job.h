@@ -61,9 +61,10 @@ struct Job {
   std::optional<uint64_t> seed = {};  // none: drawn
   std::string device = "auto";
   int64_t deterministic_shards =
-      0;                     // above 0: the same bits on any number of devices that divides it
-  double timeout = 300;      // seconds that a rank waits for the others
-  std::string devices = "";  // of a data-parallel training: strategy_of.h; none: one
+      0;                         // above 0: the same bits on any number of devices that divides it
+  bool shard_optimizer = false;  // replicas share its state instead of each keeping all of it
+  double timeout = 300;          // seconds that a rank waits for the others
+  std::string devices = "";      // of a data-parallel training: strategy_of.h; none: one
   std::string precision = "float32";
   int64_t memory_limit = 0;                   // bytes that may be held; 0: all there are
   int64_t threads = 0, pipeline_threads = 0;  // 0: chosen

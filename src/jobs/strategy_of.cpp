@@ -67,12 +67,14 @@ std::unique_ptr<Strategy> strategy_of(const Job& job) {
   CommunicationOptions communication{.timeout_seconds = job.timeout,
                                      .deterministic_shards = job.deterministic_shards};
   if (distribute::found_launch().processes > 1) {
-    MultiWorkerOptions options{.communication = communication};
+    MultiWorkerOptions options{.communication = communication,
+                               .shard_optimizer = job.shard_optimizer};
     if (!job.devices.empty()) options.devices = devices_of(job.devices);
     return std::make_unique<MultiWorkerMirroredStrategy>(options);
   }
   if (job.devices.empty() && job.deterministic_shards == 0) return nullptr;
-  MirroredOptions options{.devices = {"cpu"}, .communication = communication};
+  MirroredOptions options{
+      .devices = {"cpu"}, .communication = communication, .shard_optimizer = job.shard_optimizer};
   if (!job.devices.empty()) options.devices = devices_of(job.devices);
   return std::make_unique<MirroredStrategy>(options);
 }

@@ -2,12 +2,20 @@
 """Ranks of `stoker train` that are killed, stopped and gone on with: test_ranks.py STOKER MPIRUN [TEST…].
 
 Trainings use the deterministic mode, so that an undisturbed run, one that was killed, and one that goes on with another
-number of ranks have to end with the same bits. STOKER_TEST_KILLS says how many random moments are tried (default 3).
+number of ranks have to end with the same bits. STOKER_TEST_KILLS says how many random moments are tried (default 3),
+STOKER_TEST_SEED which ones, and STOKER_TEST_RESULT names a JSON file that gets one row per kill:
+
+    STOKER_TEST_KILLS=10 STOKER_TEST_SEED=1 STOKER_TEST_RESULT=bench/results/rank-kills.json \\
+      tests/distribute/test_ranks.py build/release/bin/stoker mpirun Ranks.test_a_killed_rank_ends_the_job_and_it_goes_on
 """
+import contextlib
+import datetime
 import json
 import os
 import pathlib
+import platform
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,6 +28,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STOKER, MPIRUN = sys.argv[1:3]
 KILLS = int(os.environ.get("STOKER_TEST_KILLS", "3"))
 SEED = int(os.environ.get("STOKER_TEST_SEED", random.randrange(10**6)))
+RESULT = os.environ.get("STOKER_TEST_RESULT")
+SECONDS_TO_END = 15
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                "OMP_WAIT_POLICY": "passive"}
@@ -107,28 +117,69 @@ class Ranks(unittest.TestCase):
         header, *rows = (self.folder / "three" / "history.csv").read_text().splitlines()
         self.assertEqual(len(rows), 2)
 
-    def test_a_killed_rank_ends_the_job_and_it_goes_on_with_other_ranks(self):
-        self.done(3, self.train("whole", epochs=20))
-        draw = random.Random(SEED)
-        for kill in range(KILLS):
-            out = f"killed{kill}"
-            job = self.start(3, self.train(out, epochs=20))
-            self.wait_for_checkpoint(job, out)
-            rank = draw.randrange(3)
-            victim = self.rank_process(job, rank)
-            time.sleep(draw.uniform(0, 0.4))
+    def kill_one(self, out, draw, *more):
+        """Starts three ranks and kills one of them at a random moment after the first checkpoint."""
+        job = self.start(3, self.train(out, *more, epochs=20))
+        self.wait_for_checkpoint(job, out)
+        rank, delay = draw.randrange(3), draw.uniform(0, 0.4)
+        victim = self.rank_process(job, rank)
+        time.sleep(delay)
+        with contextlib.suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
-            killed = time.monotonic()
-            _, err = self.end(job, 30)
-            if job.returncode != 0:  # else it had ended already
-                self.assertLess(time.monotonic() - killed, 15)
-                said = self.messages(err)
-                self.assertEqual(len(said), 1, f"seed {SEED}: {err}")
-                self.assertRegex(said[0], rf"rank {rank} on \S+ died .*(step|epoch)")
-            for folder in (self.folder / out / "checkpoints").glob("ckpt-*"):
-                self.assertTrue((folder / "manifest.json").exists(), folder)
-            self.done((2, 1, 3)[kill % 3], self.train(out, "--resume", "auto", epochs=20))
-            self.assertEqual(self.weights(out), self.weights("whole"), f"seed {SEED}, kill {kill}")
+        killed = time.monotonic()
+        _, err = self.end(job, 60)
+        row = {"rank": rank, "delay_s": round(delay, 3), "seconds_to_end": round(time.monotonic() - killed, 2),
+               "said": self.messages(err)}
+        if job.returncode == 0:  # the training had ended before the kill
+            return {**row, "late": True}
+        self.assertLess(row["seconds_to_end"], SECONDS_TO_END)
+        self.assertEqual(len(row["said"]), 1, f"seed {SEED}: {err}")
+        self.assertRegex(row["said"][0], rf"rank {rank} on \S+ died .*(step|epoch)")
+        checkpoints = list((self.folder / out / "checkpoints").glob("ckpt-*"))
+        self.assertTrue(checkpoints)
+        for folder in checkpoints:
+            self.assertTrue((folder / "manifest.json").exists(), folder)
+        return row
+
+    def test_a_killed_rank_ends_the_job_and_it_goes_on(self):
+        self.done(3, self.train("whole", epochs=20))
+        expected, draw, rows, tries = self.weights("whole"), random.Random(SEED), [], 0
+        while len(rows) < KILLS:
+            tries += 1
+            self.assertLess(tries, 3 * KILLS + 3, "most trainings ended before they were killed")
+            out = f"killed{tries}"
+            row = self.kill_one(out, draw)
+            if "late" in row:
+                continue
+            for ranks in (3, 2):
+                again = f"{out}-on-{ranks}"
+                shutil.copytree(self.folder / out, self.folder / again)
+                self.done(ranks, self.train(again, "--resume", "auto", epochs=20))
+                self.assertEqual(self.weights(again), expected, f"seed {SEED}, kill {tries}, resumed on {ranks}")
+            rows.append({**row, "resumed_on": [3, 2], "same_weights": True})
+        self.report(rows, expected)
+
+    def report(self, rows, weights):
+        if not RESULT:
+            return
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        report = {"what": "SIGKILL of one of three ranks; resumed on three and on two; weights equal the undisturbed run's to the bit",
+                  "command": f"STOKER_TEST_KILLS={KILLS} STOKER_TEST_SEED={SEED} STOKER_TEST_RESULT=FILE "
+                             "tests/distribute/test_ranks.py STOKER MPIRUN Ranks.test_a_killed_rank_ends_the_job_and_it_goes_on",
+                  "date": datetime.date.today().isoformat(), "commit": commit, "machine": platform.machine(),
+                  "cores": os.cpu_count(), "load_after": os.getloadavg()[0], "seed": SEED, "weights_sha256": weights,
+                  "kills": rows}
+        pathlib.Path(RESULT).write_text(json.dumps(report, indent=1) + "\n")
+
+    def test_ranks_that_share_the_optimizers_state_have_the_same_bits_and_files(self):
+        self.done(1, self.train("whole", epochs=20))
+        self.done(3, self.train("shared", "--shard-optimizer", epochs=20))
+        self.assertEqual(self.weights("shared"), self.weights("whole"))
+        draw = random.Random(SEED)
+        for out, before, after in (("first", ["--shard-optimizer"], []), ("second", [], ["--shard-optimizer"])):
+            self.kill_one(out, draw, *before)
+            self.done(2, self.train(out, "--resume", "auto", *after, epochs=20))
+            self.assertEqual(self.weights(out), self.weights("whole"), f"seed {SEED}, {out}")
 
     def test_a_stopped_rank_is_named_within_the_deadline(self):
         job = self.start(3, self.train("stopped", "--timeout", "5", epochs=2000))

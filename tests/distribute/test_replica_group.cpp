@@ -61,6 +61,22 @@ TEST(ReplicaGroup, SumsSeveralBucketsThatAreUnderWayAtOnce) {
   });
 }
 
+// Replicas whose steps differ in their updates need their sums in another order.
+TEST(ReplicaGroup, EndsSumsInWhateverOrderReplicasWait) {
+  auto group = group_of(3);
+  on_threads(group, [&](int replica, Communicator& communicator) {
+    for (int round = 0; round < 50; ++round) {
+      std::vector<float> first(100, 1.0F), second(100, 2.0F);
+      uint64_t a = communicator.start_sum({first.data(), first.size(), Wire::float32});
+      uint64_t b = communicator.start_sum({second.data(), second.size(), Wire::float32});
+      communicator.wait(replica == 1 ? b : a);
+      communicator.wait(replica == 1 ? a : b);
+      EXPECT_EQ(first, std::vector<float>(100, 3.0F));
+      EXPECT_EQ(second, std::vector<float>(100, 6.0F));
+    }
+  });
+}
+
 TEST(ReplicaGroup, RoundsContributionsAndSumsToBfloat16) {
   auto group = group_of(2);
   on_threads(group, [&](int, Communicator& communicator) {

@@ -132,6 +132,19 @@ TEST_F(Strategies, ModelsAreSavedAndLoadedInsideAndOutsideOfAScope) {
   EXPECT_NEAR(outside.evaluate(rows.x, rows.y, {.verbose = 0})["loss"], expected, 1e-5);
 }
 
+TEST_F(Strategies, RefuseBatchesInPartsBeforeAnythingRuns) {
+  Rows rows = make_rows(64);
+  MirroredStrategy strategy({.devices = logical_devices(2)});
+  auto scope = strategy.scope();
+  Sequential made = model();
+  expect_message(
+      [&] {
+        made.fit(rows.x, rows.y,
+                 {.epochs = 1, .verbose = 0, .on_out_of_memory = OnOutOfMemory::halve});
+      },
+      "this model trains on 2");
+}
+
 TEST_F(Strategies, ScopesNestAndEnd) {
   Rows rows = make_rows(64);
   MirroredStrategy outer({.devices = logical_devices(2)}), inner({.devices = logical_devices(3)});

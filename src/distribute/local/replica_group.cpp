@@ -21,7 +21,7 @@ class ReplicaGroup::Member final : public Communicator {
   uint64_t start_sum(const SumCall& call) override { return group_->start(replica_, call); }
   void wait(uint64_t ticket) override {
     int64_t begin = steady_clock().now();
-    group_->wait(replica_, ticket);
+    group_->wait(ticket);
     if (replica_ == 0) group_->waited_ns_ += steady_clock().now() - begin;
   }
 
@@ -125,13 +125,13 @@ void ReplicaGroup::wait_until(std::unique_lock<std::mutex>& lock, const Meeting&
                                       double(options_.deadline.count()) / 1000));
 }
 
-// A part of the elements, for all replicas: each adds up its own part.
-void ReplicaGroup::sum_part(int replica, const Meeting& meeting) const {
+// One of as many parts of the elements as there are replicas, for all of them.
+void ReplicaGroup::sum_part(int part, const Meeting& meeting) const {
   const SumCall& call = meeting.calls[0];
-  auto part = [&](int number) {
+  auto begin_of = [&](int number) {
     return call.elements * size_t(number) / size_t(options_.replicas);
   };
-  size_t begin = part(replica), count = part(replica + 1) - begin;
+  size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
   if (count == 0) return;
   size_t size = memory_size(call.wire);
   std::vector<const void*> parts;
@@ -143,7 +143,7 @@ void ReplicaGroup::sum_part(int replica, const Meeting& meeting) const {
     std::memcpy(static_cast<std::byte*>(meeting.calls[i].data) + begin * size, first, count * size);
 }
 
-void ReplicaGroup::wait(int replica, uint64_t number) {
+void ReplicaGroup::wait(uint64_t number) {
   std::unique_lock lock(mutex_);
   std::shared_ptr<Meeting> met = meeting(number);
   if (options_.transport != nullptr) {
@@ -151,10 +151,14 @@ void ReplicaGroup::wait(int replica, uint64_t number) {
     if (met->error) std::rethrow_exception(met->error);
   } else {
     wait_until(lock, *met, number, [&] { return met->arrived == options_.replicas; });
-    lock.unlock();
-    sum_part(replica, *met);
-    lock.lock();
-    if (++met->summed == options_.replicas) changed_.notify_all();
+    // Whoever waits adds up what is left: the others may be waiting for another sum first.
+    while (met->claimed < options_.replicas) {
+      int part = met->claimed++;
+      lock.unlock();
+      sum_part(part, *met);
+      lock.lock();
+      if (++met->summed == options_.replicas) changed_.notify_all();
+    }
     wait_until(lock, *met, number, [&] { return met->summed == options_.replicas; });
   }
   ++met->left;

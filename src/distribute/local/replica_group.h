@@ -1,8 +1,9 @@
 // The replicas of one process, each run by its own thread, where they meet for their sums. With a
 // transport the group is part of a larger one: its contributions go there together.
 //
-// A sum is begun by start_sum of the last replica and ends for all of them; wait() of any replica
-// gives up after the deadline, or when a replica has failed, with a CollectiveError that says why.
+// A sum is begun by start_sum of the last replica and ends for all of them, in whatever order they
+// wait for theirs; wait() of any replica gives up after the deadline, or when a replica has failed,
+// with a CollectiveError that says why.
 #pragma once
 
 #include <atomic>
@@ -46,16 +47,16 @@ class ReplicaGroup : public std::enable_shared_from_this<ReplicaGroup> {
   class Member;
   // One sum of all replicas.
   struct Meeting {
-    std::vector<SumCall> calls;  // by replica
-    int arrived = 0, summed = 0, left = 0;
-    bool done = false;  // by the transport
+    std::vector<SumCall> calls;                          // by replica
+    int arrived = 0, claimed = 0, summed = 0, left = 0;  // claimed, summed: parts
+    bool done = false;                                   // by the transport
     std::exception_ptr error = nullptr;
   };
 
   uint64_t start(int replica, const SumCall& call);
-  void wait(int replica, uint64_t number);
+  void wait(uint64_t number);
   void hand_over(const std::shared_ptr<Meeting>& meeting);
-  void sum_part(int replica, const Meeting& meeting) const;
+  void sum_part(int part, const Meeting& meeting) const;
   std::shared_ptr<Meeting> meeting(uint64_t number);
   template <class Ready>
   void wait_until(std::unique_lock<std::mutex>& lock, const Meeting& meeting, uint64_t number,

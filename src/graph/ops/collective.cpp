@@ -30,10 +30,20 @@ std::vector<TensorSpec> infer_all_reduce(const Attrs& attrs, Specs inputs) {
   return {inputs.begin(), inputs.end()};
 }
 
+// An own loop weights the gradients, not the losses: slopes of losses with other weights would mix.
+void check_even(const Replica& replica) {
+  if (replica.averages_gradients && replica.whole % replica.ranks != 0)
+    throw Error(fmt::format(
+        "function: a gradient goes through a sum over replicas, such as a synchronised "
+        "BatchNormalization; this needs batches that the {} replicas divide evenly, got {} rows",
+        replica.ranks, replica.whole));
+}
+
 // A loss is the sum of what the replicas give it: each contribution has the sum of all slopes.
 Values all_reduce_gradient(const GradientCall& call) {
   Values slopes(call.inputs.size()), summed;
   if (!is_floating(call.inputs[0].dtype())) return slopes;
+  check_even(replica_of(call.graph));
   Values operands;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const TensorSpec& spec = call.inputs[i].spec();

@@ -100,7 +100,7 @@ void Checkpointer::epoch_ended(int64_t epoch, const Logs& logs) {
               (options.keep_every_epochs > 0 && place.epoch % options.keep_every_epochs == 0);
   take(writer_.poll());
   if (processes_ != nullptr) agree(place);
-  if (writer_.busy() && !last && !kept)
+  if (first_says(writer_.busy()) && !last && !kept)
     backup_.costs_.passed_over += std::exchange(postponed_, true) ? 0 : 1;
   else
     save_own(place);
@@ -144,6 +144,10 @@ void Checkpointer::look_around(const Place& place) {
   steps_to_look_ = most.step_ns == 0 ? 1 : std::max(int64_t(kLookSeconds / per_step), int64_t(1));
   if (all[0].save != 0) save(place);
   if (most.signal != 0 || asked) end(place, int(most.signal));
+}
+
+bool Checkpointer::first_says(bool mine) {
+  return processes_ == nullptr ? mine : of_first(*processes_, int64_t(mine)) != 0;
 }
 
 // All processes stand at the same place with the same weights.
@@ -213,6 +217,7 @@ void Checkpointer::save_own(const Place& place) {
         fmt::format("no checkpoint {}: the loss is not finite", place_of(place.epoch, place.step)));
     return;
   }
+  if (trainer_.distribution) trainer_.distribution->collect_state(StateAt::first_process);
   if (first()) writer_.begin(snapshot(place), monitored(place));
   last_ = {place.epoch, place.step};
   backup_.costs_.stall_seconds += seconds_since(begin);
@@ -263,7 +268,7 @@ void Checkpointer::end_if_asked(const Place& place) {
 void Checkpointer::end(const Place& place, int signal) {
   take(writer_.wait());
   if (processes_ != nullptr && last_ != std::pair(place.epoch, place.step)) agree(place);
-  if (!is_saved(place)) save_own(place);
+  if (!first_says(is_saved(place))) save_own(place);
   take(writer_.wait());
   std::string cause = signal != 0 ? fmt::format("by {}", signal_name(signal))
                                   : fmt::format("after {} steps, as asked", steps_);

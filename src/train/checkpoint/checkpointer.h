@@ -78,6 +78,7 @@ class Checkpointer {
   FoundCheckpoint find_newest();
   void look_around(const Place& place);
   void agree(const Place& place);
+  bool first_says(bool mine);  // collective; only the first process has a writer at work
 
   bool is_due() const;
   bool is_due_by_steps() const;

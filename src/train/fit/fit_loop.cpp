@@ -165,6 +165,7 @@ class FitLoop {
     if (observer_) observer_->fit_began();
     for (; epoch < args_.epochs && !trainer_.stop; ++epoch) logs = run_epoch(epoch);
     if (observer_) observer_->fit_ended();
+    if (trainer_.distribution) trainer_.distribution->collect_state(StateAt::all_processes);
     if (compiled_.args.train_step.defined()) {
       for (const OwnOptimizer& each : compiled_.own.optimizers)
         if (each.optimizer.use_ema()) each.optimizer.use_averages();
@@ -215,6 +216,8 @@ class FitLoop {
     if (observer_)
       if (std::optional<History::Waited> waited = observer_->waited())
         trainer_.history.append(*waited);
+    if (trainer_.distribution)
+      trainer_.distribution->collect_state(StateAt::first_process);  // files may be written
     callbacks_(&Callback::on_epoch_end, epoch, logs);
     if (processes_ != nullptr) trainer_.stop = any_of(*processes_, trainer_.stop);
     if (checkpoints_) checkpoints_->epoch_ended(epoch, logs);

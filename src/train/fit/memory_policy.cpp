@@ -18,7 +18,21 @@ bool has_batch_statistics(const ModelBase& model) {
       model.leaves(), [](const auto& layer) { return layer->kind() == "BatchNormalization"; });
 }
 
+bool is_divided(const ModelBase& model) {
+  return model.trainer->distribution != nullptr && model.trainer->distribution->ranks() > 1;
+}
+
 }  // namespace
+
+MemoryPolicy::MemoryPolicy(ModelBase& model, const FitArgs& args) : model_(model), args_(args) {
+  if (args.on_out_of_memory == OnOutOfMemory::halve && is_divided(model))
+    throw ValueError(fmt::format(
+        "fit: on_out_of_memory = OnOutOfMemory::halve is for one device, and this model "
+        "trains on {}: their batches run whole. Take a smaller batch or more devices, "
+        "or add up batches with the optimiser's gradient_accumulation_steps",
+        model.trainer->distribution->ranks()));
+  model.trainer->parts = {};
+}
 
 void MemoryPolicy::use_smaller_parts(const Tried& tried, const OutOfMemoryError& error) {
   PartSizes& parts = model_.trainer->parts;
@@ -79,7 +93,7 @@ void MemoryPolicy::fail(const Tried& tried, const OutOfMemoryError& error) const
   int64_t fits = fitting_batch(tried);
   std::string advice = fits == 0
                            ? "not even one sample would fit: take a smaller model or smaller inputs"
-                       : args_.on_out_of_memory == OnOutOfMemory::halve
+                       : args_.on_out_of_memory == OnOutOfMemory::halve || is_divided(model_)
                            ? fmt::format("{} would fit", fits)
                            : fmt::format(
                                  "{} would fit, or keep this batch with on_out_of_memory = "

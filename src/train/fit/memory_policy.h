@@ -14,9 +14,8 @@ namespace stoker {
 class MemoryPolicy {
  public:
   // A fit begins with whole batches, and leaves no parts to what follows.
-  MemoryPolicy(ModelBase& model, const FitArgs& args) : model_(model), args_(args) {
-    model.trainer->parts = {};
-  }
+  // ValueError where parts are asked for and the model trains on several devices.
+  MemoryPolicy(ModelBase& model, const FitArgs& args);
   ~MemoryPolicy() { model_.trainer->parts = {}; }
   MemoryPolicy(const MemoryPolicy&) = delete;
   MemoryPolicy& operator=(const MemoryPolicy&) = delete;

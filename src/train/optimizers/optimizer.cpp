@@ -7,7 +7,9 @@
 #include <stoker/ops.h>
 
 #include "graph/graph.h"
+#include "graph/replica.h"
 #include "train/optimizers/optimizer_impl.h"
+#include "train/step/replica_sums.h"
 #include "train/step/trained_masks.h"
 
 namespace stoker {
@@ -225,15 +227,16 @@ void Optimizer::apply(const Values& gradients, const std::vector<Variable>& vari
   auto& applied = graph.notes<AppliedOptimizers>();
   int64_t before = applied.note(*this);
   applied.parameters.insert(applied.parameters.end(), variables.begin(), variables.end());
+  Values step =
+      replica_of(graph).averages_gradients ? average_gradients(graph, gradients) : gradients;
   Graph::Scope scope(graph, "optimizer");
   Graph::Scope phase(graph, Phase::update);
 
-  Values step = gradients;
   if (impl_->accumulation_steps > 1) {
     bool update = (impl_->accumulated + before + 1) % impl_->accumulation_steps == 0;
     for (size_t i = 0; i < variables.size(); ++i) {
       const Variable sum = impl_->slots_of(variables[i]).gradient_sum;
-      step[i] = Value(sum) + ops::cast(gradients[i], DType::float32);
+      step[i] = Value(sum) + ops::cast(step[i], DType::float32);
       // Also in a step that is skipped: a sum with a bad gradient in it must go.
       graph.assign(sum, update ? zeros_like(graph, sum) : step[i], Assign::always);
       if (update) step[i] = step[i] * (1.0 / double(impl_->accumulation_steps));

@@ -96,7 +96,10 @@ struct Optimizer::Impl {
     bool constrained;
     std::vector<size_t> members;
   };
-  std::vector<Group> groups_of(Graph& graph, const std::vector<Variable>& parameters) const;
+  std::vector<Group> groups_of(Graph& graph, const std::vector<Variable>& parameters,
+                               const std::vector<bool>& own) const;
+  // Which parameters this replica updates: all, unless replicas share the state.
+  std::vector<bool> own_parameters(Graph& graph, const std::vector<Variable>& parameters);
   // The parameters and slots after the update, one list per member.
   std::vector<Values> update_group(Graph& graph, const Group& group, const Rates& rates,
                                    const Value& scales, const Values& gradients,

@@ -8,6 +8,7 @@
 #include "graph/emit.h"
 #include "graph/graph.h"
 #include "graph/placement.h"
+#include "graph/replica.h"
 #include "nn/constraint_notes.h"
 #include "train/optimizers/optimizer_impl.h"
 #include "train/step/trained_masks.h"
@@ -21,6 +22,16 @@ void assign_gated(Graph& graph, const Variable& variable, const Value& value, co
   if (!gate.defined()) return graph.assign(variable, value);
   Value kept = ops::where(emit::is_finite(gate), value, Value(variable));
   graph.assign(variable, kept, Assign::always);
+}
+
+// The first of each list is the parameter after its update, which only its owner has.
+void gather_parameters(Graph& graph, const std::vector<Variable>& parameters,
+                       std::vector<Values>& updated) {
+  Graph::Scope scope(graph, "replicas");
+  Values own;
+  for (const Values& of_one : updated) own.push_back(of_one[0]);
+  Values all = gather_over_replicas(graph, own, parameters);
+  for (size_t i = 0; i < updated.size(); ++i) updated[i][0] = all[i];
 }
 
 // What a rule returned for `variable`, as part of the graph.
@@ -113,10 +124,24 @@ Values Optimizer::Impl::apply_rule(Graph& graph, const Rates& rates, const Value
   return updated;
 }
 
+std::vector<bool> Optimizer::Impl::own_parameters(Graph& graph,
+                                                  const std::vector<Variable>& parameters) {
+  const Replica& replica = replica_of(graph);
+  if (replica.shards == nullptr) return std::vector<bool>(parameters.size(), true);
+  std::vector<bool> own;
+  std::vector<int64_t> owners = replica.shards->owners(parameters);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    own.push_back(owners[i] == replica.rank);
+    for (const Variable& slot : slots_of(parameters[i]).own) replica.shards->keep(slot, owners[i]);
+  }
+  return own;
+}
+
 std::vector<Optimizer::Impl::Group> Optimizer::Impl::groups_of(
-    Graph& graph, const std::vector<Variable>& parameters) const {
+    Graph& graph, const std::vector<Variable>& parameters, const std::vector<bool>& own) const {
   std::vector<Group> groups;
   for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!own[i]) continue;
     double decay = decay_of(parameters[i]);
     bool constrained = constraint_of(graph, parameters[i]) || parameters[i].mask().defined();
     auto known = std::ranges::find_if(groups, [&](const Group& group) {
@@ -169,12 +194,14 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
   };
   Rates rates = append_rates();
   if (schedule.defined()) assign(learning_rate, rates.learning_rate);
-  std::vector<Values> updated(parameters.size());
-  for (const Group& group : groups_of(graph, parameters)) {
+  std::vector<Values> updated(parameters.size(), Values(1));
+  std::vector<bool> own = own_parameters(graph, parameters);
+  for (const Group& group : groups_of(graph, parameters, own)) {
     std::vector<Values> of_group = update_group(graph, group, rates, scales, gradients, parameters);
     for (size_t member = 0; member < of_group.size(); ++member)
       updated[group.members[member]] = std::move(of_group[member]);
   }
+  if (replica_of(graph).shards != nullptr) gather_parameters(graph, parameters, updated);
   Value overwrites = ema_overwrite_frequency > 0 ? overwrites_now() : Value();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Slots& state = slots_of(parameters[i]);
@@ -187,7 +214,7 @@ void Optimizer::Impl::append_update(Graph& graph, const Values& gradients,
     if (Constraint constraint = constraint_of(graph, parameters[i]))
       parameter = unhidden(parameters[i], constraint(parameter));
     assign(parameters[i], parameter);
-    for (size_t slot = 0; slot < state.own.size(); ++slot)
+    for (size_t slot = 0; own[i] && slot < state.own.size(); ++slot)
       assign(state.own[slot], updated[i][slot + 1]);
   }
   assign(iterations, Value(iterations) + 1.0);

@@ -30,6 +30,8 @@ struct DistributedStep {
       trace;
 };
 
+enum class StateAt : uint8_t { first_process, all_processes };
+
 class Distribution {
  public:
   virtual ~Distribution() = default;
@@ -56,6 +58,9 @@ class Distribution {
   // Makes all processes hold what rank 0 holds, before a training begins. Error where their models
   // differ.
   virtual void broadcast(std::span<const Variable> variables) = 0;
+  // Collective. Where replicas share the optimiser's state, these processes can read all of it until
+  // the next training step.
+  virtual void collect_state(StateAt at) { (void)at; }
 };
 
 // The rows [begin, end) of a whole batch that replica `rank` of `ranks` has: as equal as possible,
@@ -72,6 +77,9 @@ inline RowRange rows_of(int64_t rows, int64_t rank, int64_t ranks) {
 // one more model; null outside of all scopes.
 std::shared_ptr<Distribution> make_distribution();
 
+// The one that all functions made in the innermost scope share; null outside of all scopes.
+std::shared_ptr<Distribution> distribution_of_functions();
+
 using DistributionMaker = std::function<std::shared_ptr<Distribution>()>;
 // Until it goes, make_distribution() on this thread calls `make`. Scopes nest.
 class DistributionScope {
@@ -82,8 +90,11 @@ class DistributionScope {
   DistributionScope& operator=(const DistributionScope&) = delete;
 
  private:
+  friend std::shared_ptr<Distribution> make_distribution();
+  friend std::shared_ptr<Distribution> distribution_of_functions();
   DistributionMaker make_;
-  const DistributionMaker* before_;
+  std::shared_ptr<Distribution> of_functions_;  // once asked for
+  DistributionScope* before_;
 };
 
 }  // namespace stoker

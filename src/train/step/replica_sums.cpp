@@ -5,6 +5,8 @@
 
 #include <stoker/ops.h>
 
+#include "train/step/trained_masks.h"
+
 namespace stoker {
 
 namespace {
@@ -22,6 +24,12 @@ int64_t bytes_of_sum(const Value& value) {
 Value on_the_wire(const Value& gradient, const Replica& replica) {
   bool narrows = replica.wire == "bfloat16" && gradient.dtype() == DType::float32;
   return narrows ? ops::cast(gradient, DType::bfloat16) : gradient;
+}
+
+bool is_optimized(Graph& graph, const Variable& variable) {
+  return variable.category() == MemoryCategory::optimizer ||
+         std::ranges::any_of(graph.notes<TrainedMasks>().of,
+                             [&](const auto& each) { return each.first == variable; });
 }
 
 }  // namespace
@@ -53,6 +61,15 @@ Values sum_gradients(Graph& graph, const Values& gradients) {
   return summed;
 }
 
+Values average_gradients(Graph& graph, const Values& gradients) {
+  const Replica& replica = replica_of(graph);
+  if (replica.alone()) return gradients;
+  Graph::Scope phase(graph, Phase::backward);
+  Values shares;
+  for (const Value& gradient : gradients) shares.push_back(gradient * replica.share());
+  return sum_gradients(graph, shares);
+}
+
 Values means_over_replicas(Graph& graph, const Values& means) {
   const Replica& replica = replica_of(graph);
   if (replica.alone()) return means;
@@ -68,13 +85,21 @@ void average_assigned(Graph& graph) {
   std::vector<std::pair<Variable, Assign>> targets;
   for (const Assignment& assignment : graph.assignments()) {
     const Variable& variable = graph.variables()[size_t(assignment.variable)].variable;
-    if (!is_floating(variable.dtype())) continue;
+    if (!is_floating(variable.dtype()) || is_optimized(graph, variable)) continue;
     values.push_back(graph.value(assignment.value));
     targets.emplace_back(variable, assignment.when);
   }
   Values averages = means_over_replicas(graph, values);
   for (size_t i = 0; i < averages.size(); ++i)
     graph.assign(targets[i].first, averages[i], targets[i].second);
+}
+
+Value random_state_of_replica(Graph& graph, const Variable& state) {
+  Value whole = graph.variable(state);
+  const Replica& replica = replica_of(graph);
+  if (replica.rank == 0) return whole;
+  Graph::Scope scope(graph, "replicas");
+  return whole + Value(Tensor::from<int64_t>({replica.rank, 0}, {2}));
 }
 
 }  // namespace stoker

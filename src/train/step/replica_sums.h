@@ -10,9 +10,16 @@ namespace stoker {
 // Gradients in buckets of Replica::bucket_bytes, in the order in which the backward pass makes them.
 Values sum_gradients(Graph& graph, const Values& gradients);
 
+// The gradients of an own loop, each of the mean over a replica's rows, become those of the mean over
+// the whole batch.
+Values average_gradients(Graph& graph, const Values& gradients);
+
 // What the forward pass assigned to floating variables (moving averages, power iterations) becomes
-// the mean over replicas, weighted by their rows.
+// the mean over replicas, weighted by their rows. Not what an optimiser has assigned, which is alike.
 void average_assigned(Graph& graph);
+
+// Replicas draw different numbers from the one random state that all of them have.
+Value random_state_of_replica(Graph& graph, const Variable& state);
 
 // Scalars that are means over a replica's rows become means over the whole batch.
 Values means_over_replicas(Graph& graph, const Values& means);

@@ -239,19 +239,6 @@ void say_dropped_masks(Trainer& trainer, Graph& graph) {
 
 }  // namespace
 
-namespace {
-
-// Replicas draw different numbers from the one state that all of them have.
-Value state_of_replica(Graph& graph, const Variable& state) {
-  Value whole = graph.variable(state);
-  const Replica& replica = replica_of(graph);
-  if (replica.rank == 0) return whole;
-  Graph::Scope scope(graph, "replicas");
-  return whole + Value(Tensor::from<int64_t>({replica.rank, 0}, {2}));
-}
-
-}  // namespace
-
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
                                   std::span<const TensorSpec> specs, int64_t whole,
                                   const Replica& replica) {
@@ -263,7 +250,7 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   graph->set_training(training);
   set_precision(*graph, *trainer.context);
   if (training)
-    graph->set_random_state(state_of_replica(*graph, trainer.random_state));
+    graph->set_random_state(random_state_of_replica(*graph, trainer.random_state));
   else
     graph->offer_random_state([&trainer, kind] { return inference_state(trainer, kind); });
   const Compiled* compiled = kind == StepKind::predict ? nullptr : trainer.compiled.get();

@@ -28,7 +28,10 @@ TracedFunction make_function(ModelBase& model, bool training) {
     return model.call({inputs[0]}, context);
   };
   return {body,
-          {.training = training, .name = model.label(), .context = trainer_of(model).context}};
+          {.training = training,
+           .name = model.label(),
+           .context = trainer_of(model).context,
+           .replicated = false}};
 }
 
 }  // namespace

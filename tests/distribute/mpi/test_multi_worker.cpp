@@ -74,6 +74,89 @@ TEST(MultiWorker, HasTheSameBitsOnAnyNumberOfProcessesInTheDeterministicMode) {
   EXPECT_TRUE(same_bits(together, train(training)));
 }
 
+Trained train_sharded(const Training& training, const CommunicationOptions& communication = {}) {
+  MultiWorkerMirroredStrategy strategy(
+      {.devices = {test_device()}, .communication = communication, .shard_optimizer = true});
+  auto scope = strategy.scope();
+  return train(training);
+}
+
+TEST(MultiWorker, HasTheSameBitsWhereTheOptimizersStateIsShared) {
+  Training training{.layers = [] {
+    return std::vector<Layer>{Input({12}), Dense(300, {.activation = "relu"}), Dropout(0.3),
+                              Dense(4, {.activation = "softmax"})};
+  }};
+  EXPECT_TRUE(same_bits(train_on_all(training), train_sharded(training)));
+  CommunicationOptions fixed{.deterministic_shards = 4};
+  EXPECT_TRUE(same_bits(train_on_all(training, fixed), train_sharded(training, fixed)));
+}
+
+TEST(MultiWorker, HasTheSameBitsWithSharedStateAndMovingAverages) {
+  Training training{.optimizer = [] {
+    return Optimizer(Adam({.global_clipnorm = 0.5, .use_ema = true, .ema_momentum = 0.8}));
+  }};
+  EXPECT_TRUE(same_bits(train_on_all(training), train_sharded(training)));
+}
+
+// After fit all of it is on every process; a step by hand leaves each process its share.
+TEST(MultiWorker, HasAllOfTheSharedStateAfterFitAndSaysWhereItIsInBetween) {
+  MultiWorkerMirroredStrategy strategy({.devices = {"cpu"}, .shard_optimizer = true});
+  auto scope = strategy.scope();
+  Rows rows = make_rows(64);
+  Context context{.seed = 3, .threads = {.compute = 1}, .device = "cpu", .out = nullptr};
+  set_seed(3);
+  Sequential model({Input({12}), Dense(8, {.activation = "relu"}), Dense(8), Dense(4)});
+  Adam adam;
+  model.compile({.optimizer = adam, .loss = "mse", .context = &context});
+  Tensor y = Tensor::zeros({64, 4});
+  auto readable = [&] {
+    int64_t count = 0;
+    for (const Variable& variable : adam.variables()) try {
+        (void)variable.read();
+        ++count;
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("the strategy shards"), std::string::npos);
+      }
+    return count;
+  };
+  auto all = int64_t(adam.variables().size());
+  model.fit(rows.x, y, {.epochs = 2, .batch_size = 16, .verbose = 0});
+  EXPECT_EQ(readable(), all);
+  model.train_on_batch(rows.x, y);
+  if (strategy.num_workers() == 1)
+    EXPECT_EQ(readable(), all);
+  else
+    EXPECT_LT(readable(), all);
+  model.fit(rows.x, y, {.epochs = 1, .batch_size = 16, .verbose = 0});  // goes on
+  EXPECT_EQ(readable(), all);
+}
+
+// Every process calls the function with the whole batch.
+TEST(MultiWorker, RunsFunctionsOnAllProcesses) {
+  Rows rows = make_rows(33);
+  Context context{.seed = 3, .threads = {.compute = 1}, .device = "cpu", .out = nullptr};
+  auto losses = [&] {
+    set_seed(3);
+    Sequential model({Input({12}), Dense(8, {.activation = "relu"}), Dense(4)});
+    Adam adam;
+    auto step = function(
+        [&](Value x, Value y) {
+          Value loss = sparse_categorical_crossentropy(y, model(x), {.from_logits = true});
+          adam.apply(gradients(loss, model.trainable_variables()), model.trainable_variables());
+          return loss;
+        },
+        {.context = &context});
+    std::vector<double> all;
+    for (int i = 0; i < 5; ++i) all.push_back(step(rows.x, rows.y));
+    return all;
+  };
+  std::vector<double> alone = losses();
+  MultiWorkerMirroredStrategy strategy({.devices = {"cpu"}});
+  auto scope = strategy.scope();
+  std::vector<double> together = losses();
+  for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(alone[i], together[i], 1e-5) << i;
+}
+
 // Processes build their models by themselves, with seeds of their own.
 TEST(MultiWorker, BeginsWithTheWeightsOfTheFirstProcess) {
   MultiWorkerMirroredStrategy strategy({.devices = {"cpu"}});
