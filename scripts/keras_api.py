@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 MODULES = (
     "layers losses metrics optimizers optimizers.schedules callbacks initializers regularizers constraints activations "
-    "ops ops.image random utils applications"
+    "ops ops.image random utils applications quantizers distillation"
 ).split()
 
 
@@ -31,6 +31,7 @@ def main():
         for part in module.split("."):
             owner = getattr(owner, part)
         lines.append(f"keras.{module}: {' '.join(public(owner))}")
+    lines.append(f"keras.Model: {' '.join(name for name in public(keras.Model) if 'quantiz' in name)}")
     lines.append(f"tf.data.Dataset: {' '.join(public(tf.data.Dataset))}")
     readers = [name for name in public(tf.data) if name.endswith("Dataset") and name != "Dataset"]
     lines.append(f"tf.data: {' '.join(readers)}")

@@ -106,6 +106,9 @@ FITS = {
     "keras.random": lambda each: "random" in each.header or "random" in each.namespace,
     "keras.utils": in_space("stoker::utils", "stoker::data"),
     "keras.applications": in_space("stoker::applications"),
+    "keras.quantizers": in_header("quantize"),
+    "keras.distillation": in_header("distill"),
+    "keras.Model": in_header("quantize"),
     "tf.data.Dataset": in_space("stoker::data"),
     "tf.data": in_space("stoker::data"),
 }
