@@ -91,9 +91,9 @@ Comparison compare(const std::vector<ComparedModel>& models, const Batches& data
                    const CompareOptions& options = {});
 
 // How many times as fast as `model` a training step of `smaller` should be, before one has run: the
-// time of every op of a step of `model`, times what the op of the same layer costs in `smaller`
-// (FLOPs where it computes, bytes where it moves data). The batch holds inputs and targets; loss
-// and optimiser as in compare().
+// time of every op of a step of `model`, scaled by what the op of the same layer costs in `smaller`,
+// in FLOPs and bytes and at the rates that `model` reaches. Takes about a second. The batch holds
+// inputs and targets; loss and optimiser as in compare().
 double predict_speedup(const Model& model, const Model& smaller, const Batch& batch,
                        const CompareOptions& options = {});
 

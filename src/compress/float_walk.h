@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "compress/quant_plan.h"
+#include "compress/plan_walk.h"
 
 namespace stoker::compress {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,6 +16,9 @@
 namespace stoker::compress {
 
 namespace {
+
+// Floats of an AVX-512 register. Kernels compute whole registers of channels: 37 cost what 48 cost.
+constexpr int64_t kVector = 16;
 
 // Channels of one group that may go, the smallest first.
 struct Candidates {
@@ -82,7 +86,8 @@ class ChannelPruning {
   }
 
   PruneReport run(bool dry) {
-    Roots removed = chosen(options_.flops ? sparsity_for(*options_.flops) : options_.sparsity);
+    Roots removed =
+        chosen(options_.flops ? counts_for(*options_.flops) : counts_at(options_.sparsity));
     if (!dry) hide_channels(removed);
     PruneReport report = measured(model_);
     report.kind = PruneKind::channels;
@@ -116,28 +121,46 @@ class ChannelPruning {
     report_.not_pruned.push_back({kernels, reason});
   }
 
-  // How many of a group go, given how many would: one stays, and multiples are kept where possible.
-  int64_t rounded(int64_t count, int64_t wanted) const {
-    int64_t multiple = std::max<int64_t>(options_.multiple_of, 1);
-    int64_t kept = std::max<int64_t>(count - wanted, 1);
-    if (count >= multiple) kept = (kept + multiple - 1) / multiple * multiple;
-    return count - std::min(kept, count);
+  // What a group of this many channels keeps multiples of.
+  int64_t multiple_for(int64_t count) const {
+    if (options_.multiple_of) return count >= *options_.multiple_of ? *options_.multiple_of : 1;
+    if (!options_.flops) return 1;
+    int64_t multiple = kVector;
+    while (multiple > 1 && count < 2 * multiple) multiple /= 2;
+    return multiple;
   }
 
-  Roots chosen(double sparsity) const {
+  // How many of a group go, given how many would: one stays, and multiples are kept.
+  int64_t rounded(int64_t count, int64_t wanted) const {
+    int64_t multiple = multiple_for(count), kept = std::max<int64_t>(count - wanted, 1);
+    return count - std::min((kept + multiple - 1) / multiple * multiple, count);
+  }
+
+  // How many channels of each group go.
+  using Counts = std::vector<int64_t>;
+  Counts counts_at(double sparsity) const {
     double limit = options_.scope == PruneScope::global ? global_limit(sparsity) : 0;
-    Roots removed;
+    Counts counts;
     for (const Candidates& group : groups_) {
       auto count = int64_t(group.roots.size());
-      int64_t wanted =
+      counts.push_back(rounded(
+          count,
           options_.scope == PruneScope::global
               ? std::ranges::count_if(group.importance, [&](double each) { return each < limit; })
-              : std::llround(sparsity * double(count));
+              : std::llround(sparsity * double(count))));
+    }
+    return counts;
+  }
+
+  // The least important ones of each group.
+  Roots chosen(const Counts& counts) const {
+    Roots removed;
+    for (size_t index = 0; index < groups_.size(); ++index) {
+      const Candidates& group = groups_[index];
       std::vector<size_t> order(group.roots.size());
       for (size_t i = 0; i < order.size(); ++i) order[i] = i;
       std::ranges::stable_sort(order, {}, [&](size_t i) { return group.importance[i]; });
-      for (int64_t i = 0; i < rounded(count, wanted); ++i)
-        removed.insert(group.roots[order[size_t(i)]]);
+      for (int64_t i = 0; i < counts[index]; ++i) removed.insert(group.roots[order[size_t(i)]]);
     }
     return removed;
   }
@@ -151,30 +174,52 @@ class ChannelPruning {
     return all[std::min(size_t(std::llround(sparsity * double(all.size()))), all.size() - 1)];
   }
 
-  double flops_at(double sparsity) const {
-    return count_flops(without_channels(model_, map_, chosen(sparsity), options_.custom_objects,
+  double flops_without(const Counts& counts) const {
+    return count_flops(without_channels(model_, map_, chosen(counts), options_.custom_objects,
                                         NewWeights::drawn, "prune"));
   }
 
-  // The smallest sparsity, to 1/256, that leaves this share of the FLOPs.
-  double sparsity_for(double share) const {
+  // The smallest sparsity, to 1/256, that leaves this share of the FLOPs. Where layers keep multiples
+  // the next larger sparsity may leave far less: channels come back then, as many as the share allows.
+  Counts counts_for(double share) const {
     if (!(share > 0 && share < 1))
       throw ValueError(fmt::format(
           "prune: flops is {}, the share to leave; expected a number in (0, 1)", share));
     constexpr double kMost = 255.0 / 256;
-    double all = count_flops(model_), least = flops_at(kMost);
+    double all = count_flops(model_), least = flops_without(counts_at(kMost));
     if (least > share * all)
-      throw ValueError(
-          fmt::format("prune: flops is {}, but with one channel per layer "
-                      "{:.3f} of the FLOPs are "
-                      "left; the rest belongs to channels that stay",
-                      share, least / all));
+      throw ValueError(fmt::format(
+          "prune: flops is {}, but with as few channels per layer as can be {:.3f} of the FLOPs "
+          "are left; the rest belongs to channels that stay{}",
+          share, least / all,
+          options_.multiple_of == 1 ? "" : ", or to multiples that .multiple_of = 1 would divide"));
     double below = 0, enough = kMost;
     while (enough - below > 1.0 / 256) {
       double middle = (below + enough) / 2;
-      (flops_at(middle) <= share * all ? enough : below) = middle;
+      (flops_without(counts_at(middle)) <= share * all ? enough : below) = middle;
     }
-    return enough;
+    return filled(counts_at(enough), share * all);
+  }
+
+  // Gives channels back, a multiple at a time, where a group has lost the largest share of its own;
+  // among equals to the last: a channel of an early layer also costs a pass over a large image.
+  Counts filled(Counts counts, double most) const {
+    std::vector<size_t> open(counts.size());
+    for (size_t i = 0; i < open.size(); ++i) open[i] = i;
+    auto lost = [&](size_t i) { return double(counts[i]) / double(groups_[i].roots.size()); };
+    std::erase_if(open, [&](size_t i) {
+      return counts[i] == 0 || multiple_for(int64_t(groups_[i].roots.size())) == 1;
+    });
+    while (!open.empty()) {
+      size_t next =
+          *std::ranges::max_element(open, {}, [&](size_t i) { return std::pair(lost(i), i); });
+      int64_t before = counts[next];
+      counts[next] -= std::min(before, multiple_for(int64_t(groups_[next].roots.size())));
+      bool fits = flops_without(counts) <= most;
+      if (!fits) counts[next] = before;
+      if (!fits || counts[next] == 0) std::erase(open, next);
+    }
+    return counts;
   }
 
   void hide_channels(const Roots& removed) {
@@ -221,9 +266,9 @@ class ChannelPruning {
 }  // namespace
 
 PruneReport prune_channels(const Model& model, const PruneOptions& options, bool dry) {
-  if (options.multiple_of < 1)
+  if (options.multiple_of && *options.multiple_of < 1)
     throw ValueError(
-        fmt::format("prune: multiple_of is {}, expected 1 or more", options.multiple_of));
+        fmt::format("prune: multiple_of is {}, expected 1 or more", *options.multiple_of));
   return ChannelPruning(model, options).run(dry);
 }
 

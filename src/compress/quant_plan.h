@@ -3,15 +3,13 @@
 // Says which steps run in int8 and which activations share a scale. docs/design/030 has the idea.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <stoker/quantize.h>
 
+#include "compress/quant_kinds.h"
 #include "graph/sketch.h"
 #include "nn/layer_call.h"
 
@@ -35,11 +33,6 @@ enum class StepKind : uint8_t {
 struct Operand {
   int edge = -1;
   Value value = {};
-};
-
-// The range that a relu leaves.
-struct Clip {
-  std::optional<double> high = {};
 };
 
 struct Step {
@@ -79,14 +72,6 @@ struct PlanRequest {
   bool only_aware = false;  // only the products that were trained for it
 };
 
-// --- layers that quantize_aware() makes ---
-
-inline constexpr const char *kAwareLayer = "QuantizationAware", *kRangeLayer = "FakeQuantize";
-bool is_aware(const Layer& layer);
-// Kind and options of a product, of the one inside where it is aware.
-std::string product_kind(const Layer& layer);
-Attrs product_config(const Layer& layer);
-
 class QuantPlan {
  public:
   // ValueError for a name that no layer has, or a layer of `layers` that cannot be int8.
@@ -104,7 +89,7 @@ class QuantPlan {
   const std::vector<KeptInFloat>& in_float() const { return in_float_; }
 
  private:
-  friend class PlanBuilder8;
+  friend class StepMaker;
   void link();
   void take_followers();
   void choose(const PlanRequest& request);
@@ -118,29 +103,6 @@ class QuantPlan {
   std::vector<EdgeInfo> edges_;
   std::vector<int> outputs_;
   std::vector<KeptInFloat> in_float_;
-};
-
-// A relu, with or without an upper end; nothing for other layers.
-std::optional<Clip> clip_of(const Layer& layer);
-// Whether each element of the output comes from that of the input alone, without weights.
-bool is_elementwise(const Layer& layer);
-
-// Runs a plan: calls the steps' layers, or what stands for them, on new inputs.
-class PlanWalk {
- public:
-  virtual ~PlanWalk() = default;
-  // The layer to call in place of one of the model's.
-  virtual Layer layer_for(const Layer& old, const std::string& path) = 0;
-  virtual Variable weight_for(const Variable& old) = 0;
-
-  Value& at(int edge) { return values_[edge]; }
-  bool has(int edge) const { return values_.contains(edge); }
-  Value operand(const Operand& operand);
-  // Calls the layers or op of a step as the model does; its outputs become the edges' values.
-  void call(const Step& step);
-
- protected:
-  std::map<int, Value> values_;
 };
 
 }  // namespace stoker::compress

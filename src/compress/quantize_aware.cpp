@@ -16,7 +16,6 @@ namespace {
 using compress::Operand;
 using compress::QuantPlan;
 using compress::Step;
-using compress::StepKind;
 
 class AwareWalk : public compress::FloatWalk {
  public:
@@ -26,7 +25,7 @@ class AwareWalk : public compress::FloatWalk {
   void run(const Step& step) {
     if (step.taken) return;
     // Codes that are only moved are rounded once, behind the last move.
-    bool moves = step.int8 && step.kind >= StepKind::max_pool;
+    bool moves = step.int8 && step.kind >= compress::StepKind::max_pool;
     std::map<int, Value> plain;
     for (const auto& list : {step.inputs, step.masks})
       for (const Operand& one : list)
@@ -34,7 +33,7 @@ class AwareWalk : public compress::FloatWalk {
           plain.emplace(one.edge, at(one.edge));
           at(one.edge) = rounded(one.edge);
         }
-    if (step.int8 && step.kind == StepKind::product)
+    if (step.int8 && step.kind == compress::StepKind::product)
       product(step);
     else
       call(step);

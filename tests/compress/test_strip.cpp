@@ -148,6 +148,41 @@ TEST_F(Strip, ReachesAShareOfTheFlops) {
   EXPECT_GT(share, 0.45);
 }
 
+TEST_F(Strip, AShareOfTheFlopsLeavesWholeVectorsOfChannels) {
+  Model model = Sequential({Input({16, 16, 3}), Conv2D(64, 3, {.name = "wide"}), ReLU(),
+                            Conv2D(24, 3, {.name = "narrow"}), ReLU(),
+                            Conv2D(6, 3, {.name = "thin"}), Flatten(), Dense(4)});
+  double before = count_flops(model);
+  auto filters = [](const Model& smaller, const char* name) {
+    return smaller.get_layer(name).weights()[0].shape()[-1];
+  };
+  for (double share : {0.3, 0.5, 0.7}) {
+    Model copy = strip(model);
+    prune(copy, {.kind = PruneKind::channels, .flops = share});
+    Model smaller = strip(copy);
+    EXPECT_LE(count_flops(smaller), share * before);
+    EXPECT_EQ(filters(smaller, "wide") % 16, 0) << filters(smaller, "wide");
+    EXPECT_EQ(filters(smaller, "narrow") % 8, 0) << filters(smaller, "narrow");
+    EXPECT_EQ(filters(smaller, "thin") % 2, 0) << filters(smaller, "thin");
+  }
+  prune(model, {.kind = PruneKind::channels, .flops = 0.5, .multiple_of = 1});
+  double share = count_flops(strip(model)) / before;
+  EXPECT_LE(share, 0.5);
+  EXPECT_GT(share, 0.47);
+}
+
+TEST_F(Strip, RefusesSharesThatMultiplesCannotReach) {
+  Model model = Sequential({Input({8}), Dense(16, {.name = "wide"}), Dense(3)});
+  EXPECT_TRUE(
+      says(error_of<ValueError>([&] { prune(model, {.kind = PruneKind::channels, .flops = 0.1}); }),
+           {"flops is 0.1", "are left", ".multiple_of = 1"}));
+  prune(model, {.kind = PruneKind::channels, .flops = 0.1, .multiple_of = 1});
+  EXPECT_EQ(strip(model).get_layer("wide").weights()[0].shape(), (Shape{8, 1}));
+  EXPECT_TRUE(says(
+      error_of<ValueError>([&] { prune(model, {.kind = PruneKind::channels, .multiple_of = 0}); }),
+      {"multiple_of is 0"}));
+}
+
 TEST_F(Strip, TheSmallerModelTrainsAndIsSaved) {
   Data data = blobs(64, 8, 3, 5);
   Model model = Sequential({Input({8}), Dense(32, {.activation = "relu"}), Dense(3)});
