@@ -22,9 +22,13 @@ void QuantPlan::choose(const PlanRequest& request) {
     return {};
   };
   std::vector<bool> can(steps_.size(), false), wanted(edges_.size(), false);
-  auto made_in_int8 = [&](int edge) {
+  // An aware model has learned the range of what its int8 steps read, but for codes that are only
+  // moved: those have it behind the last move.
+  auto made_in_int8 = [&](const Step& step, int edge) {
     int maker = edges_[size_t(edge)].maker;
-    return maker >= 0 && can[size_t(maker)];
+    if (maker < 0 || !can[size_t(maker)]) return false;
+    return !request.only_aware || step.kind >= StepKind::max_pool ||
+           is_range(steps_[size_t(maker)].layer);
   };
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -32,7 +36,7 @@ void QuantPlan::choose(const PlanRequest& request) {
     bool moves = step.kind >= StepKind::padding;
     can[i] = step.kind == StepKind::product || moves ||
              std::ranges::all_of(step.inputs,
-                                 [&](const Operand& one) { return made_in_int8(one.edge); });
+                                 [&](const Operand& one) { return made_in_int8(step, one.edge); });
   }
   for (size_t i = steps_.size(); i-- > 0;) {
     Step& step = steps_[i];

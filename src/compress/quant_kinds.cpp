@@ -65,6 +65,9 @@ int64_t products_of(const Layer& layer) {
 bool is_aware(const Layer& layer) {
   return layer.base().kind() == kAwareLayer && !is_own_class(layer.base());
 }
+bool is_range(const Layer& layer) {
+  return layer.shared() != nullptr && layer.base().kind() == kRangeLayer;
+}
 
 std::string product_kind(const Layer& layer) {
   return is_aware(layer) ? layer.base().config().get<std::string>("layer") : layer.base().kind();

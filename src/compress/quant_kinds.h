@@ -13,6 +13,7 @@ namespace stoker::compress {
 
 inline constexpr const char *kAwareLayer = "QuantizationAware", *kRangeLayer = "FakeQuantize";
 bool is_aware(const Layer& layer);
+bool is_range(const Layer& layer);
 
 // --- products ---
 

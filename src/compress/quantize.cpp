@@ -132,7 +132,7 @@ namespace {
 GroupRanges learned_ranges(const QuantPlan& plan) {
   GroupRanges ranges;
   for (const Step& step : plan.steps()) {
-    if (!step.layer.shared() || step.layer.base().kind() != compress::kRangeLayer) continue;
+    if (!compress::is_range(step.layer)) continue;
     std::vector<Tensor> range = step.layer.get_weights();  // low, high, seen
     double low = range[0].item(), high = range[1].item();
     if (!std::isfinite(low) || !std::isfinite(high))

@@ -34,6 +34,42 @@ CompileArgs aware_settings() {
           .metrics = {"accuracy"}};
 }
 
+TEST_F(QuantizationAware, KnowsTheRangesOfAllThatItsInt8ModelStores) {
+  Data data = patches(64, 1);
+  int64_t channels = data.x.shape()[-1];
+  auto conv = [&](const char* activation) {
+    return Conv2D(channels, 3, {.padding = "same", .activation = activation});
+  };
+  // What stays in float beside int8 layers: a sum with the input, a normalised branch, a concatenation.
+  std::vector<std::function<Value(const Value&)>> bodies = {
+      [&](const Value& x) {
+        return Add()({x, BatchNormalization()(conv("linear")(x))});
+      },
+      [&](const Value& x) {
+        return Add()({x, BatchNormalization()(conv("relu")(x))});
+      },
+      [&](const Value& x) {
+        return conv("relu")(Concatenate()({x, conv("relu")(x)}));
+      },
+      [&](const Value& x) {
+        return conv("relu")(MaxPooling2D(2)(Add()({x, conv("relu")(x)})));
+      },
+      [&](const Value& x) {
+        return Add()({LayerNormalization()(x), conv("relu")(x)});
+      }};
+  for (const auto& body : bodies) {
+    Value x = Input(data.x.shape().drop_front());
+    Model aware = quantize_aware(Model(x, Dense(2)(GlobalAveragePooling2D()(body(x)))));
+    aware.compile(aware_settings());
+    aware.fit(data.x, data.y, {.verbose = 0});
+    Tensor fake = aware.predict({data.x}), real = quantize(aware).model.predict({data.x});
+    double most = 0;
+    for (int64_t i = 0; i < fake.elements(); ++i)
+      most = std::max(most, std::abs(fake.at(i) - real.at(i)));
+    EXPECT_LT(most, 0.1);
+  }
+}
+
 TEST_F(QuantizationAware, TrainsFoldedLayersAndBecomesTheInt8ModelThatItWas) {
   Data data = patches(256, 1);
   Model model = normed_cnn();
