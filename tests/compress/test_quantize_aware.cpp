@@ -59,7 +59,7 @@ TEST_F(QuantizationAware, KnowsTheRangesOfAllThatItsInt8ModelStores) {
       }};
   for (const auto& body : bodies) {
     Value x = Input(data.x.shape().drop_front());
-    Model aware = quantize_aware(Model(x, Dense(2)(GlobalAveragePooling2D()(body(x)))));
+    Model aware = quantize_aware(Model(x, Dense(4)(GlobalAveragePooling2D()(body(x)))));
     aware.compile(aware_settings());
     aware.fit(data.x, data.y, {.verbose = 0});
     Tensor fake = aware.predict({data.x}), real = quantize(aware).model.predict({data.x});
