@@ -77,6 +77,35 @@ struct RandAugment {
 };
 Op rand_augment(const RandAugment& options = {});
 
+// The next three do for a picture what the layers do for a batch. Two of them draw numbers of their
+// own: pictures of the same distribution, not the same pictures.
+struct AugMix {
+  int64_t num_chains = 3;
+  int64_t chain_depth = 3;  // augmentations of a chain, each of which may be none
+  Factor factor = 0.3;      // how strong
+  double alpha = 1.0;       // of the Dirichlet and Beta distributions of the weights
+  bool all_ops = true;      // false: no brightness, colour, contrast and sharpness
+  std::string interpolation = "bilinear";
+  ValueRange range = {};
+};
+Op aug_mix(const AugMix& options = {});
+struct RandomElasticTransform {
+  Factor factor = 1.0;  // how often
+  Factor scale = 1.0;   // how far and how smoothly
+  std::string interpolation = "bilinear";
+  std::string fill_mode = "reflect";
+  double fill_value = 0;
+  ValueRange range = {};
+};
+Op random_elastic_transform(const RandomElasticTransform& options = {});
+struct ContrastLimitedAdaptiveHistogramEqualization {
+  double clip_limit = 4.0;  // of a bin, in mean counts; 0: none
+  int64_t tile_rows = 8, tile_columns = 8;
+  ValueRange range = {};
+};
+Op contrast_limited_adaptive_histogram_equalization(
+    const ContrastLimitedAdaptiveHistogramEqualization& options = {});
+
 // --- two samples: functions of batches ----------------------------------------------------------
 
 //   ds.map(decode).batch(64).map(image::mix_up(0.2))
