@@ -11,14 +11,20 @@
 
 namespace stoker::distribute::mpi {
 
-// CollectiveError with MPI's own text.
+// A call of MPI failed: its own text, which does not say which process is gone.
+class CallError : public CollectiveError {
+ public:
+  using CollectiveError::CollectiveError;
+};
+
+// CallError unless the call succeeded.
 inline void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   std::string text(MPI_MAX_ERROR_STRING, '\0');
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
   text.resize(size_t(length));
-  throw CollectiveError(std::string("MPI: ") + what + ": " + text);
+  throw CallError(std::string("MPI: ") + what + ": " + text);
 }
 
 // All processes, with messages of its own. Freed by release(), while MPI still runs.

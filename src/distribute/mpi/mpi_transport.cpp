@@ -181,6 +181,7 @@ class MpiTransport final : public Transport {
       begun.set_exception(std::current_exception());
       return;
     }
+    comms_ = comms.get();
     begun.set_value();
     while (take_new(*comms)) advance(*comms);
     say_goodbye(*comms);
@@ -211,8 +212,10 @@ class MpiTransport final : public Transport {
       // A peer whose connection broke says nothing any more: the deadline names it.
     }
     if (failure_ || watch_->has_failed()) return;
-    if (std::string fault = watch_->fault(); !fault.empty())
-      failure_ = std::make_exception_ptr(CollectiveError(fault));
+    if (watch_->fault().empty()) return;
+    watch_
+        ->look_up_now();  // another process may have failed because one died, and heard of it first
+    failure_ = std::make_exception_ptr(CollectiveError(watch_->fault()));
   }
 
   // False: nothing is left, and the transport ends.
@@ -250,9 +253,24 @@ class MpiTransport final : public Transport {
     if (failure_) return;
     try {
       body();
+    } catch (const mpi::CallError&) {
+      failure_ = cause_of(std::current_exception());
     } catch (...) {
       failure_ = std::current_exception();
     }
+  }
+
+  // MPI may notice before the watch does that a process is gone, and does not say which one. Those of
+  // this host are known at once, others by their silence.
+  std::exception_ptr cause_of(const std::exception_ptr& error) {
+    Clock::time_point until = Clock::now() + mpi::Watch::kSilent + 2 * mpi::Watch::kBeat;
+    do {
+      watch_->look_up_now();
+      beat(*comms_);
+      if (failure_) return failure_;
+      std::this_thread::yield();
+    } while (Clock::now() < until);
+    return error;
   }
 
   void expect_in_time(Clock::time_point begun, const char* what) {
@@ -318,6 +336,7 @@ class MpiTransport final : public Transport {
   // Of the communication thread alone.
   std::deque<Sum> sums_;
   std::deque<std::unique_ptr<Control>> controls_;
+  Comms* comms_ = nullptr;
   std::exception_ptr failure_;
   int64_t polls_ = 0;  // in a row without an event
 

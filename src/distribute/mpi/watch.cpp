@@ -12,8 +12,6 @@ namespace stoker::distribute::mpi {
 namespace {
 
 constexpr int kTag = 1;
-// Beats that may be late on a machine whose cores are all busy, before a process counts as silent.
-constexpr auto kSilent = std::chrono::seconds(2);
 
 // A process that has ended and was not waited for yet is as gone as one without a number.
 bool is_gone(int64_t pid) {
@@ -61,6 +59,11 @@ void Watch::tick(MPI_Comm comm, Clock::time_point now) {
   if (now - sent_ < kBeat) return;
   sent_ = now;
   send(comm);
+  look_up();
+}
+
+void Watch::look_up_now() {
+  std::lock_guard lock(mutex_);
   look_up();
 }
 
@@ -119,13 +122,15 @@ std::string Watch::place(const Beat& beat) {
 
 std::string Watch::fault() const {
   std::lock_guard lock(mutex_);
+  // One that died without a word is the reason why others failed; one that failed dies afterwards.
+  for (size_t i = 0; i < peers_.size(); ++i)
+    if (peers_[i].dead && peers_[i].beat.state == Beat::State::running)
+      return fmt::format("{} died {}", name(i), place(peers_[i].beat));
   for (size_t i = 0; i < peers_.size(); ++i) {
     const Peer& peer = peers_[i];
     if (peer.known && peer.beat.state == Beat::State::failed)
       return fmt::format("{} failed {}: {}", name(i), place(peer.beat), peer.beat.why.data());
   }
-  for (size_t i = 0; i < peers_.size(); ++i)
-    if (peers_[i].dead) return fmt::format("{} died {}", name(i), place(peers_[i].beat));
   return {};
 }
 

@@ -31,6 +31,8 @@ class Watch {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kBeat{100};
+  // Beats that may be late on a machine whose cores are all busy, before a process counts as silent.
+  static constexpr std::chrono::seconds kSilent{2};
 
   // `local`: which processes run on this host.
   Watch(int process, std::vector<std::string> hosts, std::vector<bool> local);
@@ -42,6 +44,7 @@ class Watch {
   void end();
 
   void tick(MPI_Comm comm, Clock::time_point now);
+  void look_up_now();  // the processes of this host, before the next beat is due
   // What another process failed with or how it died: "rank 2 on node7 died after step 37 of epoch 2".
   // Empty: nothing is known.
   std::string fault() const;
