@@ -27,12 +27,13 @@ bool names_one_number(const std::string& activation) {
 }  // namespace
 
 bool is_dropped(const std::string& kind) {
-  static constexpr std::array<std::string_view, 10> kKinds = {
+  static constexpr std::array<std::string_view, 11> kKinds = {
       kRangeLayer,        "Dropout",
       "SpatialDropout1D", "SpatialDropout2D",
       "SpatialDropout3D", "GaussianNoise",
       "GaussianDropout",  "AlphaDropout",
-      "Identity",         "ActivityRegularization"};
+      "Identity",         "ActivityRegularization",
+      "StochasticDepth"};
   return one_of_kinds(kind, kKinds);
 }
 

@@ -2,6 +2,7 @@
 #include <stoker/applications.h>
 #include <stoker/quantize.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "../examples/digits.h"
@@ -204,15 +205,14 @@ TEST_F(Quantization, RunsNetworksWithGatesAndSkipsInInt8) {
   Model unet(x, Conv2D(2, 1, {.name = "classes"})(up));
   Quantized q = quantize(unet, normal({4, 16, 16, 3}, 1));
   EXPECT_TRUE(q.report.in_float.empty()) << q.report.text();
+  const std::vector<std::string> ends = {"rescaling", "normalization", "flatten", "predictions"};
   for (const Model& model :
-       {applications::MobileNetV2({.input_shape = {32, 32, 3}, .classes = 5}),
-        applications::MobileNetV3Small({.input_shape = {32, 32, 3}, .classes = 5}),
+       {applications::MobileNetV3Small({.input_shape = {32, 32, 3}, .classes = 5}),
         applications::EfficientNetB0({.input_shape = {32, 32, 3}, .classes = 5})}) {
     Quantized network = quantize(model, normal({4, 32, 32, 3}, 1));
-    SCOPED_TRACE(network.report.text());
     EXPECT_GT(*network.report.int8_share, 0.9);
     for (const KeptInFloat& one : network.report.in_float)
-      EXPECT_EQ(one.layer.find("se"), std::string::npos) << one.layer << ": " << one.reason;
+      EXPECT_EQ(std::ranges::count(ends, one.layer), 1) << one.layer << ": " << one.reason;
   }
 }
 
