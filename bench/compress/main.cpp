@@ -1,6 +1,12 @@
-// bench_compress: what smaller models gain, and what they cost in accuracy. The short form trains
-// the CNN of 64 and 128 filters once on made-up pictures; --long trains it, resnet18 and mobilenet
-// from five seeds, and on MNIST where --mnist names a folder with its files.
+// bench_compress: what smaller models gain, and what they cost in accuracy.
+//   bench_compress [--long] [--json FILE] [--networks cnn,resnet18] [--seeds N] [--samples N]
+//                  [--epochs N] [--mnist DIR] [--alone]
+// The short form trains the CNN of 64 and 128 filters on made-up pictures, from two seeds; --long
+// trains it, resnet18 and mobilenet from five, and on MNIST where --mnist names a folder with its
+// files. The int8 forms of ONNX Runtime and PyTorch run in the same run (peer.py, in the environment
+// of scripts/peers-setup.sh); --alone leaves them out.
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -19,18 +25,20 @@ namespace stoker::bench {
 
 namespace {
 
-constexpr const char* kInt8Inference = "int8, inference";
+// Rows that peers have too.
+constexpr const char *kInt8Inference = "int8, inference", *kFloatTime = "float, inference",
+                     *kInt8Time = "int8, inference of 64";
 
 struct Arguments : Options {
   std::string mnist;     // a folder; empty: not measured
   std::string networks;  // with commas between them; empty: as the form says
-  std::string peers;     // a folder for peer.py to work in, which then runs; empty: no peers
+  bool alone = false;    // without peers
   int64_t seeds = 0;     // 0: as the form says
   int64_t samples = 0, epochs = 0;
   std::vector<Flag> flags() {
     return with(Options::flags(), {{"--mnist", &mnist},
                                    {"--networks", &networks},
-                                   {"--peers", &peers},
+                                   {"--alone", &alone},
                                    {"--seeds", &seeds},
                                    {"--samples", &samples},
                                    {"--epochs", &epochs}});
@@ -94,7 +102,9 @@ class Rows {
 void add_rows(Report& report, const std::string& title, const std::vector<Trial>& trials,
               const Peers& peers) {
   Rows rows(report, title, trials, peers);
-  rows.add("float accuracy", "%", Better::higher, {}, [](const Trial& t) { return t.accuracy; });
+  rows.add("float accuracy", "%", Better::higher, 80.0, [](const Trial& t) { return t.accuracy; });
+  rows.add("float error, room for a difference", "%", Better::higher, 5.0,
+           [](const Trial& t) { return 100 - t.accuracy; });
   rows.add("90 % of weights pruned, accuracy lost", "points", Better::lower, 0.5,
            [](const Trial& t) { return t.accuracy - t.pruned; });
   rows.add("half the FLOPs, accuracy lost", "points", Better::lower, 1.0,
@@ -113,6 +123,8 @@ void add_rows(Report& report, const std::string& title, const std::vector<Trial>
            [](const Trial& t) { return t.accuracy - t.int8; });
   rows.add(kInt8Inference, "× as fast", Better::higher, 2.0,
            [](const Trial& t) { return t.int8_speedup; });
+  rows.add(kFloatTime, "ms", Better::lower, {}, [](const Trial& t) { return t.float_ms; });
+  rows.add(kInt8Time, "ms", Better::lower, {}, [](const Trial& t) { return t.int8_ms; });
   rows.add("student alone, accuracy", "%", Better::higher, {},
            [](const Trial& t) { return t.student; });
   rows.add("student distilled, accuracy", "%", Better::higher, {},
@@ -122,10 +134,24 @@ void add_rows(Report& report, const std::string& title, const std::vector<Trial>
   rows.add_distillation();
 }
 
-Peers ask_peers(const Model& model, const Task& task, const std::string& folder) {
+Peers ask_peers(const Model& model, const Task& task) {
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("stoker-bench-compress-{}", getpid());
   std::filesystem::create_directories(folder);
-  write_for_peers(model, task, folder);
-  return run_peer_script(STOKER_BENCH_SOURCE_DIR "/compress/peer.py " + folder);
+  write_for_peers(model, task, folder.string());
+  Peers peers = run_peer_script(STOKER_BENCH_SOURCE_DIR "/compress/peer.py " + folder.string());
+  std::filesystem::remove_all(folder);
+  return peers;
+}
+
+// The bars once more, those that were missed last.
+void print_bars(const Report& report) {
+  for (bool reached : {true, false})
+    for (const Row& row : report.rows())
+      if (row.bar && row.met() == reached)
+        std::cout << fmt::format("{}  {}: {:.2f} {}, bar {} {:.2f}\n",
+                                 reached ? "reached" : "missed ", row.name, row.value, row.unit,
+                                 row.better == Better::higher ? "≥" : "≤", *row.bar);
 }
 
 struct Work {
@@ -138,17 +164,16 @@ int run(const Arguments& arguments) {
   Training how = longer ? Training{} : Training{.epochs = 5, .recovery = 3, .seconds = 1};
   if (arguments.epochs > 0) how.epochs = how.recovery = arguments.epochs;
   int64_t samples = arguments.samples > 0 ? arguments.samples : longer ? 20'000 : 1'000;
-  int64_t seeds = arguments.seeds > 0 ? arguments.seeds : longer ? 5 : 1;
+  int64_t tests = longer ? samples / 2 : 2 * samples;  // enough to tell half a point
+  int64_t seeds = arguments.seeds > 0 ? arguments.seeds : longer ? 5 : 2;
   std::vector<std::string> networks = split(!arguments.networks.empty() ? arguments.networks
                                             : longer                    ? "cnn,resnet18,mobilenet"
                                                                         : "cnn");
   std::vector<Work> works;
   for (const std::string& name : networks) {
-    works.push_back(
-        {name, [=](uint64_t seed) { return blended_patterns(samples, samples / 2, seed); }});
+    works.push_back({name, [=](uint64_t seed) { return blended_patterns(samples, tests, seed); }});
     if (!arguments.mnist.empty())
-      works.push_back(
-          {name, [=](uint64_t) { return mnist(arguments.mnist, samples, samples / 2); }});
+      works.push_back({name, [=](uint64_t) { return mnist(arguments.mnist, samples, tests); }});
   }
   Report report;
   for (const Work& work : works) {
@@ -160,9 +185,9 @@ int run(const Arguments& arguments) {
       title = work.network + ", " + task.name;
       if (!arguments.wants(title)) break;
       set_seed(uint64_t(seed));
-      Model model = trained(work.network, task, how);
-      trials.push_back(try_out(model, task, how));
-      if (seed == 1 && !arguments.peers.empty()) peers = ask_peers(model, task, arguments.peers);
+      Trained both = trained(work.network, task, how);
+      trials.push_back(try_out(both, task, how));
+      if (seed == 1 && !arguments.alone) peers = ask_peers(both.model, task);
       std::cout << fmt::format("{}, seed {}: {:.1f} %\n", title, seed, trials.back().accuracy)
                 << std::flush;
     }
@@ -171,6 +196,7 @@ int run(const Arguments& arguments) {
     if (!arguments.json.empty()) report.write_json(arguments.json);  // whole when cut
   }
   finish(report, arguments);
+  print_bars(report);
   return 0;
 }
 

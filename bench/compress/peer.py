@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """peer.py FOLDER: how much faster int8 inference is in ONNX Runtime and PyTorch, for the model and inputs in FOLDER.
 
-Run it with the environment of scripts/peers-setup.sh, or it runs itself there. Prints a JSON line per peer: the ratio of the
-float and the int8 step, each the median of blocks that take turns. PyTorch has the CNN of 64 and 128 filters only.
+Run it with the environment of scripts/peers-setup.sh, or it runs itself there. Prints JSON lines: milliseconds of the float and
+the int8 step, medians of blocks that take turns, and their ratio. All processors compute. PyTorch has the CNN of 64 and 128
+filters only, with weights of its own.
 """
 from __future__ import annotations
 
@@ -22,30 +23,31 @@ if PYTHON.exists() and pathlib.Path(sys.prefix) != pathlib.Path(VENV):
 import numpy as np  # noqa: E402
 
 
-def ratio(before: Callable[[], object], after: Callable[[], object]) -> float:
-    """Median of the ratios of blocks that take turns."""
+def measure(peer: str, before: Callable[[], object], after: Callable[[], object]) -> None:
+    """Shows the medians of blocks that take turns, and the ratio of the medians."""
     for step in (before, after):
         for _ in range(3):
             step()
-    ratios = []
-    for _ in range(20):
-        times = []
-        for step in (before, after):
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(20):
+        for which in (0, 1) if turn % 2 == 0 else (1, 0):
             begin = time.perf_counter()
-            for _ in range(5):
-                step()
-            times.append(time.perf_counter() - begin)
-        ratios.append(times[0] / times[1])
-    return statistics.median(ratios)
+            for _ in range(3):
+                (before, after)[which]()
+            times[which].append((time.perf_counter() - begin) / 3 * 1e3)
+    medians = [statistics.median(each) for each in times]
+    show("float, inference", peer, medians[0], "ms")
+    show("int8, inference of 64", peer, medians[1], "ms")
+    show("int8, inference", peer, medians[0] / medians[1], "× as fast")
 
 
-def show(peer: str, value: float) -> None:
-    print(json.dumps({"row": "int8, inference", "peer": peer, "value": round(value, 3), "unit": "× as fast"}), flush=True)
+def show(row: str, peer: str, value: float, unit: str) -> None:
+    print(json.dumps({"row": row, "peer": peer, "value": round(value, 3), "unit": unit}), flush=True)
 
 
 def onnx_runtime(folder: pathlib.Path, x: np.ndarray) -> None:
     import onnxruntime as ort
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 
     source, target = str(folder / "model.onnx"), str(folder / "int8.onnx")
     name = ort.InferenceSession(source, providers=["CPUExecutionProvider"]).get_inputs()[0].name
@@ -59,8 +61,16 @@ def onnx_runtime(folder: pathlib.Path, x: np.ndarray) -> None:
 
     quantize_static(source, target, Reader(), quant_format=QuantFormat.QDQ, per_channel=True, activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8)  # fmt: skip
-    sessions = [ort.InferenceSession(path, providers=["CPUExecutionProvider"]) for path in (source, target)]
-    show(f"ONNX Runtime {ort.__version__}", ratio(*[lambda s=s: s.run(None, {name: x}) for s in sessions]))
+    dynamic = str(folder / "dynamic.onnx")
+    quantize_dynamic(source, dynamic, per_channel=True, weight_type=QuantType.QUInt8)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = os.cpu_count() or 1
+    runs = []
+    for path in (source, target, dynamic):
+        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        runs.append(lambda s=session: s.run(None, {name: x}))
+    measure(f"ONNX Runtime {ort.__version__}", runs[0], runs[1])
+    measure(f"ONNX Runtime {ort.__version__}, dynamic", runs[0], runs[2])
 
 
 def pytorch(x: np.ndarray) -> None:
@@ -71,6 +81,7 @@ def pytorch(x: np.ndarray) -> None:
     height, channels = x.shape[1], x.shape[3]
     side = ((height - 2) // 2 - 2) // 2
     torch.backends.quantized.engine = "x86"
+    torch.set_num_threads(os.cpu_count() or 1)
     model = nn.Sequential(nn.Conv2d(channels, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(64, 128, 3), nn.ReLU(),
                           nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128 * side * side, 10)).eval()  # fmt: skip
     data = torch.from_numpy(np.ascontiguousarray(x.transpose(0, 3, 1, 2))).to(memory_format=torch.channels_last)
@@ -80,7 +91,7 @@ def pytorch(x: np.ndarray) -> None:
     with torch.inference_mode():
         small(data)
         q.convert(small, inplace=True)
-        show(f"PyTorch {torch.__version__}", ratio(lambda: model(data), lambda: small(data)))
+        measure(f"PyTorch {torch.__version__}", lambda: model(data), lambda: small(data))
 
 
 def main() -> int:

@@ -153,7 +153,7 @@ std::vector<Tensor> inputs_of(const std::vector<Tensor>& batch, const Model& mod
   if (batch.size() < count)
     throw ValueError(fmt::format("compare: a batch holds {} tensors, but the models have {} inputs",
                                  batch.size(), count));
-  return {batch.begin(), batch.begin() + ptrdiff_t(count)};
+  return {batch.begin(), batch.begin() + std::ptrdiff_t(count)};
 }
 
 std::vector<Tensor> predicted_by(View& view, const std::vector<Tensor>& inputs) {

@@ -18,7 +18,7 @@ void QuantPlan::choose(const PlanRequest& request) {
     if (step.kind == StepKind::product && !request.layers.empty() && !asked(step))
       return "is not in .layers";
     if (step.kind == StepKind::batch_norm && edges_[size_t(step.outputs[0])].spec.shape.rank() != 4)
-      return "batch normalisation that no layer before it can take, of vectors";
+      return "batch normalisation that no layer before it can take, and not of images";
     return {};
   };
   std::vector<bool> can(steps_.size(), false), wanted(edges_.size(), false);

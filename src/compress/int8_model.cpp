@@ -11,6 +11,7 @@
 
 #include "compress/float_walk.h"
 #include "compress/int8_weights.h"
+#include "compress/int8_windows.h"
 #include "compress/rebuild.h"
 #include "graph/ops/quantized.h"
 #include "nn/layer_factory.h"
@@ -104,7 +105,8 @@ class Int8Walk : public FloatWalk {
     bool floats = !plan_.edges()[size_t(edge)].stored;
     Product& made = products_[&step.layer.base()];
     if (!made.layer.shared()) made = make_product(step, floats);
-    Value y = made.layer(x);
+    Value y = window_result(
+        step, made.layer(window_input(step, x, params(step.inputs[0].edge).zero_point)));
     write(step, made.layer);
     count_flops_of(step);
     if (!floats) {
@@ -135,20 +137,16 @@ class Int8Walk : public FloatWalk {
       config.set("output", std::string("float32"));
     else
       set_result(step, config);
-    if (!dense) add_window(step, kernel, config);
+    if (!dense) {
+      set_window(step, config);
+      config.set("groups", kernel.groups);
+    }
     report_.layers.push_back({step.path, change_text(step, floats), stored.error});
     weights_[&step.layer.base()] = std::move(stored);
-    return {make(dense ? "QuantizedDense" : "QuantizedConv2D", step.path, config),
+    bool volume = !dense && product_kind(step.layer) == "Conv3D";
+    const char* kind = dense ? "QuantizedDense" : volume ? "QuantizedConv3D" : "QuantizedConv2D";
+    return {make(kind, step.path, config),
             double(kernel.weights.size()) / double(kernel.bias.size())};
-  }
-
-  static void add_window(const Step& step, const FloatKernel& kernel, Attrs& config) {
-    config.set("kernel_size", Ints{kernel.shape[1], kernel.shape[2]});
-    config.set("groups", kernel.groups);
-    if (step.kind == StepKind::batch_norm) return;
-    Attrs own = product_config(step.layer);
-    for (const char* name : {"strides", "padding", "dilation_rate"})
-      if (const Attr* attr = own.find(name)) config.set(name, *attr);
   }
 
   void write(const Step& step, const Layer& layer) {
@@ -178,7 +176,8 @@ class Int8Walk : public FloatWalk {
   Value between(const Step& step, const Values& inputs) {
     switch (step.kind) {
       case StepKind::add:
-        return sum(step, inputs);
+      case StepKind::multiply:
+        return pair(step, inputs);
       case StepKind::activation:
         return looked_up(step, inputs[0]);
       case StepKind::mean_pool:
@@ -198,20 +197,30 @@ class Int8Walk : public FloatWalk {
   }
 
   void note(const Step& step) {
-    std::string kind = step.layer.shared() ? step.layer.base().kind() : "Add";
-    if (step.kind == StepKind::add && step.clip) kind += " + relu";
+    std::string kind = step.layer.shared()          ? step.layer.base().kind()
+                       : step.kind == StepKind::add ? "Add"
+                                                    : "Multiply";
+    if (step.clip) kind += " + relu";
     report_.layers.push_back({step.path, kind + " → int8", {}});
   }
 
-  Value sum(const Step& step, const Values& inputs) {
-    const CodeParams &a = params(step.inputs[0].edge), &b = params(step.inputs[1].edge);
+  // Of a product with a gate, the gate is the second.
+  Value pair(const Step& step, Values inputs) {
+    const char* kind = step.kind == StepKind::add ? "QuantizedAdd" : "QuantizedMultiply";
+    int first = step.inputs[0].edge, second = step.inputs[1].edge;
+    if (inputs[0].shape() != inputs[1].shape() &&
+        quantized::is_gate(inputs[1].shape(), inputs[0].shape())) {
+      std::swap(first, second);
+      std::swap(inputs[0], inputs[1]);
+    }
+    const CodeParams &a = params(first), &b = params(second);
     Attrs config = {{"first_scale", a.scale},
                     {"first_zero_point", a.zero_point},
                     {"second_scale", b.scale},
                     {"second_zero_point", b.zero_point}};
     set_result(step, config);
     note(step);
-    return make("QuantizedAdd", step.path, config)(inputs);
+    return make(kind, step.path, config)(inputs);
   }
 
   Value looked_up(const Step& step, const Value& x) {
@@ -224,22 +233,33 @@ class Int8Walk : public FloatWalk {
   }
 
   Value pooled(const Step& step, const Value& x) {
-    Attrs own = step.layer.base().config(), config;
     bool mean = step.kind == StepKind::mean_pool;
-    if (step.layer.base().kind().starts_with("Global")) {
-      config.set("global", true);
-      config.set("keepdims", own.get_or("keepdims", false));
-    } else {
-      config = own;
-    }
-    if (mean) {
-      const CodeParams& input = params(step.inputs[0].edge);
-      config.set("input_scale", input.scale);
-      config.set("input_zero_point", input.zero_point);
-      set_result(step, config);
-    }
+    const char* kind = mean ? "QuantizedAveragePooling2D" : "QuantizedMaxPooling2D";
     note(step);
-    return make(mean ? "QuantizedAveragePooling2D" : "QuantizedMaxPooling2D", step.path, config)(x);
+    Value y = x;
+    for (PoolStage& stage : pool_stages(step, x.shape())) {
+      if (mean) {
+        const CodeParams& input = params(step.inputs[0].edge);
+        stage.options.set("input_scale", input.scale);
+        stage.options.set("input_zero_point", input.zero_point);
+        set_result(step, stage.options);
+      }
+      if (stage.before.rank() > 0) y = as_image(y, stage.before);
+      y = make(kind, step.path, stage.options)(y);
+    }
+    const Shape& own = plan_.edges()[size_t(step.outputs[0])].spec.shape;
+    if (own.rank() == 3 && y.shape().rank() == 4) return ops::squeeze(y, 1);
+    return y.shape().rank() == own.rank() ? y : ops::reshape(y, own.with(0, -1));
+  }
+
+  // Rows of -1: as many as there are.
+  static Value as_image(const Value& x, const Shape& image) {
+    const Shape& from = x.shape();
+    if (from.rank() == 3) return ops::expand_dims(x, 1);
+    int64_t all = 1;
+    for (int axis = 1; axis < from.rank(); ++axis) all *= from[axis];
+    int64_t rows = image[0] >= 0 ? image[0] : all / (image[1] * image[2]);
+    return ops::reshape(x, {-1, rows, image[1], image[2]});
   }
 
   Value moved(const Step& step, const Values& inputs) {

@@ -60,23 +60,39 @@ std::vector<double> filters_first(const std::vector<double>& from, int64_t filte
   return to;
 }
 
+// [filters, kd, kh · kw, C] → [filters, kh · kw, kd, C]: planes stand beside each other as channels.
+std::vector<double> depth_last(const std::vector<double>& from, const Shape& shape) {
+  std::vector<double> to;
+  to.reserve(from.size());
+  for (int64_t filter = 0; filter < shape[0]; ++filter)
+    for (int64_t place = 0; place < shape[2]; ++place)
+      for (int64_t depth = 0; depth < shape[1]; ++depth) {
+        auto first = from.begin() + ((filter * shape[1] + depth) * shape[2] + place) * shape[3];
+        to.insert(to.end(), first, first + shape[3]);
+      }
+  return to;
+}
+
 FloatKernel product_kernel(const Step& step) {
   Tensor kernel = finite(step.layer, step.path, "kernel");
   const Shape& shape = kernel.shape();
   std::string kind = product_kind(step.layer);
+  bool depthwise = is_depthwise(step.layer);
   FloatKernel made;
-  // The channels of a depthwise kernel [kh, kw, C, multiplier] are its last two axes.
-  int64_t filters = kind == "DepthwiseConv2D" ? shape[2] * shape[3] : shape[-1];
+  // The channels of a depthwise kernel [.., C, multiplier] are its last two axes.
+  int64_t filters = depthwise ? shape[-2] * shape[-1] : shape[-1], each = depthwise ? 1 : shape[-2];
   made.weights = filters_first(values_of(kernel), filters);
-  if (kind == "Dense") {
-    made.shape = {filters, shape[0]};
-  } else if (kind == "DepthwiseConv2D") {
-    made.shape = {filters, shape[0], shape[1], 1};
-    made.groups = shape[2];
-  } else {
-    made.shape = {filters, shape[0], shape[1], shape[2]};
-    made.groups = product_config(step.layer).get_or<int64_t>("groups", 1);
-  }
+  made.groups = depthwise ? shape[-2] : product_config(step.layer).get_or<int64_t>("groups", 1);
+  if (kind == "Dense")
+    made.shape = {filters, each};
+  else if (kind.ends_with("1D"))
+    made.shape = {filters, 1, shape[0], each};
+  else if (kind == "Conv3D")
+    made.shape = {filters, shape[1], shape[2], shape[0] * each};
+  else
+    made.shape = {filters, shape[0], shape[1], each};
+  if (kind == "Conv3D")
+    made.weights = depth_last(made.weights, {filters, shape[0], shape[1] * shape[2], each});
   made.bias = weight_named(step.layer, "bias").defined()
                   ? values_of(finite(step.layer, step.path, "bias"))
                   : std::vector<double>(size_t(filters), 0.0);

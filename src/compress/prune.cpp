@@ -39,7 +39,7 @@ std::vector<size_t> smallest(const std::vector<float>& values, size_t count) {
   std::iota(order.begin(), order.end(), size_t(0));
   count = std::min(count, values.empty() ? 0 : values.size() - 1);
   std::nth_element(
-      order.begin(), order.begin() + ptrdiff_t(count), order.end(),
+      order.begin(), order.begin() + std::ptrdiff_t(count), order.end(),
       [&](size_t a, size_t b) { return values[a] != values[b] ? values[a] < values[b] : a < b; });
   order.resize(count);
   return order;
@@ -69,7 +69,7 @@ std::vector<Kept> kept_in_all(const std::vector<PrunedKernel>& kernels, double s
   std::vector<Kept> kept;
   auto at = flat.begin();
   for (const PrunedKernel& kernel : kernels) {
-    auto end = at + ptrdiff_t(kernel.magnitudes.size());
+    auto end = at + std::ptrdiff_t(kernel.magnitudes.size());
     kept.emplace_back(at, end);
     if (std::ranges::count(kept.back(), uint8_t(1)) == 0)
       kept.back()[size_t(std::ranges::max_element(kernel.magnitudes) - kernel.magnitudes.begin())] =

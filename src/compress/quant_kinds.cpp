@@ -27,18 +27,20 @@ bool names_one_number(const std::string& activation) {
 }  // namespace
 
 bool is_dropped(const std::string& kind) {
-  static constexpr std::array<std::string_view, 10> kKinds = {
+  static constexpr std::array<std::string_view, 11> kKinds = {
       kRangeLayer,        "Dropout",
       "SpatialDropout1D", "SpatialDropout2D",
       "SpatialDropout3D", "GaussianNoise",
       "GaussianDropout",  "AlphaDropout",
-      "Identity",         "ActivityRegularization"};
+      "Identity",         "ActivityRegularization",
+      "StochasticDepth"};
   return one_of_kinds(kind, kKinds);
 }
 
 bool is_moved(const Layer& layer) {
-  static constexpr std::array<std::string_view, 5> kKinds = {"Flatten", "Reshape", "Permute",
-                                                             "RepeatVector", "Cropping2D"};
+  static constexpr std::array<std::string_view, 9> kKinds = {
+      "Flatten",    "Reshape",    "Permute",      "RepeatVector", "Cropping1D",
+      "Cropping2D", "Cropping3D", "UpSampling1D", "UpSampling3D"};
   std::string kind = layer.base().kind();
   if (kind == "UpSampling2D")
     return layer.base().config().get_or("interpolation", std::string("nearest")) == "nearest";
@@ -46,8 +48,9 @@ bool is_moved(const Layer& layer) {
 }
 
 bool is_product(const Layer& layer) {
-  std::string kind = product_kind(layer);
-  return kind == "Dense" || kind == "Conv2D" || kind == "DepthwiseConv2D";
+  static constexpr std::array<std::string_view, 6> kKinds = {
+      "Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"};
+  return one_of_kinds(product_kind(layer), kKinds);
 }
 
 bool is_last_axis(const Layer& layer, int rank) {
@@ -55,11 +58,12 @@ bool is_last_axis(const Layer& layer, int rank) {
   return axis == -1 || axis == rank - 1;
 }
 
+bool is_depthwise(const Layer& layer) { return product_kind(layer).starts_with("Depthwise"); }
+
 int64_t products_of(const Layer& layer) {
   Shape kernel = layer.weights()[0].shape();
-  std::string kind = product_kind(layer);
-  if (kind == "Dense") return kernel[0];
-  return kernel[0] * kernel[1] * (kind == "Conv2D" ? kernel[2] : 1);
+  int64_t filters = kernel[-1] * (is_depthwise(layer) ? kernel[-2] : 1);
+  return filters == 0 ? 0 : kernel.elements() / filters;
 }
 
 bool is_aware(const Layer& layer) {

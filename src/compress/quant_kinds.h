@@ -22,6 +22,7 @@ bool is_product(const Layer& layer);
 // Kind and options of a product, of the one inside where it is aware.
 std::string product_kind(const Layer& layer);
 Attrs product_config(const Layer& layer);
+bool is_depthwise(const Layer& layer);
 // How many products a sum of the layer has.
 int64_t products_of(const Layer& layer);
 

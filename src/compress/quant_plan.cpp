@@ -47,7 +47,7 @@ bool QuantPlan::follows_alone(int edge) const {
 
 void QuantPlan::take_followers() {
   for (Step& step : steps_) {
-    bool takes = step.kind == StepKind::product || step.kind == StepKind::add;
+    bool takes = step.kind <= StepKind::multiply && step.kind != StepKind::batch_norm;
     while (takes && !step.activation.shared() && follows_alone(step.outputs[0])) {
       Step& next = steps_[size_t(edges_[size_t(step.outputs[0])].readers[0])];
       bool once = step.layer.shared() != nullptr && calls_of(step.layer) == 1;
@@ -56,7 +56,7 @@ void QuantPlan::take_followers() {
         step.batch_norm = next.layer;
         step.batch_norm_path = next.path;
       } else if (next.kind == StepKind::activation && clip_of(next.layer) &&
-                 (once || step.kind == StepKind::add || next.path == step.path)) {
+                 (once || step.kind != StepKind::product || next.path == step.path)) {
         step.activation = next.layer;
         step.activation_path = next.path;
         step.clip = clip_of(next.layer);

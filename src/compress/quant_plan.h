@@ -16,9 +16,10 @@
 namespace stoker::compress {
 
 enum class StepKind : uint8_t {
-  product,     // Dense, Conv2D, DepthwiseConv2D: always worth int8
+  product,     // Dense and convolutions: always worth int8
   batch_norm,  // one that no product has taken: a factor and a term per channel
   add,
+  multiply,
   activation,  // any function of one number
   mean_pool,
   max_pool,  // from here to `nothing` codes are chosen or moved: one scale before and behind
@@ -45,7 +46,7 @@ struct Step {
   std::vector<int> outputs;  // edges
   std::string reason;        // kind other: why
 
-  // Of products and adds: what follows as part of the step.
+  // Of products, adds and multiplies: what follows as part of the step.
   Layer batch_norm = {};
   std::string batch_norm_path;
   Layer activation = {};

@@ -5,6 +5,7 @@
 
 #include "compress/rebuild.h"
 #include "compress/step_maker.h"
+#include "graph/ops/quantized.h"
 
 namespace stoker::compress {
 
@@ -23,10 +24,10 @@ void StepMaker::classify_layer(Step& step, const LayerCall& call) {
   if (!floats) return other(fmt::format("{} of integers", kind));
   if (call.training.value_or(false)) return other("it is called as in training");
   bool trained = !request_.only_aware || is_aware(step.layer);
-  if (!trained && (is_product(step.layer) || kind == "SeparableConv2D"))
+  if (!trained && (is_product(step.layer) || kind.starts_with("SeparableConv")))
     return other("it was not trained for int8");
   if (is_product(step.layer)) return product(step);
-  if (kind == "SeparableConv2D") return separable(step);
+  if (kind.starts_with("SeparableConv")) return separable(step);
   if (kind == "BatchNormalization" && is_last_axis(step.layer, spec(step.inputs[0]).shape.rank()))
     step.kind = StepKind::batch_norm;
   else if (is_dropped(kind))
@@ -35,9 +36,11 @@ void StepMaker::classify_layer(Step& step, const LayerCall& call) {
     step.kind = StepKind::move;
   else if (is_elementwise(step.layer))
     step.kind = StepKind::activation;
-  else if (kind == "MaxPooling2D" || kind == "GlobalMaxPooling2D")
+  else if (kind.starts_with("MaxPooling") || kind.starts_with("GlobalMaxPooling"))
     step.kind = StepKind::max_pool;
-  else if (kind == "AveragePooling2D" || kind == "GlobalAveragePooling2D")
+  else if (kind == "AveragePooling3D")
+    other("means over depth, height and width would be rounded twice");
+  else if (kind.starts_with("AveragePooling") || kind.starts_with("GlobalAveragePooling"))
     step.kind = StepKind::mean_pool;
   else if (kind == "ZeroPadding2D")
     step.kind = StepKind::padding;
@@ -45,6 +48,8 @@ void StepMaker::classify_layer(Step& step, const LayerCall& call) {
     step.kind = StepKind::concat;
   else if (kind == "Add")
     classify_add(step);
+  else if (kind == "Multiply")
+    classify_multiply(step);
   else
     other(fmt::format("{} has no int8 form", kind));
 }
@@ -57,6 +62,18 @@ void StepMaker::classify_add(Step& step) const {
     step.reason = "int8 sums are of two tensors of one shape";
 }
 
+// Of equal shapes, or a gate: one factor per sample and channel, as squeeze and excitation has it.
+void StepMaker::classify_multiply(Step& step) const {
+  if (step.inputs.size() == 2) {
+    const Shape &a = spec(step.inputs[0]).shape, &b = spec(step.inputs[1]).shape;
+    if (a == b || quantized::is_gate(a, b) || quantized::is_gate(b, a)) {
+      step.kind = StepKind::multiply;
+      return;
+    }
+  }
+  step.reason = "int8 products are of two tensors of one shape, or of one and a factor per channel";
+}
+
 void StepMaker::classify_op(Step& step, const SketchOp& op) const {
   bool edges = std::ranges::all_of(step.inputs, [](const Operand& one) { return one.edge >= 0; });
   bool floats = edges && std::ranges::all_of(step.inputs, [&](const Operand& one) {
@@ -64,6 +81,7 @@ void StepMaker::classify_op(Step& step, const SketchOp& op) const {
                 });
   auto fn = op.attrs.get_or("fn", std::string());
   if (floats && op.op == "binary" && fn == "add") return classify_add(step);
+  if (floats && op.op == "binary" && fn == "mul") return classify_multiply(step);
   if (floats && (op.op == "reshape" || op.op == "transpose"))
     step.kind = StepKind::move;
   else

@@ -38,6 +38,7 @@ class StepMaker {
   // --- step_kinds.cpp: of which kind a step is ---
   void classify_layer(Step& step, const LayerCall& call);
   void classify_add(Step& step) const;
+  void classify_multiply(Step& step) const;
   void classify_op(Step& step, const SketchOp& op) const;
 
   // --- step_parts.cpp: layers that are several steps ---

@@ -50,18 +50,21 @@ void StepMaker::separable(Step& step) {
   Parts parts = parts_of(step.layer, [&](const Layer& whole) {
     Attrs config = full_config(whole.base());
     std::vector<Tensor> weights = whole.get_weights();
-    Attrs depthwise = {{"use_bias", false}}, pointwise = {{"kernel_size", Ints{1, 1}}};
+    bool sequence = whole.base().kind() == "SeparableConv1D";
+    Attrs depthwise = {{"use_bias", false}}, pointwise;
+    pointwise.set("kernel_size", sequence ? Attr(int64_t(1)) : Attr(Ints{1, 1}));
     for (const char* name :
          {"kernel_size", "strides", "padding", "dilation_rate", "depth_multiplier"})
       if (const Attr* attr = config.find(name)) depthwise.set(name, *attr);
     for (const char* name : {"filters", "use_bias"})
       if (const Attr* attr = config.find(name)) pointwise.set(name, *attr);
-    Layer first = layer_from_config("DepthwiseConv2D", whole.name() + "_depthwise", depthwise);
-    Layer second = layer_from_config("Conv2D", whole.name(), pointwise);
+    Layer first = layer_from_config(sequence ? "DepthwiseConv1D" : "DepthwiseConv2D",
+                                    whole.name() + "_depthwise", depthwise);
+    Layer second = layer_from_config(sequence ? "Conv1D" : "Conv2D", whole.name(), pointwise);
     Shape input = spec(step.inputs[0]).shape;
     first.base().ensure_built({input});
     first.set_weights({weights[0]});
-    second.base().ensure_built({input.with(-1, weights[1].shape()[2])});
+    second.base().ensure_built({input.with(-1, weights[1].shape()[-2])});
     second.set_weights({weights.begin() + 1, weights.end()});
     Parts made{first, second};
     if (activation != "linear") made.push_back(activation_layer(whole.name(), activation));

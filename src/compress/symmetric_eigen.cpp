@@ -36,8 +36,8 @@ void reflect(std::vector<Row>& rows, std::vector<Row>& basis, const Row& v, size
   size_t n = rows.size();
   Row product(n, 0.0), of_basis(n, 0.0);
   for (size_t i = 0; i < n; ++i)
-    product[i] = 2 * std::inner_product(rows[i].begin() + ptrdiff_t(at), rows[i].end(),
-                                        v.begin() + ptrdiff_t(at), 0.0);
+    product[i] = 2 * std::inner_product(rows[i].begin() + std::ptrdiff_t(at), rows[i].end(),
+                                        v.begin() + std::ptrdiff_t(at), 0.0);
   double both = std::inner_product(v.begin(), v.end(), product.begin(), 0.0);
   for (size_t i = 0; i < n; ++i) product[i] -= both * v[i];
   for (size_t i = at; i < n; ++i)

@@ -2,6 +2,7 @@
 #include <stoker/applications.h>
 #include <stoker/quantize.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "../examples/digits.h"
@@ -135,6 +136,84 @@ TEST_F(Quantization, KeepsResidualsConcatenationsAndPoolingInInt8) {
   EXPECT_EQ(count_kind(q.model, "Dropout"), 0);
   EXPECT_TRUE(says(q.report.text(), {"block_add: Add + relu → int8", "depth: Activation → int8"}));
   EXPECT_LT(apart(q.model.predict({images}), model.predict({images})), 0.08);
+}
+
+TEST_F(Quantization, RunsSequencesAndVolumesInInt8) {
+  Model sequence = Sequential(
+      {Input({24, 5}), Conv1D(8, 3, {.padding = "causal", .dilation_rate = 2, .name = "causal"}),
+       BatchNormalization(), ReLU(),
+       Conv1D(12, 3, {.strides = 2, .padding = "same", .activation = "relu", .name = "same"}),
+       DepthwiseConv1D(3, {.padding = "same", .activation = "tanh", .name = "depth"}),
+       SeparableConv1D(10, 3, {.activation = "relu", .name = "separable"}), MaxPooling1D(2),
+       AveragePooling1D(2, {.strides = 1}), UpSampling1D(2), Cropping1D(1),
+       GlobalAveragePooling1D(), Dense(4, {.name = "head"})});
+  Model volume = Sequential(
+      {Input({6, 8, 8, 3}), Conv3D(8, 3, {.padding = "same", .activation = "relu", .name = "same"}),
+       Conv3D(8, 2, {.strides = 2, .groups = 2, .activation = "relu", .name = "groups"}),
+       MaxPooling3D(2, {.strides = 1, .padding = "same"}),
+       Conv3D(6, {3, 1, 1}, {.activation = "relu", .name = "deep"}), GlobalMaxPooling3D(),
+       Dense(4, {.name = "head"})});
+  for (const auto& [model, shape] :
+       {std::pair(sequence, Shape{16, 24, 5}), std::pair(volume, Shape{16, 6, 8, 8, 3})}) {
+    Tensor x = normal(shape, 1);
+    Quantized q = quantize(model, x, {.weight_bits = 7});
+    SCOPED_TRACE(q.report.text());
+    EXPECT_TRUE(q.report.in_float.empty());
+    EXPECT_EQ(count_kind(q.model, "Quantize"), 1);
+    EXPECT_EQ(count_kind(q.model, "Dequantize"), 0);
+    Tensor got = q.model.predict({x});
+    EXPECT_LT(apart(got, model.predict({x})), 0.1);
+    TempDir dir;
+    q.model.save(dir / "model");
+    EXPECT_EQ(load_model(dir / "model").predict({x}), got);
+    OnDevice reference("reference");
+    EXPECT_EQ(load_model(dir / "model").predict({x}), got);
+  }
+}
+
+TEST_F(Quantization, RunsSqueezeAndExcitationInInt8) {
+  Value x = Input({12, 12, 3}, {.name = "image"});
+  Value y = Conv2D(16, 3, {.activation = "swish", .name = "stem"})(x);
+  Value gate = GlobalAveragePooling2D({.keepdims = true, .name = "squeeze"})(y);
+  gate = Conv2D(4, 1, {.activation = "relu", .name = "reduce"})(gate);
+  gate = Conv2D(16, 1, {.activation = "sigmoid", .name = "expand"})(gate);
+  Value left = Multiply({.name = "excite"})({y, gate}), right = gate * y;  // either order, and ops
+  y = Multiply({.name = "square"})({left, right});
+  Model model(x, Dense(4, {.name = "head"})(Flatten()(y)));
+  Tensor images = normal({16, 12, 12, 3}, 1);
+  Quantized q = quantize(model, images, {.weight_bits = 7});
+  SCOPED_TRACE(q.report.text());
+  EXPECT_TRUE(q.report.in_float.empty());
+  EXPECT_EQ(count_kind(q.model, "QuantizedMultiply"), 3);
+  EXPECT_EQ(count_kind(q.model, "Dequantize"), 0);
+  Tensor got = q.model.predict({images});
+  EXPECT_LT(apart(got, model.predict({images})), 0.1);
+  TempDir dir;
+  q.model.save(dir / "model");
+  OnDevice reference("reference");
+  EXPECT_EQ(load_model(dir / "model").predict({images}), got);
+}
+
+TEST_F(Quantization, RunsNetworksWithGatesAndSkipsInInt8) {
+  Value x = Input({16, 16, 3}, {.name = "image"});
+  auto twice = [](const Value& from, int64_t filters) {
+    Value y = Conv2D(filters, 3, {.padding = "same", .activation = "relu"})(from);
+    return Conv2D(filters, 3, {.padding = "same", .activation = "relu"})(y);
+  };
+  Value first = twice(x, 8), deep = twice(MaxPooling2D(2)(first), 16);
+  Value up = twice(Concatenate(-1)({UpSampling2D(2)(deep), first}), 8);
+  Model unet(x, Conv2D(2, 1, {.name = "classes"})(up));
+  Quantized q = quantize(unet, normal({4, 16, 16, 3}, 1));
+  EXPECT_TRUE(q.report.in_float.empty()) << q.report.text();
+  const std::vector<std::string> ends = {"rescaling", "normalization", "flatten", "predictions"};
+  for (const Model& model :
+       {applications::MobileNetV3Small({.input_shape = {32, 32, 3}, .classes = 5}),
+        applications::EfficientNetB0({.input_shape = {32, 32, 3}, .classes = 5})}) {
+    Quantized network = quantize(model, normal({4, 32, 32, 3}, 1));
+    EXPECT_GT(*network.report.int8_share, 0.9);
+    for (const KeptInFloat& one : network.report.in_float)
+      EXPECT_EQ(std::ranges::count(ends, one.layer), 1) << one.layer << ": " << one.reason;
+  }
 }
 
 TEST_F(Quantization, RunsNetworksOfTheHouse) {

@@ -63,6 +63,7 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
       {"quantized_matmul", "its operands are integers"},
       {"quantized_conv2d", "likewise"},
       {"quantized_add", "likewise"},
+      {"quantized_multiply", "likewise"},
       {"quantized_max_pool2d", "likewise"},
       {"quantized_avg_pool2d", "likewise"},
       {"quantized_lookup", "likewise"},

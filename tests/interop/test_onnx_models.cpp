@@ -149,9 +149,9 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
   kinds.insert({"AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization"});
   // What quantize() and its like make: see below.
   kinds.insert({"Quantize", "Dequantize", "QuantizedDense", "QuantizedConv2D", "QuantizedAdd",
-                "QuantizedMaxPooling2D", "QuantizedAveragePooling2D", "QuantizedActivation",
-                "QuantizedZeroPadding2D", "FakeQuantize", "QuantizationAware", "WeightOnlyDense",
-                "WeightOnlyEmbedding"});
+                "QuantizedMultiply", "QuantizedConv3D", "QuantizedMaxPooling2D",
+                "QuantizedAveragePooling2D", "QuantizedActivation", "QuantizedZeroPadding2D",
+                "FakeQuantize", "QuantizationAware", "WeightOnlyDense", "WeightOnlyEmbedding"});
   kinds.insert({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells"});  // parts of RNN
   for (const auto& [kind, factory] : built_in_layers()) EXPECT_TRUE(kinds.contains(kind)) << kind;
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());

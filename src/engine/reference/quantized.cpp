@@ -93,6 +93,23 @@ void quantized_add(const Call& call) {
   }
 }
 
+void quantized_multiply(const Call& call) {
+  Target y(call.attrs);
+  float factor = quantized::product_multiplier(call.attrs.get<double>("a_scale"),
+                                               call.attrs.get<double>("b_scale"), y);
+  auto a_zero = call.attrs.get<int64_t>("a_zero_point");
+  auto b_zero = call.attrs.get<int64_t>("b_zero_point");
+  const Array &a = call.in(0), &b = call.in(1);
+  int64_t channels = a.shape().rank() == 0 ? 1 : a.shape()[-1];
+  bool gate = a.size() != b.size();
+  int64_t sample = gate ? a.size() / a.shape()[0] : 1;
+  for (int64_t i = 0; i < call.out().size(); ++i) {
+    int64_t other = gate ? i / sample * channels + i % channels : i;
+    int64_t product = (int64_t(a[i]) - a_zero) * (int64_t(b[other]) - b_zero);
+    call.out()[i] = result(float(product) * factor, y);
+  }
+}
+
 void quantized_max_pool2d(const Call& call) {
   for_each_pool(call.attrs, call.in(0).shape(), call.out().shape(),
                 [&](int64_t to, const std::vector<int64_t>& elements) {
@@ -126,6 +143,7 @@ void add_all(KernelTable& table) {
   table["quantized_matmul"] = quantized_matmul;
   table["quantized_conv2d"] = quantized_conv2d;
   table["quantized_add"] = quantized_add;
+  table["quantized_multiply"] = quantized_multiply;
   table["quantized_max_pool2d"] = quantized_max_pool2d;
   table["quantized_avg_pool2d"] = quantized_avg_pool2d;
   table["quantized_lookup"] = quantized_lookup;

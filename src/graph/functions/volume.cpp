@@ -62,11 +62,11 @@ Value planes_at(const Value& padded, const Depth& depth, int64_t outputs, int64_
 
 // The planes that a window covers beside each other as channels: [B, D', H, W, kd · C], within every
 // group of channels.
-Value stacked(const Value& x, const Depth& depth, int64_t outputs, int64_t groups) {
+Value stacked(const Value& x, const Depth& depth, int64_t outputs, int64_t groups, double fill) {
   int64_t needed = (depth.size - 1) * depth.dilation + outputs * depth.stride;
   int64_t after = std::max<int64_t>(0, needed - depth.before - x.shape()[1]);
   Value padded =
-      depth.before + after == 0 ? x : pad(x, {0, depth.before, 0, 0, 0}, {0, after, 0, 0, 0});
+      depth.before + after == 0 ? x : pad(x, {0, depth.before, 0, 0, 0}, {0, after, 0, 0, 0}, fill);
   Values taps;
   for (int64_t tap = 0; tap < depth.size; ++tap)
     taps.push_back(planes_at(padded, depth, outputs, tap));
@@ -124,17 +124,22 @@ Value as_volume(const Value& planes, int64_t depth) {
   return reshape(planes, {-1, depth, shape[1], shape[2], shape[3]});
 }
 
+Planes window_planes(const Value& x, int64_t size, const Conv3& options, double fill) {
+  Depth depth = depth_of(size, options);
+  int64_t outputs = depth.extent(x.shape()[1]);
+  return {as_planes(stacked(x, depth, outputs, options.groups, fill)), outputs};
+}
+
 Planes conv3d_planes(const Value& x, const Value& kernel, const Conv3& options) {
   expect_volume("conv3d", x);
   expect_kernel("conv3d", kernel, "[kd, kh, kw, C / groups, filters]");
-  Depth depth = depth_of(kernel.shape()[0], options);
-  int64_t outputs = depth.extent(x.shape()[1]);
-  Value y = conv2d(as_planes(stacked(x, depth, outputs, options.groups)), flat_kernel(kernel),
+  Planes windows = window_planes(x, kernel.shape()[0], options);
+  Value y = conv2d(windows.y, flat_kernel(kernel),
                    {.strides = plane(options.strides),
                     .padding = plane(options.padding),
                     .dilation = plane(options.dilation),
                     .groups = options.groups});
-  return {y, outputs};
+  return {y, windows.depth};
 }
 
 Value conv3d(const Value& x, const Value& kernel, const Conv3& options) {

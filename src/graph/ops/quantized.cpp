@@ -113,6 +113,20 @@ std::vector<TensorSpec> infer_add(const Attrs& attrs, Specs inputs) {
   return {{target(attrs), inputs[0].shape}};
 }
 
+std::vector<TensorSpec> infer_multiply(const Attrs& attrs, Specs inputs) {
+  expect_count(inputs, 2);
+  expect_dtype(inputs[1], DType::uint8, "a second operand");
+  const Shape &a = inputs[0].shape, &b = inputs[1].shape;
+  if (a != b && !is_gate(a, b))
+    throw ShapeError(fmt::format(
+        "expected a second operand like the first or with one factor per sample and channel, got "
+        "{} and {}",
+        to_string(a), to_string(b)));
+  expect_params(attrs, "a_scale", "a_zero_point");
+  expect_params(attrs, "b_scale", "b_zero_point");
+  return {{target(attrs), a}};
+}
+
 Shape pooled(const Attrs& attrs, Specs inputs) {
   expect_count(inputs, 1);
   expect_rank(inputs[0], 4, "4-D input [B, H, W, C]");
@@ -162,6 +176,7 @@ void add_ops(OpRegistry& registry) {
   add("quantized_matmul", infer_matmul, product_cost);
   add("quantized_conv2d", infer_conv2d, product_cost);
   add("quantized_add", infer_add, elementwise_cost(3));
+  add("quantized_multiply", infer_multiply, elementwise_cost(2));
   add("quantized_max_pool2d", infer_max_pool, pool_cost);
   add("quantized_avg_pool2d", infer_avg_pool, pool_cost);
   add("quantized_lookup", infer_lookup, no_flops());

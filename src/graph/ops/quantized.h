@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <stoker/attrs.h>
+#include <stoker/shape.h>
 
 namespace stoker {
 class OpRegistry;
@@ -54,6 +55,19 @@ inline float multiplier(double x_scale, float w_scale, const Target& y) {
 // The sum of `count` stored numbers as their mean in the target's units.
 inline float mean_multiplier(double x_scale, int64_t count, const Target& y) {
   return float(x_scale / (double(count) * y.scale));
+}
+
+// From products of two stored numbers to the target's units.
+inline float product_multiplier(double a_scale, double b_scale, const Target& y) {
+  return float(a_scale * b_scale / y.scale);
+}
+// Whether b [B, 1, .., 1, C] has one factor per sample and channel of a [B, .., C].
+inline bool is_gate(const Shape& a, const Shape& b) {
+  int rank = a.rank();
+  if (rank < 2 || b.rank() != rank || a[0] != b[0] || a[-1] != b[-1]) return false;
+  for (int axis = 1; axis + 1 < rank; ++axis)
+    if (b[axis] != 1) return false;
+  return true;
 }
 
 }  // namespace stoker::quantized

@@ -140,11 +140,18 @@ void export_quantized_conv2d(OnnxBuilder& builder, const Node& node) {
   builder.set(node.outputs[0], stored_result(builder, node, y), channels_first(4));
 }
 
-void export_quantized_add(OnnxBuilder& builder, const Node& node) {
+void export_pair(OnnxBuilder& builder, const Node& node, const char* op) {
   Form form = builder.form(node.inputs[0]);
   std::string a = input_floats(builder, node, builder.get(node.inputs[0], form), "a");
   std::string b = input_floats(builder, node, builder.get(node.inputs[1], form), "b");
-  builder.set(node.outputs[0], stored_result(builder, node, builder.add("Add", {a, b})), form);
+  builder.set(node.outputs[0], stored_result(builder, node, builder.add(op, {a, b})), form);
+}
+
+void export_quantized_add(OnnxBuilder& builder, const Node& node) {
+  export_pair(builder, node, "Add");
+}
+void export_quantized_multiply(OnnxBuilder& builder, const Node& node) {
+  export_pair(builder, node, "Mul");
 }
 
 std::string pool(OnnxBuilder& builder, const Node& node, const char* op, const std::string& x) {
@@ -181,6 +188,7 @@ void add_quantized_exporters(OnnxExporters& exporters) {
   exporters["quantized_matmul"] = export_quantized_matmul;
   exporters["quantized_conv2d"] = export_quantized_conv2d;
   exporters["quantized_add"] = export_quantized_add;
+  exporters["quantized_multiply"] = export_quantized_multiply;
   exporters["quantized_max_pool2d"] = export_quantized_max_pool;
   exporters["quantized_avg_pool2d"] = export_quantized_avg_pool;
   exporters["quantized_lookup"] = export_quantized_lookup;

@@ -93,8 +93,9 @@ struct AwareLayerConfig : LayerOptions {
 class QuantizationAwareLayer : public KernelWrapper {
  public:
   QuantizationAwareLayer(const Layer& layer, AwareLayerConfig config)
-      : KernelWrapper(layer, config.name, AwareLayerConfig::kKind,
-                      {"Dense", "Conv2D", "DepthwiseConv2D"}),
+      : KernelWrapper(
+            layer, config.name, AwareLayerConfig::kKind,
+            {"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"}),
         config_(std::move(config)) {
     fields_of<AwareLayerConfig>().check(title(), config_);
   }
@@ -125,11 +126,11 @@ class QuantizationAwareLayer : public KernelWrapper {
   Value kernel_for(CallContext&) override { return rounded(kernel()); }
 
  private:
-  bool depthwise() { return inner().kind() == "DepthwiseConv2D"; }
+  bool depthwise() { return inner().kind().starts_with("Depthwise"); }
   // The axes of the kernel that run along filters: the last, or the last two of a depthwise one.
   Shape filter_axes() {
     const Shape& shape = kernel().shape();
-    return depthwise() ? Shape{shape[2], shape[3]} : Shape{shape[-1]};
+    return depthwise() ? Shape{shape[-2], shape[-1]} : Shape{shape[-1]};
   }
   int64_t filters() { return filter_axes().elements(); }
 

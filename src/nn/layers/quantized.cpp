@@ -3,10 +3,12 @@
 // units of input_scale · scale and holds − input_zero_point · Σ kernel.
 #include <fmt/format.h>
 
+#include "graph/functions/volume.h"
 #include "graph/op.h"
 #include "nn/layers/configured_layer.h"
 #include "nn/layers/families.h"
 #include "nn/layers/single_input_layer.h"
+#include "nn/layers/spatial.h"
 
 namespace stoker {
 
@@ -132,6 +134,18 @@ class QuantizedProduct : public Configured<SingleInputLayer, Config> {
     return how.output == "float32" ? how.activation(y) : y;
   }
 
+  // The op's own padding is the code 0. Where that is not the number 0, the image gets its padding
+  // first, and `pads` becomes none.
+  Value padded(const Value& x, ops::Padding& pads) const {
+    int64_t zero_point = this->options().input_zero_point;
+    bool none = pads.top + pads.bottom + pads.left + pads.right == 0;
+    if (none || zero_point == 0) return x;
+    Value wide = ops::pad(x, {0, pads.top, pads.left, 0}, {0, pads.bottom, pads.right, 0},
+                          double(zero_point));
+    pads = {};
+    return wide;
+  }
+
   Variable kernel_, bias_;
   Tensor scales_;  // a constant of the graph: engines build it into their kernels
 };
@@ -209,51 +223,111 @@ class QuantizedConv2DLayer : public QuantizedProduct<QuantizedConv2DConfig> {
 
  private:
   static std::array<int64_t, 2> pair(Size2 size) { return {size.height, size.width}; }
+};
 
-  // The op's own padding is the code 0. Where that is not the number 0, the image gets its padding
-  // first, and `pads` becomes none.
-  Value padded(const Value& x, ops::Padding& pads) const {
-    bool none = pads.top + pads.bottom + pads.left + pads.right == 0;
-    if (none || options().input_zero_point == 0) return x;
-    Value wide = ops::pad(x, {0, pads.top, pads.left, 0}, {0, pads.bottom, pads.right, 0},
-                          double(options().input_zero_point));
-    pads = {};
-    return wide;
+// Over volumes [B, D, H, W, C]: the planes that a window covers stand beside each other as channels,
+// so the kernel is [filters, kh, kw, kd · C / groups].
+struct QuantizedConv3DConfig : ProductOptions {
+  int64_t filters = 0;
+  Size3 kernel_size = 1, strides = 1, dilation_rate = 1;
+  std::string padding = "valid";
+  int64_t groups = 1;
+  static constexpr const char* kKind = "QuantizedConv3D";
+  static Fields<QuantizedConv3DConfig> fields() {
+    using C = QuantizedConv3DConfig;
+    return Fields<C>{{"filters", &C::filters, {.check = at_least(1), .required = true}},
+                     {"groups", &C::groups, at_least(1)},
+                     {"kernel_size", &C::kernel_size, at_least(1)},
+                     {"strides", &C::strides, at_least(1)},
+                     {"padding", &C::padding, one_of({"valid", "same"})},
+                     {"dilation_rate", &C::dilation_rate, at_least(1)}}
+        .then(product_fields<C>());
+  }
+};
+
+class QuantizedConv3DLayer : public QuantizedProduct<QuantizedConv3DConfig> {
+ public:
+  using QuantizedProduct::QuantizedProduct;
+
+ protected:
+  void build_for(const Shape& input) override {
+    const auto& how = options();
+    if (input.rank() != 5) fail_input("5-D input [B, D, H, W, C]", input);
+    if (input[4] < 1 || input[4] % how.groups != 0 || how.filters % how.groups != 0)
+      fail_input(fmt::format("channels and filters that {} groups can share", how.groups), input);
+    add_weights({how.filters, how.kernel_size.height, how.kernel_size.width,
+                 how.kernel_size.depth * input[4] / how.groups});
+  }
+
+  Value forward(const Value& x, CallContext&) override {
+    const auto& how = options();
+    ops::Conv3 window{.strides = extents(how.strides),
+                      .dilation = extents(how.dilation_rate),
+                      .groups = how.groups};
+    if (how.padding == "same")
+      window.padding =
+          ops::same_padding3d(x.shape(), extents(how.kernel_size), window.strides, window.dilation);
+    ops::Planes planes =
+        ops::window_planes(x, how.kernel_size.depth, window, double(how.input_zero_point));
+    const auto& [depth, height, width] = window.padding;
+    ops::Padding pads{height[0], height[1], width[0], width[1]};
+    Value image = padded(planes.y, pads);
+    Value y = product("quantized_conv2d", image,
+                      {{"strides", Ints{how.strides.height, how.strides.width}},
+                       {"pads", Ints{pads.top, pads.bottom, pads.left, pads.right}},
+                       {"dilation", Ints{how.dilation_rate.height, how.dilation_rate.width}},
+                       {"groups", how.groups}});
+    return ops::as_volume(y, planes.depth);
   }
 };
 
 // --- between products ------------------------------------------------------------------------------
 
-struct QuantizedAddConfig : ResultOptions {
+// Two tensors.
+struct PairOptions : ResultOptions {
   double first_scale = 1, second_scale = 1;
   int64_t first_zero_point = 0, second_zero_point = 0;
-  static constexpr const char* kKind = "QuantizedAdd";
-  static Fields<QuantizedAddConfig> fields() {
-    using C = QuantizedAddConfig;
-    return Fields<C>{{"first_scale", &C::first_scale, above(0)},
-                     {"first_zero_point", &C::first_zero_point, between(0, kLastCode)},
-                     {"second_scale", &C::second_scale, above(0)},
-                     {"second_zero_point", &C::second_zero_point, between(0, kLastCode)}}
-        .then(result_fields<C>());
-  }
 };
 
-class QuantizedAddBase : public LayerBase {
+template <class Config>
+Fields<Config> pair_fields() {
+  return Fields<Config>{{"first_scale", &Config::first_scale, above(0)},
+                        {"first_zero_point", &Config::first_zero_point, between(0, kLastCode)},
+                        {"second_scale", &Config::second_scale, above(0)},
+                        {"second_zero_point", &Config::second_zero_point, between(0, kLastCode)}}
+      .then(result_fields<Config>());
+}
+
+struct QuantizedAddConfig : PairOptions {
+  static constexpr const char *kKind = "QuantizedAdd", *kOp = "quantized_add";
+  static Fields<QuantizedAddConfig> fields() { return pair_fields<QuantizedAddConfig>(); }
+};
+
+// The second has the shape of the first, or one factor per sample and channel.
+struct QuantizedMultiplyConfig : PairOptions {
+  static constexpr const char *kKind = "QuantizedMultiply", *kOp = "quantized_multiply";
+  static Fields<QuantizedMultiplyConfig> fields() { return pair_fields<QuantizedMultiplyConfig>(); }
+};
+
+class QuantizedPairBase : public LayerBase {
  protected:
-  explicit QuantizedAddBase(const LayerOptions& options) { LayerBase::set_name(options.name); }
+  explicit QuantizedPairBase(const LayerOptions& options) { LayerBase::set_name(options.name); }
 };
 
-class QuantizedAddLayer : public Configured<QuantizedAddBase, QuantizedAddConfig> {
+template <class Config>
+class QuantizedPairLayer : public Configured<QuantizedPairBase, Config> {
  public:
-  using Configured::Configured;
+  using Configured<QuantizedPairBase, Config>::Configured;
   Values call(const Values& inputs, CallContext&) override {
-    if (inputs.size() != 2) fail_input(fmt::format("expected 2 inputs, got {}", inputs.size()));
-    Attrs attrs = {{"a_scale", options().first_scale},
-                   {"a_zero_point", options().first_zero_point},
-                   {"b_scale", options().second_scale},
-                   {"b_zero_point", options().second_zero_point}};
-    set_result(options(), attrs);
-    return apply("quantized_add", inputs, std::move(attrs));
+    if (inputs.size() != 2)
+      this->fail_input(fmt::format("expected 2 inputs, got {}", inputs.size()));
+    const Config& how = this->options();
+    Attrs attrs = {{"a_scale", how.first_scale},
+                   {"a_zero_point", how.first_zero_point},
+                   {"b_scale", how.second_scale},
+                   {"b_zero_point", how.second_zero_point}};
+    set_result(how, attrs);
+    return apply(Config::kOp, inputs, std::move(attrs));
   }
 };
 
@@ -377,7 +451,9 @@ void add_quantized_layers(LayerKinds& kinds) {
   add_layer<DequantizeLayer>(kinds);
   add_layer<QuantizedDenseLayer>(kinds);
   add_layer<QuantizedConv2DLayer>(kinds);
-  add_layer<QuantizedAddLayer>(kinds);
+  add_layer<QuantizedConv3DLayer>(kinds);
+  add_layer<QuantizedPairLayer<QuantizedAddConfig>>(kinds);
+  add_layer<QuantizedPairLayer<QuantizedMultiplyConfig>>(kinds);
   add_layer<QuantizedPoolLayer<QuantizedMaxConfig>>(kinds);
   add_layer<QuantizedPoolLayer<QuantizedMeanConfig>>(kinds);
   add_layer<QuantizedActivationLayer>(kinds);

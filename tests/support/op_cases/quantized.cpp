@@ -142,7 +142,8 @@ void add_convolutions(OpCases& cases) {
 }
 
 void add_sums_and_tables(OpCaseTable& table) {
-  OpCases &add = table["quantized_add"], &lookup = table["quantized_lookup"];
+  OpCases &add = table["quantized_add"], &multiply = table["quantized_multiply"],
+          &lookup = table["quantized_lookup"];
   auto attrs = [](bool floats, int64_t low) {
     return Attrs{{"a_scale", 0.02},
                  {"a_zero_point", int64_t(7)},
@@ -161,11 +162,23 @@ void add_sums_and_tables(OpCaseTable& table) {
         {"relu_" + size, attrs(false, 96), {codes(shape), codes(shape)}, exact(), false});
     add.good.push_back(
         {"floats_" + size, attrs(true, 0), {codes(shape), codes(shape)}, ulps(2, 1), false});
+    multiply.good.push_back({size, attrs(false, 0), {codes(shape), codes(shape)}, exact(), false});
+    multiply.good.push_back(
+        {"floats_" + size, attrs(true, 0), {codes(shape), codes(shape)}, ulps(2), false});
     lookup.good.push_back({size, {}, {codes(shape), codes({256})}, exact(), false});
+  }
+  for (const auto& [shape, gate] : {std::pair(Shape{2, 9, 9, 33}, Shape{2, 1, 1, 33}),
+                                    std::pair(Shape{3, 5, 16}, Shape{3, 1, 16})}) {
+    std::string size = std::to_string(shape.elements());
+    multiply.good.push_back(
+        {"gate_" + size, attrs(false, 96), {codes(shape), codes(gate)}, exact(), false});
   }
   TensorSpec x{DType::uint8, {2, 3}};
   add.bad = {{"shapes that differ", attrs(false, 0), {x, {DType::uint8, {2, 1}}}},
              {"floats", attrs(false, 0), {{DType::float32, {2, 3}}, {DType::float32, {2, 3}}}}};
+  multiply.bad = {{"another number of channels", attrs(false, 0), {x, {DType::uint8, {2, 1}}}},
+                  {"more samples", attrs(false, 0), {x, {DType::uint8, {3, 3}}}},
+                  {"a second operand of floats", attrs(false, 0), {x, {DType::float32, {2, 3}}}}};
   lookup.bad = {{"a table of 255 codes", {}, {x, {DType::uint8, {255}}}},
                 {"a table of floats", {}, {x, {DType::float32, {256}}}}};
 }

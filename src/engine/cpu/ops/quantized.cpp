@@ -73,6 +73,38 @@ void build_quantized_add(Builder& b, const Node& node) {
          });
 }
 
+// b has the shape of a, or one factor per sample and channel: then a row of channels at a time.
+void build_quantized_multiply(Builder& b, const Node& node) {
+  Target y(node.attrs);
+  quantized::ProductTerms terms{
+      int32_t(node.attrs.get<int64_t>("a_zero_point")),
+      int32_t(node.attrs.get<int64_t>("b_zero_point")),
+      stoker::quantized::product_multiplier(node.attrs.get<double>("a_scale"),
+                                            node.attrs.get<double>("b_scale"), y)};
+  const Shape &shape = b.shape(node.inputs[0]), &other = b.shape(node.inputs[1]);
+  int64_t n = shape.elements(), width = result_bytes(y), channels = 1, pixels = 1;
+  bool gate = other.elements() != n;
+  if (gate) {
+    channels = shape[-1];
+    pixels = n / (shape[0] * channels);  // of a sample
+  }
+  int first = b.plain(node.inputs[0]), second = b.plain(node.inputs[1]);
+  b.emit({own_quantized(), {first, second}, {b.define(node.outputs[0])}}, [=, to = storage_of(y)](
+                                                                              Pointers p) {
+    auto rows = [&](int64_t from, int64_t with, int64_t count) {
+      quantized::kernels().multiply(p.in<uint8_t>(0) + from, p.in<uint8_t>(1) + with,
+                                    p.out<char>(2) + from * width, count, terms, to);
+    };
+    if (!gate)
+      return parallel_for(
+          n, kGrain, [&](int64_t begin, int64_t end) { rows(begin, begin, end - begin); }, 64);
+    parallel_for(n / channels, kGrain / channels + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t pixel = begin; pixel < end; ++pixel)
+        rows(pixel * channels, pixel / pixels * channels, channels);
+    });
+  });
+}
+
 void build_quantized_lookup(Builder& b, const Node& node) {
   int64_t n = b.shape(node.inputs[0]).elements();
   int x = b.plain(node.inputs[0]), table = b.plain(node.inputs[1]);
@@ -183,6 +215,7 @@ void add_quantized_builders(OpBuilders& table) {
   table["quantize"] = {floats, build_quantize};
   table["dequantize"] = {takes_codes, build_dequantize};
   table["quantized_add"] = {takes_codes, build_quantized_add};
+  table["quantized_multiply"] = {takes_codes, build_quantized_multiply};
   table["quantized_lookup"] = {takes_codes, build_quantized_lookup};
   table["quantized_max_pool2d"] = {takes_codes, build_quantized_max_pool};
   table["quantized_avg_pool2d"] = {takes_codes, build_quantized_avg_pool};

@@ -45,6 +45,16 @@ __global__ void add_codes(CodeSum sum, const uint8_t* a, const uint8_t* b, void*
         sum.to, y, i);
 }
 
+__global__ void multiply_codes(CodeProduct product, const uint8_t* a, const uint8_t* b, void* y,
+                               int64_t n) {
+  for (int64_t i = first_item(); i < n; i += item_step()) {
+    int64_t other =
+        product.sample == 0 ? i : i / product.sample * product.channels + i % product.channels;
+    int exact = (int(a[i]) - product.a_zero) * (int(b[other]) - product.b_zero);
+    put(__fmul_rn(float(exact), product.factor), product.to, y, i);
+  }
+}
+
 __global__ void look_up(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n) {
   for (int64_t i = first_item(); i < n; i += item_step()) y[i] = table[x[i]];
 }
@@ -193,6 +203,13 @@ void run_quantized_add(const CodeSum& sum, const uint8_t* a, const uint8_t* b, v
   if (n == 0) return;
   add_codes<<<blocks(n), kBlock, 0, stream>>>(sum, a, b, y, n);
   check_launch("quantized_add");
+}
+
+void run_quantized_multiply(const CodeProduct& product, const uint8_t* a, const uint8_t* b, void* y,
+                            int64_t n, cudaStream_t stream) {
+  if (n == 0) return;
+  multiply_codes<<<blocks(n), kBlock, 0, stream>>>(product, a, b, y, n);
+  check_launch("quantized_multiply");
 }
 
 void run_quantized_lookup(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n,

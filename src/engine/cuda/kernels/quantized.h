@@ -30,6 +30,15 @@ struct CodeSum {
 };
 void run_quantized_add(const CodeSum& sum, const uint8_t* a, const uint8_t* b, void* y, int64_t n,
                        cudaStream_t stream);
+// b has n codes, or `channels` per sample of `sample` codes of a; sample is 0 in the first case.
+struct CodeProduct {
+  int a_zero = 0, b_zero = 0;
+  float factor = 1;
+  int64_t sample = 0, channels = 1;
+  CodeTarget to;
+};
+void run_quantized_multiply(const CodeProduct& product, const uint8_t* a, const uint8_t* b, void* y,
+                            int64_t n, cudaStream_t stream);
 void run_quantized_lookup(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n,
                           cudaStream_t stream);
 

@@ -56,6 +56,28 @@ void build_quantized_add(Builder& b, const Node& node) {
   });
 }
 
+void build_quantized_multiply(Builder& b, const Node& node) {
+  quantized::Target y(node.attrs);
+  CodeProduct product;
+  product.to = code_target(node.attrs);
+  product.a_zero = int(node.attrs.get<int64_t>("a_zero_point"));
+  product.b_zero = int(node.attrs.get<int64_t>("b_zero_point"));
+  product.factor = quantized::product_multiplier(node.attrs.get<double>("a_scale"),
+                                                 node.attrs.get<double>("b_scale"), y);
+  const Shape& shape = b.shape(node.inputs[0]);
+  int64_t n = shape.elements();
+  if (b.shape(node.inputs[1]).elements() != n) {
+    product.sample = n / shape[0];
+    product.channels = shape[-1];
+  }
+  int first = b.input(node.inputs[0]), second = b.input(node.inputs[1]);
+  int result = b.define(node.outputs[0]);
+  b.emit({"own:int8", {first, second}, {result}}, [=](const Launch& at) {
+    run_quantized_multiply(product, at.get<const uint8_t>(0), at.get<const uint8_t>(1), at.get(2),
+                           n, at.stream);
+  });
+}
+
 void build_quantized_lookup(Builder& b, const Node& node) {
   int64_t n = b.shape(node.inputs[0]).elements();
   int x = b.input(node.inputs[0]), table = b.input(node.inputs[1]);
@@ -186,6 +208,7 @@ void add_quantized_builders(OpBuilders& table) {
   table["quantize"] = {build_quantize};
   table["dequantize"] = {build_dequantize};
   table["quantized_add"] = {build_quantized_add};
+  table["quantized_multiply"] = {build_quantized_multiply};
   table["quantized_lookup"] = {build_quantized_lookup};
   table["quantized_max_pool2d"] = table["quantized_avg_pool2d"] = {build_quantized_pool};
   table["quantized_matmul"] = {build_quantized_matmul};

@@ -48,6 +48,24 @@ void add(const uint8_t* __restrict a, const uint8_t* __restrict b, void* y, int6
   for (int64_t i = 0; i < n; ++i) out[i] = stored(sum_of(a, b, i, terms), to);
 }
 
+STOKER_STEP float product_of(const uint8_t* a, const uint8_t* b, int64_t i,
+                             const ProductTerms& terms) {
+  return float((int32_t(a[i]) - terms.a_zero) * (int32_t(b[i]) - terms.b_zero)) * terms.factor;
+}
+
+void multiply(const uint8_t* __restrict a, const uint8_t* __restrict b, void* y, int64_t n,
+              const ProductTerms& given, const Storage& target) {
+  const ProductTerms terms = given;
+  const Storage to = target;
+  if (to.floats) {
+    float* __restrict out = static_cast<float*>(y);
+    for (int64_t i = 0; i < n; ++i) out[i] = product_of(a, b, i, terms);
+    return;
+  }
+  uint8_t* __restrict out = static_cast<uint8_t*>(y);
+  for (int64_t i = 0; i < n; ++i) out[i] = stored(product_of(a, b, i, terms), to);
+}
+
 void maximum(const uint8_t* __restrict x, uint8_t* __restrict y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
 }
@@ -70,6 +88,6 @@ void finish_mean(const int32_t* __restrict sums, void* y, int64_t n, int32_t shi
 
 }  // namespace
 
-Kernels make_table() { return {quantize, dequantize, add, maximum, sum, finish_mean}; }
+Kernels make_table() { return {quantize, dequantize, add, multiply, maximum, sum, finish_mean}; }
 
 }  // namespace stoker::cpu::quantized::STOKER_ISA

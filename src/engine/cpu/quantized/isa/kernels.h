@@ -18,12 +18,19 @@ struct AddTerms {
   float a_factor, b_factor;
 };
 
+struct ProductTerms {
+  int32_t a_zero, b_zero;
+  float factor;
+};
+
 struct Kernels {
   void (*quantize)(const float* x, uint8_t* y, int64_t n, float scale, float zero_point);
   void (*dequantize)(const uint8_t* x, float* y, int64_t n, float scale, int32_t zero_point);
   // y: uint8 or float, as `to` says; n elements.
   void (*add)(const uint8_t* a, const uint8_t* b, void* y, int64_t n, const AddTerms& terms,
               const Storage& to);
+  void (*multiply)(const uint8_t* a, const uint8_t* b, void* y, int64_t n,
+                   const ProductTerms& terms, const Storage& to);
   void (*maximum)(const uint8_t* x, uint8_t* y, int64_t n);  // y = max(x, y)
   void (*sum)(const uint8_t* x, int32_t* sums, int64_t n);   // added to
   // y = (sums − shift) · factor
