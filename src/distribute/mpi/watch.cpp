@@ -55,6 +55,10 @@ void Watch::end() {
 
 void Watch::tick(MPI_Comm comm, Clock::time_point now) {
   std::lock_guard lock(mutex_);
+  // This process was stopped, not the others: they were heard of as long ago as it could hear.
+  if (ticked_ != Clock::time_point() && now - ticked_ > kSilent)
+    for (Peer& peer : peers_) peer.heard += now - ticked_;
+  ticked_ = now;
   receive(comm, now);
   if (now - sent_ < kBeat) return;
   sent_ = now;

@@ -77,7 +77,7 @@ class Watch {
   Beat own_;
   std::atomic<int64_t> sums_ = 0;
   std::vector<Peer> peers_;
-  Clock::time_point sent_ = {};
+  Clock::time_point sent_ = {}, ticked_ = {};
 };
 
 }  // namespace stoker::distribute::mpi
