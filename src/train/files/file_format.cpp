@@ -24,7 +24,7 @@ const std::string& metadata_of(const SafetensorsFile& file, const std::string& k
 }
 
 void check_format(const SafetensorsFile& file, std::initializer_list<const char*> formats) {
-  const std::string& format = metadata_of(file, "format");
+  std::string format = metadata_of(file, "format");
   std::string known;
   bool good = false;
   for (const char* each : formats) {
@@ -32,7 +32,7 @@ void check_format(const SafetensorsFile& file, std::initializer_list<const char*
     known += fmt::format("{}\"{}\"", known.empty() ? "" : " or ", each);
   }
   if (!good) throw ValueError(fmt::format("its format is \"{}\", expected {}", format, known));
-  const std::string& version = metadata_of(file, "version");
+  std::string version = metadata_of(file, "version");
   if (version != kUnchecked && version != kChecked)
     throw ValueError(fmt::format("version {} of its format is not known to this library", version));
   if (version == kChecked && !file.checksums)
