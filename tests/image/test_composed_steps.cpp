@@ -46,7 +46,7 @@ TEST(ClaheStep, GivesWhatTheLayerGives) {
     Tensor picture = disc(one.height, one.width);
     Sequential layer(
         {Input({one.height, one.width, 3}),
-         ContrastLimitedAdaptiveHistogramEqualization(
+         stoker::ContrastLimitedAdaptiveHistogramEqualization(
              {.clip_limit = one.clip_limit, .tile_grid_size = {one.rows, one.columns}})});
     Tensor expected = layer.predict(picture.reshape({1, one.height, one.width, 3}));
     Rng rng(1);

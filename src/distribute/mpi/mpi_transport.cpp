@@ -6,6 +6,7 @@
 #include <future>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -213,8 +214,8 @@ class MpiTransport final : public Transport {
     }
     if (failure_ || watch_->has_failed()) return;
     if (watch_->fault().empty()) return;
-    watch_
-        ->look_up_now();  // another process may have failed because one died, and heard of it first
+    // Another process may have failed because one died, and heard of it first.
+    watch_->look_up_now();
     failure_ = std::make_exception_ptr(CollectiveError(watch_->fault()));
   }
 
@@ -273,13 +274,24 @@ class MpiTransport final : public Transport {
     return error;
   }
 
-  void expect_in_time(Clock::time_point begun, const char* what) {
+  // Where this process was stopped, its calls did not wait in the meantime.
+  void leave_out_stops() {
+    Clock::time_point now = Clock::now();
+    Clock::duration gap = now - std::exchange(seen_, now);
+    if (gap < mpi::Watch::kSilent) return;
+    for (Sum& sum : sums_) sum.begun += gap;
+    for (auto& call : controls_) call->begun += gap;
+  }
+
+  void expect_in_time(const Clock::time_point& begun, const char* what) {
+    leave_out_stops();  // may move `begun`
     if (Clock::now() - begun < deadline_.load()) return;
     throw CollectiveError(watch_->missing(what, deadline_.load()));
   }
 
   void advance(Comms& comms) {
     ++polls_;
+    leave_out_stops();
     beat(comms);
     attempt([&] {
       bool in_order = true;  // all earlier sums are in their second round
@@ -338,7 +350,8 @@ class MpiTransport final : public Transport {
   std::deque<std::unique_ptr<Control>> controls_;
   Comms* comms_ = nullptr;
   std::exception_ptr failure_;
-  int64_t polls_ = 0;  // in a row without an event
+  int64_t polls_ = 0;                      // in a row without an event
+  Clock::time_point seen_ = Clock::now();  // by leave_out_stops()
 
   std::thread thread_;  // last: it uses the rest
 };

@@ -56,8 +56,10 @@ void Watch::end() {
 void Watch::tick(MPI_Comm comm, Clock::time_point now) {
   std::lock_guard lock(mutex_);
   // This process was stopped, not the others: they were heard of as long ago as it could hear.
-  if (ticked_ != Clock::time_point() && now - ticked_ > kSilent)
+  if (ticked_ != Clock::time_point() && now - ticked_ > kSilent) {
     for (Peer& peer : peers_) peer.heard += now - ticked_;
+    woke_ = now;
+  }
   ticked_ = now;
   receive(comm, now);
   if (now - sent_ < kBeat) return;
@@ -181,6 +183,8 @@ bool Watch::all_over() const {
 bool Watch::speaks() const {
   std::lock_guard lock(mutex_);
   Clock::time_point now = Clock::now();
+  // Those who waited for a process that was stopped have spoken of it, and may be gone by now.
+  if (now - woke_ < 2 * kSilent) return false;
   for (int i = 0; i < process_; ++i)
     if (!peers_[size_t(i)].dead && now - peers_[size_t(i)].heard < kSilent) return false;
   return true;

@@ -53,7 +53,7 @@ class Watch {
   std::string missing(const std::string& what, Clock::duration waited) const;
   // No process that lives has still to hear that this one is over.
   bool all_over() const;
-  // The first of the processes that live: the one that speaks for all.
+  // The first of the processes that live: the one that speaks for all. One that was stopped does not.
   bool speaks() const;
 
  private:
@@ -78,6 +78,7 @@ class Watch {
   std::atomic<int64_t> sums_ = 0;
   std::vector<Peer> peers_;
   Clock::time_point sent_ = {}, ticked_ = {};
+  Clock::time_point woke_ = {};  // behind a time in which this process was stopped
 };
 
 }  // namespace stoker::distribute::mpi
