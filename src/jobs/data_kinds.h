@@ -14,7 +14,7 @@ namespace stoker::jobs {
 
 // What a spec may be, for errors and for the command line; data_spec.h says more.
 inline constexpr const char* kDataSpecs =
-    "a folder of images, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR";
+    "image folder, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE or npy:DIR";
 
 // Elements (picture or row, label) as they are stored.
 struct OpenedData {

@@ -115,7 +115,7 @@ Model make_model(const Job& job, const JobData& data) {
   model.get_layer(kNormalize).set_weights({columns.mean, columns.variance});
   if (data.classes > 0) return model;
   Statistics targets = statistics_of(data.train.elements, 1);
-  Tensor deviation = targets.variance;
+  Tensor deviation = targets.variance.clone();
   for (float& value : std::span(deviation.data_mut<float>(), size_t(deviation.elements())))
     value = std::sqrt(value);
   const Shape& shape = deviation.shape();

@@ -11,6 +11,7 @@
 #include <stoker/random.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "observe/page_locked.h"
 #include "train/step/program_cache.h"
 
@@ -21,6 +22,9 @@ namespace {
 constexpr int kRepeats = 5, kLeastRepeats = 2;
 constexpr double kEnoughNs = 100e6;
 constexpr double kUsualCache = double(32 << 20);
+// A virtual machine of a few cores shows the last cache of its whole host, of which others have their
+// share, and tensors twice as large take seconds to be made.
+constexpr double kMostOfACore = double(32 << 20);
 constexpr double kFarBeyond = 2;  // times the cache: what a tensor has to be to come from memory
 constexpr int64_t kWarmUpNs = 300'000'000;
 constexpr int64_t kDrawn = 1'000'003;  // random numbers, again and again: no power of two
@@ -41,6 +45,7 @@ class PeakMeter {
     MachinePeaks peaks;
     auto cache = double(engine_.cache_bytes());
     peaks.cache_size = cache > 0 ? cache : kUsualCache;
+    if (!gpu_) peaks.cache_size = std::min(peaks.cache_size, kMostOfACore * available_cores());
     peaks.flops = best_flops();
     peaks.memory = rates(kFarBeyond * peaks.cache_size);
     peaks.cache = peaks.memory;

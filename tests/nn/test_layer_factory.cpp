@@ -255,9 +255,9 @@ TEST(LayerFactory, MakesEveryKindAgain) {
   }
   // What quantize() and its like make: tests/compress saves and loads them.
   kinds.insert({"Quantize", "Dequantize", "QuantizedDense", "QuantizedConv2D", "QuantizedAdd",
-                "QuantizedMaxPooling2D", "QuantizedAveragePooling2D", "QuantizedActivation",
-                "QuantizedZeroPadding2D", "FakeQuantize", "QuantizationAware", "WeightOnlyDense",
-                "WeightOnlyEmbedding"});
+                "QuantizedConv3D", "QuantizedMultiply", "QuantizedMaxPooling2D",
+                "QuantizedAveragePooling2D", "QuantizedActivation", "QuantizedZeroPadding2D",
+                "FakeQuantize", "QuantizationAware", "WeightOnlyDense", "WeightOnlyEmbedding"});
   for (const auto& [kind, factory] : built_in_layers())
     EXPECT_TRUE(kinds.contains(kind) || kind == "HostLayer" || kind == "CudaLayer" ||
                 kind == "Lambda")
