@@ -14,6 +14,9 @@
 
 namespace stoker::test {
 
+inline constexpr DType kFloat32 = DType::float32, kInt32 = DType::int32, kInt64 = DType::int64,
+                       kBool = DType::bool_;
+
 // An input that an engine may take to be another op's result: the maxima of a pooling, the
 // statistics of a norm. It is computed by the reference from earlier inputs of the same case, or,
 // where `inputs` is empty, from the numbers drawn for this one.

@@ -8,8 +8,6 @@ namespace {
 
 using augment::Kind;
 
-const DType kInt64 = DType::int64, kFloat32 = DType::float32;
-
 Attrs augment_attrs(const std::vector<augment::Stage>& stages, const Ints& size,
                     int64_t stream = 1) {
   return {{"stages", augment::numbers_of(stages)}, {"size", size}, {"stream", stream}};

@@ -8,8 +8,6 @@ namespace stoker::test {
 
 namespace {
 
-const DType kFloat32 = DType::float32, kInt32 = DType::int32, kBool = DType::bool_;
-
 struct Sizes {
   int64_t batch = 2, queries = 1, chunk = 1, heads = 4, groups = 4, capacity = 9, depth = 8;
   int64_t value_depth = 8;

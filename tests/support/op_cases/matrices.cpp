@@ -5,8 +5,6 @@ namespace stoker::test {
 
 namespace {
 
-const DType kFloat32 = DType::float32;
-
 // A matrix whose diagonal dominates: draws in [-1, 1], the diagonal apart by whole numbers.
 std::vector<double> dominant(int64_t n) {
   std::vector<double> values;

@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kEpsilon = 1e-3;
 const Fill kGamma{0.5, 1.5}, kVariance{0.5, 2};
-const DType kFloat32 = DType::float32;
 
 double smallest(const Tensor& tensor) { return std::ranges::min(numbers(tensor)); }
 

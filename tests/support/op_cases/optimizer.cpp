@@ -11,8 +11,6 @@ namespace stoker::test {
 
 namespace {
 
-const DType kFloat32 = DType::float32;
-
 // A few roundings an element, one after another.
 constexpr double kRoundings = 8;
 

@@ -7,8 +7,6 @@ namespace stoker::test {
 
 namespace {
 
-const DType kInt32 = DType::int32, kInt64 = DType::int64, kFloat32 = DType::float32;
-
 void add_take(OpCaseTable& table, const std::string& name, const Shape& x, int axis,
               const Shape& indices) {
   Fill valid{0, double(x[axis])};

@@ -185,17 +185,16 @@ void add_sums_and_tables(OpCaseTable& table) {
 
 void add_pools(OpCaseTable& table) {
   OpCases &max = table["quantized_max_pool2d"], &mean = table["quantized_avg_pool2d"];
-  struct Geometry {
+  struct Pool {
     std::string name;
     Shape x;
     Ints window = {2, 2}, strides = {2, 2}, pads = {0, 0, 0, 0};
   };
-  for (const Geometry& at :
-       {Geometry{"two_by_two", {2, 6, 6, 3}}, Geometry{"many_channels", {1, 4, 4, 300}},
-        Geometry{"overlapping", {1, 7, 7, 16}, {3, 3}},
-        Geometry{"same_padding", {1, 7, 7, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
-        Geometry{"whole_image", {2, 5, 5, 7}, {5, 5}, {5, 5}},
-        Geometry{"not_square", {1, 6, 9, 3}, {2, 3}, {2, 3}}}) {
+  for (const Pool& at : {Pool{"two_by_two", {2, 6, 6, 3}}, Pool{"many_channels", {1, 4, 4, 300}},
+                         Pool{"overlapping", {1, 7, 7, 16}, {3, 3}},
+                         Pool{"same_padding", {1, 7, 7, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
+                         Pool{"whole_image", {2, 5, 5, 7}, {5, 5}, {5, 5}},
+                         Pool{"not_square", {1, 6, 9, 3}, {2, 3}, {2, 3}}}) {
     Attrs attrs = {{"window", at.window}, {"strides", at.strides}, {"pads", at.pads}};
     max.good.push_back({at.name, attrs, {codes(at.x)}, exact(), false});
     attrs.set("x_scale", 0.05);

@@ -11,8 +11,6 @@ namespace stoker::test {
 
 namespace {
 
-const DType kFloat32 = DType::float32, kBool = DType::bool_;
-
 struct Layer {
   std::string cell;
   int64_t batch, length, features, units;
