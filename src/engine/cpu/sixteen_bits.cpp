@@ -13,7 +13,7 @@ namespace {
 
 // Whether oneDNN's kernels use what `isa` has and `before` has not.
 bool has_isa(dnnl::cpu_isa isa, dnnl::cpu_isa before) {
-  return (unsigned(dnnl::get_effective_cpu_isa()) & unsigned(isa) & ~unsigned(before)) != 0;
+  return (effective_isa() & unsigned(isa) & ~unsigned(before)) != 0;
 }
 
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
