@@ -151,6 +151,7 @@ constexpr DataKind kDataKinds[] = {
     {"shards:", open_shards},
     {"tfrecord:", open_tfrecord},
     {"csv:", open_table<open_csv>, csv_rows, true},
+    {"svmlight:", open_table<open_svmlight>, svmlight_rows, true},
     {"npz:", open_arrays<open_npz>, array_rows<npz_inputs>},
     {"npy:", open_arrays<open_npy>, array_rows<npy_inputs>},
 };

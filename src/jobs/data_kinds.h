@@ -14,11 +14,11 @@ namespace stoker::jobs {
 
 // What a spec may be, for errors and for the command line; data_spec.h says more.
 inline constexpr const char* kDataSpecs =
-    "image folder, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, npz:FILE "
+    "image folder, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, svmlight:GLOB, npz:FILE "
     "or npy:DIR";
 
 // Those whose rows a model can predict from, without labels.
-inline constexpr const char* kRowSpecs = "csv:GLOB, npz:FILE or npy:FILE";
+inline constexpr const char* kRowSpecs = "csv:GLOB, svmlight:GLOB, npz:FILE or npy:FILE";
 
 // Elements (picture or row, label) as they are stored.
 struct OpenedData {

@@ -29,6 +29,11 @@ Table open_csv(const Job& job, const std::string& glob, const DataNames& known =
 // The rows without labels, (float32[numbers]), for a model that was trained with these columns.
 data::Dataset csv_rows(const Job& job, const std::string& glob, const DataNames& known);
 
+// svmlight:GLOB. Features that occur, or those of `known`, are the columns; whole labels are classes,
+// in ascending order, others are predicted as numbers. Reads the files once or twice.
+Table open_svmlight(const Job& job, const std::string& glob, const DataNames& known);
+data::Dataset svmlight_rows(const Job& job, const std::string& glob, const DataNames& known);
+
 // Whether the job's loss is one of classes.
 bool learns_classes(const Job& job);
 
