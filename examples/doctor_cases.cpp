@@ -2,6 +2,7 @@
 // to do. `doctor_cases` runs all of them, `doctor_cases NAME` one. Where other programs keep the
 // machine too busy for a verdict, it waits and tries again for two minutes in all. Exit status:
 // 0, every case was named; 1, one was not; 77, one could not be shown here; 2, wrong use.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>

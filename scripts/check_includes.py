@@ -33,7 +33,7 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "attrs batch context dtype error factor file random shape tensor tensor_view version",
-    "data": "categories csv dataset dataset_options element image image_augment mixing numpy text tokenizer "
+    "data": "categories csv dataset dataset_options element image image_augment mixing numpy svmlight text tokenizer "
     "typed_function utils",
     "formats": "safetensors",
     "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
@@ -42,8 +42,8 @@ PUBLIC = {
     "nn": "attention_layers audio_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
     "initializers layer layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
     "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
-    "train": "adaptive_optimizers auto_batch backup callback callbacks flops function generate history idx logging_callbacks "
-    "model more_callbacks multi_optimizer optimizers own_step plot_model run_plan schedules serialize weights",
+    "train": "adaptive_optimizers auto_batch backup callback callbacks compile_lists flops function generate history idx "
+    "logging_callbacks model more_callbacks multi_optimizer optimizers own_step plot_model run_plan schedules serialize weights",
     "distribute": "distribute",
     "compress": "compare distill lighter prune quantize",
     "jobs": "applications",

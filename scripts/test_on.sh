@@ -2,6 +2,7 @@
 # Builds and tests this tree on another Debian, in a system of its own that debootstrap makes once.
 #   scripts/test_on.sh SYSTEM [TARGET...]     SYSTEM: debian12, debian13; TARGETs: these only, and no tests (test_engine)
 #   CXX=clang++-19    another compiler of that system      STOKER_SYSTEMS=DIR    where systems lie (~/.cache/stoker/systems)
+#   OPTIONS="-DSTOKER_EXAMPLES=OFF"    added to the options of CMake; the default is all of the preset ci
 # As root, since it enters the system with chroot. The package mirror is the one that this machine's apt uses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,15 +42,22 @@ enter() {
 }
 inside() { chroot "$root" env HOME=/root LC_ALL=C.UTF-8 CXX="$compiler" "$@"; }
 
+# The tree as it is now: a file that was deleted here must not be found by the build there. Builds and the compiler cache stay.
+copy_tree() {
+  mkdir -p "$root/stoker"
+  find "$root/stoker" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+  git ls-files -z --cached --others --exclude-standard | tar --null -cf - -T - --ignore-failed-read | tar -xf - -C "$root" --one-top-level=stoker
+}
+
 make_system
 enter
-git ls-files -z --cached --others --exclude-standard | tar --null -cf - -T - --ignore-failed-read | tar -xf - -C "$root" --one-top-level=stoker
+copy_tree
 inside sh -c 'cd /stoker && scripts/setup.sh build'
 case $compiler in
   clang++-*) inside apt-get install -y --no-install-recommends "${compiler/++/}" "libomp-${compiler##*-}-dev" </dev/null ;;
   g++-*) inside apt-get install -y --no-install-recommends "$compiler" </dev/null ;;
 esac
 build=build/$compiler
-inside sh -c "cd /stoker && cmake --preset ci -B $build"
-inside sh -c "cd /stoker && cmake --build $build --parallel $(nproc) ${*:+--target $*}"
+inside sh -c "cd /stoker && cmake --preset ci -B $build ${OPTIONS:-}"
+inside sh -c "cd /stoker && cmake --build $build --parallel $(nproc) ${*:+--target $*} -- -k 0"
 [ $# -gt 0 ] || inside sh -c "cd /stoker && OMP_WAIT_POLICY=passive ctest --test-dir $build --output-on-failure --parallel 2"

@@ -1,5 +1,6 @@
 #include "doctor/patients.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace stoker::bench {

@@ -24,9 +24,11 @@ from typing import Any, Mapping, Sequence
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
-from harness import machine, report, sections, systems  # noqa: E402
+from harness import machine, report, sections, systems, workloads  # noqa: E402
+from harness.bench import Bench  # noqa: E402
 from harness.quiet import Quiet  # noqa: E402
 from harness.rows import Row, Settings  # noqa: E402
+from harness.start_size_build import start_size_build  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -73,10 +75,10 @@ def prepare_data(options: argparse.Namespace, found: Mapping[str, systems.System
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    asked = sections.Asked(options.only.split(","))
+    asked = workloads.Asked(options.only.split(","))
     unknown = asked.unknown()
     if unknown:
-        sys.exit(f"peers: nothing is called {', '.join(unknown)}; there are {', '.join(sections.WORKLOADS)}")
+        sys.exit(f"peers: nothing is called {', '.join(unknown)}; there are {', '.join(workloads.WORKLOADS)}")
     work = systems.cache_dir() / "peers-work"
     sections.clear_work(work)
     say("looking for peers")
@@ -86,7 +88,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = Settings.make(options.mode, options.threads)
     data = prepare_data(options, found)
     quiet = Quiet(options.lock, options.pause)
-    bench = sections.Bench(found, settings, data, work, options.build.resolve(), say, asked, quiet)
+    bench = Bench(found, settings, data, work, options.build.resolve(), say, asked, quiet)
     say("limits of the machine")
     with quiet:
         limits = sections.limits(bench)
@@ -98,7 +100,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     if asked.any("c"):
         rows += sections.fits(bench)
     if asked.any("d"):
-        rows += sections.start_size_build(bench)
+        rows += start_size_build(bench)
     return {
         "date": datetime.date.today().isoformat(),
         "command": command_text(options),
@@ -133,14 +135,14 @@ def merge(results: dict[str, Any], earlier: Mapping[str, Any] | None) -> dict[st
     if earlier is None or any(earlier["machine"][name] != results["machine"][name] for name in ("cpu", "cores", "gpus")):
         return results
     measured = {row["id"] for row in results["rows"]}
-    kept = [row for row in earlier["rows"] if row["id"] not in measured and sections.is_row(row["id"])]
+    kept = [row for row in earlier["rows"] if row["id"] not in measured and workloads.is_row(row["id"])]
     if kept:
         before = [*earlier.get("earlier_commands", []), f"{earlier['date']}: {earlier['command']}"]
         results["earlier_commands"] = list(dict.fromkeys(before))
     # The page describes the full run; rows of a quick one say so themselves.
     if results["settings"]["quick"] and any(not row.get("quick") for row in kept):
         results["settings"] = earlier["settings"]
-    results["rows"] = sorted(results["rows"] + kept, key=lambda row: sections.order(row["id"]))
+    results["rows"] = sorted(results["rows"] + kept, key=lambda row: workloads.order(row["id"]))
     return results
 
 

@@ -43,7 +43,7 @@ struct AutoBatch {
   std::vector<BatchTrial> trials = {};  // the smallest first
   std::string learning_rate = {};       // what becomes of one that was chosen for batch 32
 
-  std::string text() const;  // two lines for people
+  std::string text() const;  // two lines of text
 };
 
 // Of a compiled model, on made-up data. Error when not even the smallest batch fits, with what it

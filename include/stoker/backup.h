@@ -1,10 +1,10 @@
-// BackupAndRestore: a training that survives the end of its process. It saves checkpoints while fit
-// runs and, when a fit begins with a directory that holds one, goes on exactly there: the final
-// weights and the history are, bit for bit, those of a training that was never stopped.
+// BackupAndRestore: exact resume. It saves checkpoints while fit runs. A later fit with the same
+// directory continues from the newest one: the final weights and the history are, bit for bit, those
+// of a training that was never stopped.
 //
 //   model.fit(train, {.epochs = 10, .callbacks = {BackupAndRestore("runs/a/checkpoints")}});
 //
-// Run the same program again after a crash, a kill or Ctrl-C, and it goes on. A checkpoint holds
+// After a crash, a kill or Ctrl-C, run the same program again. A checkpoint holds
 // weights, optimiser, random state, sums of the metrics, place in the data, the other callbacks'
 // states, the history and the RunPlan: docs/formats/checkpoint.md.
 #pragma once
@@ -22,26 +22,26 @@ class FileSystem;
 struct KeepRule;
 
 struct BackupOptions {
-  Frequency save_freq = "epoch";  // or after every so many steps, and at epochs' ends
-  double save_seconds = 0;        // also when so many have passed since the last; 0: never
-  int64_t keep = 3;               // the newest so many checkpoints,
-  int64_t keep_every_epochs = 0;  // those at the end of every so many epochs (0: none),
-  std::string monitor = "";       // and the best of the epochs' ends by this, as "val_loss"
+  Frequency save_freq = "epoch";  // or a number of steps; epochs' ends are always saved
+  double save_seconds = 0;        // also when this time has passed since the last; 0: never
+  int64_t keep = 3;               // how many of the newest checkpoints to keep;
+  int64_t keep_every_epochs = 0;  // also keeps one in this many epochs; 0: none
+  std::string monitor = "";       // also keeps the best epoch by this: "val_loss"
   std::string mode = "auto";      // of the monitor: min, max; auto: max for accuracies and the like
   bool delete_checkpoint = false;  // when the training is over (Keras: true)
-  // Go on although something differs from the training that was saved (RunPlan, optimiser, loss,
-  // architecture, data, callbacks): what differs is then a note, and what this fit says holds, its
-  // learning rate too. False: a DifferentTraining that lists it. More epochs are no difference.
+  // Resume although settings differ from the saved training (RunPlan, optimiser, loss, architecture,
+  // data, callbacks): differences become notes, and the settings of this fit apply, including its
+  // learning rate. False: DifferentTraining lists them. More epochs are no difference.
   bool allow_differences = false;
   // SIGINT, SIGTERM and SIGHUP end the fit after its step with a checkpoint and Interrupted, if the
   // program has no handler of its own and does not ignore them. A second one ends the process at
   // once. SIGXFSZ is ignored meanwhile: a file beyond `ulimit -f` is a failed write, not the end.
   bool handle_signals = true;
-  // For trials: ends this fit as a signal would, after so many steps.
+  // For tests: ends this fit after this many steps, as a signal would.
   std::optional<int64_t> stop_after_steps = {};
 };
 
-// A fit that was to go on with a training of other settings. No file was changed.
+// The checkpoint belongs to a training with other settings. No file was changed.
 class DifferentTraining : public ValueError {
  public:
   DifferentTraining(const std::string& differences, const std::string& advice)
@@ -56,30 +56,29 @@ class DifferentTraining : public ValueError {
 struct BackupCosts {
   int64_t saved = 0, passed_over = 0;  // the latter: the one before was still being written
   uint64_t bytes = 0;                  // written
-  double stall_seconds = 0;            // that training waited for
-  double write_seconds = 0;            // beside the training
+  double stall_seconds = 0;            // that training was blocked
+  double write_seconds = 0;            // in the background
 };
 
-// The loop itself does the work: only it knows where the data stands. Where the callback stands in
-// the list does not matter; there may be one in a fit. Checkpoints are written by a thread of their
-// own, from copies of the tensors: training goes on meanwhile. One that falls due while another is
-// being written is taken after the first step behind that; only the end of the training and of
-// epochs to be kept waits. A checkpoint that cannot be written is said in Context::out, once until
-// the reason changes or it works again; the training goes on. On a full disk the oldest checkpoint
-// makes room, never the last. A loss that is not finite is never saved.
+// At most one per fit, anywhere in the list of callbacks. A background thread writes checkpoints from
+// copies of the tensors while training continues. If one is due while another is being written, it is
+// taken after the first step that follows; only the end of the training and epochs that must be kept
+// wait. If a checkpoint cannot be written, training continues and Context::out gets one line, again
+// when the reason changes or writing works again. On a full disk the oldest checkpoints are deleted,
+// never the last one. A checkpoint never holds a loss that is not finite.
 //
 // The directory is locked while the fit runs: another fit there, in any process, is a FileError
-// that says who has it. Reading, as latest_checkpoint() does, needs no lock.
+// that names the process. Reading, as latest_checkpoint() does, needs no lock.
 class BackupAndRestore : public Callback {
  public:
-  // ValueError for options that make no sense. The directory is made if need be; one that cannot be
+  // ValueError for options that make no sense. The directory is created if needed; one that cannot be
   // written is a FileError of fit, before its first step.
   explicit BackupAndRestore(std::string directory, BackupOptions options = {});
 
   const std::string& directory() const { return directory_; }
   const BackupOptions& options() const { return options_; }
 
-  // Of the last fit. The checkpoint that it went on from; empty: it began anew.
+  // The checkpoint that the last fit resumed from; empty: it started from scratch.
   const std::string& resumed_from() const { return resumed_from_; }
   // What was wrong with checkpoints, one line each: damaged, not written, different.
   const std::vector<std::string>& notes() const { return notes_; }

@@ -61,12 +61,12 @@ class BatchStream {
   virtual ~BatchStream() = default;
   // The next batch, valid until the next call; null at the end.
   virtual const Batch* next() = 0;
-  // Whether, after that end, next() goes on with this epoch, so that no new walk is needed.
+  // Whether next() continues with this epoch after that end, without a new walk.
   virtual bool continues_with(int64_t epoch) { return epoch < 0; }
   // The position after the batch that next() returned last, for WalkOptions::state. Empty: not
   // supported; to resume there, a new walk skips as many batches.
   virtual std::string state() const { return {}; }
-  // Whether it obeys WalkOptions::slice: its batches hold only the rows of that rank.
+  // Whether it applies WalkOptions::slice: its batches hold only the rows of that rank.
   virtual bool sliced() const { return false; }
   // Of a sliced batch, the one that next() returned last: the rows that all ranks have together. -1:
   // known only to all of them together, as where elements are left out because they are bad.
@@ -82,8 +82,8 @@ class BatchStream {
 // Which walk is wanted. Sources that draw at random draw by the number of the epoch.
 struct WalkOptions {
   int64_t epoch = 0;
-  bool more_follow = false;  // the next epoch will be asked for: its batches may be made ahead
-  std::string state = {};    // go on where BatchStream::state() was taken; sources that give one
+  bool more_follow = false;          // another epoch follows: its batches may be prefetched
+  std::string state = {};            // resume where BatchStream::state() was taken
   const Context* context = nullptr;  // its seed and threads; null: the default one's
   // Where the batches are put together, unless Context::pin is off; null: ordinary memory. fit,
   // evaluate and predict name the pinned memory of their device here.

@@ -93,8 +93,8 @@ class Callback {
 template <class C>
 concept TemporaryCallback = std::is_base_of_v<Callback, C>;  // C is a reference for a named one
 
-// An element of a list of callbacks. A named one is referred to, so that it can be asked
-// afterwards; a temporary is kept.
+// An element of a list of callbacks. A named one is referred to, so that it can be read
+// afterwards; a temporary is stored.
 class CallbackRef {
  public:
   CallbackRef(std::shared_ptr<Callback> callback) : callback_(std::move(callback)) {}
@@ -148,7 +148,7 @@ class LambdaCallback : public Callback {
   LambdaCallbackOptions options_;
 };
 
-// "epoch", or every so many batches.
+// "epoch", or a number of batches.
 using Frequency = std::variant<std::string, int64_t>;
 
 }  // namespace stoker

@@ -127,7 +127,7 @@ struct ModelCheckpointOptions {
 // and the names of logs, {val_loss:.2f}; folders that are missing are made. A file is replaced
 // whole, and never by weights that are not finite. A model that cannot be written, or a path, is an
 // error before the first step. A disk that does not take it later is a line in Context::out;
-// training goes on, and the next one is tried.
+// training continues, and the next one is tried.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(std::string filepath, ModelCheckpointOptions options = {});

@@ -18,7 +18,7 @@
 namespace stoker::text {
 
 struct HashingOptions {
-  // Texts or numbers that stand for nothing: bin 0, which then nothing else has.
+  // The value that means "missing": it gets bin 0, and nothing else does.
   std::optional<std::variant<std::string, int64_t>> mask_value = {};
   std::optional<std::pair<uint64_t, uint64_t>> salt =
       {};                                     // SipHash64 with this key; none: FarmHash64

@@ -25,7 +25,7 @@ class CategoryEncoding : public Layer {
 
 struct DiscretizationOptions {
   std::vector<double> bin_boundaries = {};  // ascending; or
-  int64_t num_bins = 0;                     // adapt() finds boundaries for so many bins
+  int64_t num_bins = 0;                     // adapt() finds boundaries for this many bins
   double epsilon = 0.01;                    // how exact adapt() is, of the share of a bin
   std::string output_mode = "int";          // one_hot, multi_hot, count
   std::string name = "";

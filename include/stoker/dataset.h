@@ -282,7 +282,7 @@ Dataset from_tensors(std::vector<Tensor> tensors);
 Dataset range(int64_t end);
 Dataset range(int64_t begin, int64_t end, int64_t step = 1);
 
-// Called anew for every epoch; what it returns is called until it returns nothing.
+// `make` is called once per epoch; the generator it returns is called until it returns nothing.
 using Generator = std::function<std::optional<Batch>()>;
 Dataset from_generator(ElementSpec spec, std::function<Generator()> make,
                        const std::string& name = {});

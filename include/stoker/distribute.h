@@ -28,11 +28,11 @@ namespace stoker {
 struct CommunicationOptions {
   // "bfloat16" halves what is sent; each replica's gradients and their sum are then rounded to it.
   std::string wire = "float32";
-  // Gradients are summed in groups of about this size, each while the backward pass goes on.
+  // Gradients are summed in groups of about this size, each during the backward pass.
   int64_t bucket_bytes = 4 << 20;
   // A replica that does not join a sum within this time is an Error on all others.
   double timeout_seconds = 300;
-  // Above 0: a whole batch is always divided among so many shards, which the devices share equally,
+  // Above 0: every batch is divided into this many shards, which the devices share equally,
   // and their sums are added in a fixed order. A training then has the same bits on any number of
   // devices or processes that divides it; BatchNormalization must be synchronized or absent. CPUs.
   int64_t deterministic_shards = 0;

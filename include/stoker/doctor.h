@@ -90,7 +90,7 @@ enum class Cause : uint8_t {
   parallelism,       // too few workers for the cores there are
   no_prefetch,       // every batch is made while the device waits for it
   jitter,            // fast enough on average, but unevenly
-  spinning,          // threads that wait hold cores that the pipeline wants
+  spinning,          // waiting threads spin on cores that the pipeline needs
   pipeline_threads,  // the pipeline takes cores from the computing
   pageable,          // copies from memory that is not page-locked
   small_copies,
@@ -123,7 +123,7 @@ struct Verdict {
   Cause limit_cause = Cause::none;  // why it limits; differs from `cause` behind a health finding
   bool high = false;                // more than moderate
   std::string culprit = {};         // the stage, callback, layer or op; empty: none is singled out
-  std::string sentence = {};        // all of it for people
+  std::string sentence = {};        // the whole verdict as text
   std::vector<std::string> health = {};
   std::vector<std::string> hints = {};
 };
@@ -132,11 +132,11 @@ struct Verdict {
 enum class Knob : uint8_t { none, pipeline, cache, page_lock, capture };
 std::string_view name(Knob knob);
 
-// What a prescription does, for programs; `what` says it for people.
+// What a prescription does, for programs; `what` is the text for users.
 enum class Action : uint8_t {
   pass_dataset,    // instead of single batches
   prefetch,        // make batches while the device computes
-  deepen,          // let more batches lie ready
+  deepen,          // prefetch more batches
   parallel_reads,  // wait for more files at the same time
   parallel_map,    // spread a stage over the cores
   cache,           // keep elements in memory

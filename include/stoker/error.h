@@ -51,11 +51,11 @@ class OutOfMemoryError : public Error {
   std::string needs_;
 };
 
-// A fit with a BackupAndRestore was asked to end, by SIGINT, SIGTERM or SIGHUP, and has saved where
-// it stands; the text says how to go on. For main(): return error.exit_code();
+// SIGINT, SIGTERM or SIGHUP ended a fit with a BackupAndRestore, after a checkpoint was saved; the
+// text says how to resume. For main(): return error.exit_code();
 class Interrupted : public Error {
  public:
-  // signal: 0 when the program itself asked.
+  // signal: 0 if the program itself ended the fit.
   Interrupted(const std::string& text, int signal) : Error(text), signal_(signal) {}
   int signal() const { return signal_; }
   int exit_code() const { return 128 + signal_; }  // as shells have it: 130, 143, 129

@@ -8,7 +8,7 @@
 // step, and so are the states of recurrent layers. The model needs no change: attention must be
 // causal, and nothing else may look ahead. What else mixes steps (a convolution over time, attention
 // without a causal mask) makes every step compute the whole sequence again, with the same results;
-// that is said once. The cost of a cached step depends on the tokens so far, not on the length that
+// one line says so. The cost of a cached step depends on the tokens so far, not on the length that
 // the model was built for.
 //
 // A model of a fixed length T sees the last T tokens; from there on each step computes all T again.

@@ -46,7 +46,7 @@ std::string to_string(const Logs& logs);  // "loss 0.1432  accuracy 0.9561"
 class History {
  public:
   struct Params {
-    int64_t epochs = 0;      // asked for
+    int64_t epochs = 0;      // requested
     int64_t steps = -1;      // per epoch; -1: not known
     int64_t batch_size = 0;  // 0: the batches decide
   };

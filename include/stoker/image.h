@@ -95,7 +95,7 @@ struct EncodeJpeg {
 Op encode_jpeg(const EncodeJpeg& options = {});  // uint8[height, width, 1 or 3]
 
 struct RestartMarkers {
-  int mcus = 8;  // about so many blocks of 8×8 or 16×16 pixels between markers
+  int mcus = 8;  // number of 8×8 or 16×16 pixel blocks between markers
 };
 // Rewrites a JPEG as baseline with restart markers, so that a decoder can pass over what a crop
 // leaves out. The coefficients, hence the pixels, stay the same.

@@ -15,8 +15,8 @@ struct CSVLoggerOptions {
   bool append = false;  // keep what the file holds; else it is replaced by the first epoch
 };
 // One line per epoch: "epoch", then the logs in alphabetical order. Written when the epoch has
-// ended. The folder is made if need be; a path that cannot be written is an error before the first
-// step. Lines that the disk does not take later are said, kept and tried again after the next
+// ended. The folder is created if needed; a path that cannot be written is an error before the first
+// step. If a later write fails, one line in Context::out says so, and it is retried after each
 // epoch.
 class CSVLogger : public Callback {
  public:
@@ -36,7 +36,7 @@ class CSVLogger : public Callback {
   CSVLoggerOptions options_;
   std::vector<std::string> columns_;  // of the open file
   int64_t bytes_ = 0;                 // written by the training so far
-  std::optional<int64_t> keep_;       // a restored training goes on behind so many bytes
+  std::optional<int64_t> keep_;       // a resumed training continues after this many bytes
   std::string pending_;               // lines that are not in the file yet
   std::string trouble_;               // why; empty: nothing is wrong
   bool begun_ = false;

@@ -45,7 +45,7 @@ class Loss {
   // float32 [B, ..], Keras's losses before their reduction: one per class id, pixel or token; where
   // values are predicted, the mean over the last axis.
   Value per_element(const Value& y_true, const Value& y_pred) const;
-  // One number, by the reduction: the mean over all elements, if nothing else was asked for.
+  // One number, by the reduction: the mean over all elements by default.
   // `sample_weight`, which may be undefined, multiplies the elements first (the mean is not divided
   // by the sum of weights): [B] for one weight per sample, or the elements' shape, where extents
   // may be 1. Where the predictions carry a mask, only the elements that count do.

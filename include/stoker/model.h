@@ -28,11 +28,10 @@
 
 #include <stoker/batch.h>
 #include <stoker/callbacks.h>
+#include <stoker/compile_lists.h>
 #include <stoker/context.h>
 #include <stoker/history.h>
 #include <stoker/layer.h>
-#include <stoker/losses.h>
-#include <stoker/metrics.h>
 #include <stoker/optimizers.h>
 #include <stoker/own_step.h>
 #include <stoker/run_plan.h>
@@ -55,112 +54,6 @@ class TensorList {
 
  private:
   std::vector<Tensor> list_;
-};
-
-// One loss for every output, a list with one for each, or losses by the names of outputs:
-//   .loss = "mse"    .loss = {"mse", "binary_crossentropy"}    .loss = {{"age", "mse"}}
-// {"mse"} is a list, for models of one output. Loss() in a list, and an output that is not among the
-// names, stand for an output without a loss, which takes no target.
-class LossList {
- public:
-  // A loss, of a named output or of the next one.
-  class Item {
-   public:
-    Item(const char* name) : loss_(name) {}
-    Item(const std::string& name) : loss_(name) {}
-    Item(const Loss& loss) : loss_(loss) {}
-    Item(std::string output, const Loss& loss) : output_(std::move(output)), loss_(loss) {}
-    const std::string& output() const { return output_; }
-    const Loss& loss() const { return loss_; }
-
-   private:
-    std::string output_;
-    Loss loss_;
-  };
-  LossList() = default;
-  LossList(const char* name) : LossList(Loss(name)) {}
-  LossList(const std::string& name) : LossList(Loss(name)) {}
-  LossList(const Loss& loss) : list_{loss}, for_every_output_(true) {}
-  LossList(std::vector<Loss> losses) : list_(std::move(losses)) {}
-  LossList(std::initializer_list<Item> losses) {
-    for (const Item& item : losses) add(item);
-  }
-  LossList(const std::map<std::string, Loss>& losses) {
-    for (const auto& [output, loss] : losses) add({output, loss});
-  }
-  const std::vector<Loss>& list() const { return list_; }
-  // Of the losses' outputs, one for each; empty: in the order of the outputs.
-  const std::vector<std::string>& names() const { return names_; }
-  bool for_every_output() const { return for_every_output_; }
-
- private:
-  void add(const Item& item) {
-    list_.push_back(item.loss());
-    if (!item.output().empty()) names_.push_back(item.output());
-  }
-  std::vector<Loss> list_;
-  std::vector<std::string> names_;
-  bool for_every_output_ = false;
-};
-
-// One weight for each output, or weights by the names of outputs: {0.5, 1} or {{"age", 0.5}}.
-// Outputs that are not among the names weigh 1.
-class LossWeights {
- public:
-  using Named = std::pair<std::string, double>;
-  LossWeights() = default;
-  LossWeights(std::vector<double> weights) : list_(std::move(weights)) {}
-  LossWeights(std::initializer_list<double> weights) : list_(weights) {}
-  LossWeights(std::initializer_list<Named> weights) : LossWeights(std::vector<Named>(weights)) {}
-  LossWeights(const std::map<std::string, double>& weights)
-      : LossWeights(std::vector<Named>(weights.begin(), weights.end())) {}
-  explicit LossWeights(const std::vector<Named>& weights) {
-    for (const auto& [output, weight] : weights) names_.push_back(output), list_.push_back(weight);
-  }
-  const std::vector<double>& list() const { return list_; }
-  const std::vector<std::string>& names() const { return names_; }  // of outputs; empty: no names
-  bool empty() const { return list_.empty(); }
-
- private:
-  std::vector<double> list_;
-  std::vector<std::string> names_;
-};
-
-// Metrics of every output, or metrics by the names of outputs:
-//   .metrics = {"mae", "mse"}    .metrics = {{"age", "mae"}, {"kind", {"accuracy", AUC()}}}
-class MetricList {
- public:
-  // One metric or several.
-  class OfOutput {
-   public:
-    OfOutput(const char* name) : list_{Metric(name)} {}
-    OfOutput(const std::string& name) : list_{Metric(name)} {}
-    OfOutput(const Metric& metric) : list_{metric} {}
-    OfOutput(std::vector<Metric> metrics) : list_(std::move(metrics)) {}
-    OfOutput(std::initializer_list<Metric> metrics) : list_(metrics) {}
-    const std::vector<Metric>& list() const { return list_; }
-
-   private:
-    std::vector<Metric> list_;
-  };
-  using Named = std::pair<std::string, OfOutput>;
-  MetricList() = default;
-  MetricList(std::vector<Metric> metrics) : list_(std::move(metrics)) {}
-  MetricList(std::initializer_list<Metric> metrics) : list_(metrics) {}
-  MetricList(std::initializer_list<Named> metrics) { add(metrics); }
-  MetricList(const std::map<std::string, OfOutput>& metrics) { add(metrics); }
-  // Each for every output, or for its own: Metric::output().
-  const std::vector<Metric>& list() const { return list_; }
-  bool empty() const { return list_.empty(); }
-  void push_back(const Metric& metric) { list_.push_back(metric); }
-
- private:
-  template <class List>
-  void add(const List& metrics) {
-    for (const auto& [output, some] : metrics)
-      for (const Metric& metric : some.list()) list_.push_back(metric.with({.output = output}));
-  }
-  std::vector<Metric> list_;
 };
 
 template <class B>
@@ -220,7 +113,7 @@ class BatchSize {
   bool automatic_ = false;
 };
 
-// Which epochs validate: every so many, the last of each group, or those of a list, counted from 1.
+// Which epochs validate: every n-th one, or those of a list, counted from 1.
 class ValidationFreq {
  public:
   ValidationFreq() = default;  // every epoch
@@ -257,7 +150,7 @@ struct FitArgs {
   // For targets that are class ids, one-hot or 0 and 1, also of every pixel or token; classes that
   // are not listed weigh 1. Validation is not weighted by it.
   std::map<int64_t, double> class_weight = {};
-  std::optional<int64_t> steps_per_epoch = {};  // batches go on where the last epoch ended
+  std::optional<int64_t> steps_per_epoch = {};  // batches continue where the last epoch ended
   std::optional<int64_t> validation_steps = {};
   // The other epochs have no "val_…" in their logs: callbacks that monitor one pass them over.
   ValidationFreq validation_freq = 1;

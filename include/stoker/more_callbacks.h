@@ -44,7 +44,7 @@ struct RemoteMonitorOptions {
   double timeout_seconds = 5.0;
 };
 // Posts the epoch and its logs as JSON to a server when an epoch ends. A server that cannot be
-// reached is a line in Context::out, once; training goes on.
+// reached is a line in Context::out, once; training continues.
 class RemoteMonitor : public Callback {
  public:
   explicit RemoteMonitor(RemoteMonitorOptions options = {});  // ValueError for another protocol

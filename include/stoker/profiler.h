@@ -95,7 +95,7 @@ Profile stop();
 // Names what runs for tools from outside, such as Nsight Systems (nsys profile --trace=cuda,nvtx):
 // NVTX ranges for epochs, steps, functions, waiting for a batch, callbacks, validation, checkpoints
 // and the work of the pipeline's threads, in the domain "stoker". With or without a profile. Off
-// until asked for: a range then costs one look at a flag. Error where Stoker was built without CUDA.
+// by default, when a range costs one test of a flag. Error where Stoker was built without CUDA.
 void emit_ranges(bool on = true);
 
 }  // namespace profiler

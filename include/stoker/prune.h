@@ -9,7 +9,7 @@
 //
 // A pruned weight has a mask (Variable::mask): its hidden elements are zero and stay zero, whatever
 // the optimiser's moments, weight decay and averages say. Masks are part of the weight: model files
-// and checkpoints hold them, and every model that shares the weight obeys them. Weights without a
+// and checkpoints hold them, and they apply in every model that shares the weight. Weights without a
 // mask train as before, to the same bits.
 //
 // Scattered zeros make no engine of Stoker faster; only channels that strip() removes do.

@@ -23,7 +23,7 @@ struct RunPlan {
   friend bool operator==(const RunPlan&, const RunPlan&) = default;
 };
 
-std::string to_string(const RunPlan& plan);  // one line per entry, for people
+std::string to_string(const RunPlan& plan);  // one line per entry
 std::string to_json(const RunPlan& plan);
 RunPlan run_plan_from_json(std::string_view text);  // ValueError says what is wrong with it
 // One line for every entry that differs: "compute_threads: 2 here, 4 there".

@@ -3,7 +3,7 @@
 //   Adam({.learning_rate = CosineDecay({.initial_learning_rate = 1e-3, .decay_steps = 10'000})})
 //
 // A schedule is computed by the training step itself, from the number of updates made so far: it
-// costs no read-back, and a training that goes on from a file goes on with the right rate. A
+// costs no read-back, and a resumed training continues at the right rate. A
 // LearningRateSchedule is a value: data, unless it was made from a C++ function.
 #pragma once
 

@@ -61,6 +61,7 @@
 #include <stoker/schedules.h>
 #include <stoker/serialize.h>
 #include <stoker/shape.h>
+#include <stoker/svmlight.h>
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>
 #include <stoker/text.h>

@@ -1,5 +1,5 @@
-// Names from outside (files, classes, layers) as text that is safe to show: what a terminal would
-// obey and what is not UTF-8 become escapes.
+// Names from outside (files, classes, layers) as text that is safe to show: control
+// characters and what is not UTF-8 become escapes.
 #pragma once
 
 #include <string>

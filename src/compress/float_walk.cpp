@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <stoker/error.h>
 
 #include "compress/rebuild.h"
 #include "nn/layer_factory.h"
@@ -66,16 +65,7 @@ void FloatWalk::copy_weights() const {
 }
 
 Variable FloatWalk::weight_for(const Variable& old) {
-  for (const auto& [base, layer] : made_) {
-    std::vector<Variable> before = base->weights(), now = layer.weights();
-    auto found = std::ranges::find(before, old);
-    if (found != before.end() && before.size() == now.size())
-      return now[size_t(found - before.begin())];
-  }
-  throw ValueError(
-      fmt::format("quantize: variable \"{}\" is used outside of a layer, and no layer before it in "
-                  "the model owns it; make it a weight of a layer",
-                  old.name()));
+  return weight_of_made(made_, old, "quantize");
 }
 
 }  // namespace stoker::compress

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compress/plan_walk.h"
+#include "train/model/rebuilt.h"
 
 namespace stoker::compress {
 
@@ -25,7 +26,7 @@ class FloatWalk : public PlanWalk {
  private:
   const CustomObjects& objects_;
   std::set<std::string> names_;  // of layers
-  std::map<const LayerBase*, Layer> made_;
+  MadeLayers made_;
 };
 
 // The old layers themselves: what calibration watches.

@@ -13,7 +13,6 @@ namespace stoker {
 
 namespace {
 
-constexpr std::string_view kCsvMark = "\xEF\xBB\xBF";
 constexpr uint64_t kCsvBlockBytes = 1 << 12;  // a shuffle reads one for every record
 
 // A line, or several where quotes hold line ends.
@@ -79,29 +78,15 @@ Piece scan_piece(const char* begin, const char* end, const CsvFormat& format, bo
         "{}: line {}: a quoted field is not closed; give use_quote_delim = false if quotes are "
         "ordinary text",
         path, line));
-  throw FileError(fmt::format("{}: line {}: the record is longer than {} bytes; is it a CSV file?",
+  throw FileError(fmt::format("{}: line {}: the record is longer than {} bytes; is it a text file?",
                               path, line, most));
 }
 
 }  // namespace
 
 CsvReader::CsvReader(FileReader& file, const CsvReadOptions& options)
-    : path_(file.path()), options_(options), source_(file) {
-  while (end_ < kCsvMark.size() && fill()) {
-  }
-  if (std::string_view(buffer_).substr(0, end_).starts_with(kCsvMark)) begin_ = kCsvMark.size();
+    : TextBuffer(file, options.buffer_bytes), path_(file.path()), options_(options) {
   if (options_.skip_first) next();
-}
-
-bool CsvReader::fill() {
-  if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-  base_ += begin_;
-  end_ -= begin_, begin_ = 0;
-  size_t piece = std::max<size_t>(options_.buffer_bytes, 1);
-  if (buffer_.size() - end_ < piece) buffer_.resize(std::max(end_ + piece, 2 * end_));
-  size_t got = source_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
-  end_ += got;
-  return got > 0;
 }
 
 std::optional<std::string_view> CsvReader::next() {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/byte_source.h"
 #include "formats/record_index.h"
+#include "formats/text_buffer.h"
 
 namespace stoker {
 
@@ -33,7 +33,7 @@ struct CsvReadOptions {
 };
 
 // Walks over the records of a file. One thread at a time. Memory: a buffer, and the longest record.
-class CsvReader {
+class CsvReader : TextBuffer {
  public:
   // The file must outlive it. Whether it is gzip is seen by its first bytes.
   explicit CsvReader(FileReader& file, const CsvReadOptions& options = {});
@@ -48,17 +48,12 @@ class CsvReader {
   void index_rest(RecordIndex& index, uint64_t& records);
 
  private:
-  bool fill();  // false: the file has ended
   // The same for all whole lines of the buffer at once, where each of them is a record; false: they are
   // not.
   bool index_plain_lines(RecordIndex& index, uint64_t& records);
 
   std::string path_;
   CsvReadOptions options_;
-  ByteSource source_;
-  std::string buffer_;
-  size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
-  uint64_t base_ = 0;           // the place of buffer_[0] in the file
   uint64_t line_ = 0, next_line_ = 1, offset_ = 0;
 };
 

@@ -12,7 +12,6 @@ namespace stoker {
 
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr uint64_t kBlockBytes = 1 << 14;
 
 std::string_view without_return(std::string_view line) {
@@ -67,22 +66,7 @@ class BlockCutter {
 }  // namespace
 
 LineReader::LineReader(FileReader& file, const LineOptions& options)
-    : path_(file.path()), options_(options), source_(file) {
-  while (end_ < kByteOrderMark.size() && fill()) {
-  }
-  if (std::string_view(buffer_).substr(0, end_).starts_with(kByteOrderMark))
-    begin_ = kByteOrderMark.size();
-}
-
-bool LineReader::fill() {
-  if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-  end_ -= begin_, begin_ = 0;
-  size_t piece = std::max<size_t>(options_.buffer_bytes, 1);
-  if (buffer_.size() - end_ < piece) buffer_.resize(std::max(end_ + piece, 2 * end_));
-  size_t got = source_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));
-  end_ += got;
-  return got > 0;
-}
+    : TextBuffer(file, options.buffer_bytes), path_(file.path()), options_(options) {}
 
 std::optional<std::string_view> LineReader::next() {
   size_t looked = 0;  // bytes behind begin_ that hold no end of a line

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/byte_source.h"
 #include "formats/record_index.h"
+#include "formats/text_buffer.h"
 
 namespace stoker {
 
@@ -22,7 +22,7 @@ struct LineOptions {
 };
 
 // Walks over the lines of a file. One thread at a time. Memory: a buffer, and the longest line.
-class LineReader {
+class LineReader : TextBuffer {
  public:
   // The file must outlive it. Whether it is gzip is seen by its first bytes.
   explicit LineReader(FileReader& file, const LineOptions& options = {});
@@ -32,13 +32,8 @@ class LineReader {
   uint64_t number() const { return number_; }  // of the line that next() gave, from 1
 
  private:
-  bool fill();  // false: the file has ended
-
   std::string path_;
   LineOptions options_;
-  ByteSource source_;
-  std::string buffer_;
-  size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
   uint64_t number_ = 0;
 };
 

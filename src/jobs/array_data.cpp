@@ -96,10 +96,11 @@ LabelledArrays open_npy(const Job& job, const std::string& folder) {
   return labelled(job, arrays, folder);
 }
 
-Tensor load_inputs(const std::string& spec) {
-  constexpr std::string_view kNpy = "npy:", kNpz = "npz:";
-  std::string path = spec.substr(kNpz.size());
-  if (spec.starts_with(kNpy)) return pictures_or_rows(load_npy(path), "the array", path);
+Tensor npy_inputs(const std::string& path) {
+  return pictures_or_rows(load_npy(path), "the array", path);
+}
+
+Tensor npz_inputs(const std::string& path) {
   TensorMap arrays = load_npz(path);
   for (const char* usual : {"x_test", "x_val", "x"})
     if (auto found = arrays.find(usual); found != arrays.end())

@@ -113,8 +113,9 @@ OpenedData open_tfrecord(const Job& job, const std::string& glob, const DataName
   return opened;
 }
 
+template <Table (*open)(const Job&, const std::string&, const DataNames&)>
 OpenedData open_table(const Job& job, const std::string& glob, const DataNames& known) {
-  Table table = open_csv(job, glob, known);
+  Table table = open(job, glob, known);
   return {.train = std::move(table.rows),
           .validation = {},
           .classes = table.classes,
@@ -132,29 +133,70 @@ OpenedData open_arrays(const Job& job, const std::string& place, const DataNames
           .text = {}};
 }
 
+template <Tensor (*load)(const std::string&)>
+data::Dataset array_rows(const Job&, const std::string& path, const DataNames&) {
+  return data::from_slices({load(path)});
+}
+
+using RowsOf = data::Dataset (*)(const Job& job, const std::string& place, const DataNames& known);
+
 struct DataKind {
   std::string_view prefix;  // of a spec
   OpenedData (*open)(const Job& job, const std::string& place, const DataNames& known);
+  RowsOf rows = nullptr;       // null: nothing is predicted from it
+  bool needs_columns = false;  // rows: the columns of the model
 };
 constexpr DataKind kDataKinds[] = {
-    {"idx:", open_idx},   {"shards:", open_shards},        {"tfrecord:", open_tfrecord},
-    {"csv:", open_table}, {"npz:", open_arrays<open_npz>}, {"npy:", open_arrays<open_npy>},
+    {"idx:", open_idx},
+    {"shards:", open_shards},
+    {"tfrecord:", open_tfrecord},
+    {"csv:", open_table<open_csv>, csv_rows, true},
+    {"svmlight:", open_table<open_svmlight>, svmlight_rows, true},
+    {"npz:", open_arrays<open_npz>, array_rows<npz_inputs>},
+    {"npy:", open_arrays<open_npy>, array_rows<npy_inputs>},
 };
+constexpr bool names(std::string_view text, const DataKind& kind) {
+  return text.find(kind.prefix) != std::string_view::npos;
+}
 static_assert(std::ranges::all_of(kDataKinds, [](const DataKind& kind) {
-  return std::string_view(kDataSpecs).find(kind.prefix) != std::string_view::npos;
+  return names(kDataSpecs, kind) && names(kRowSpecs, kind) == (kind.rows != nullptr);
 }));
+
+// Null: none.
+const DataKind* kind_of(const std::string& spec) {
+  for (const DataKind& kind : kDataKinds)
+    if (spec.starts_with(kind.prefix)) return &kind;
+  return nullptr;
+}
 
 }  // namespace
 
 OpenedData open_spec(const Job& job, const std::string& spec, const DataNames& known) {
-  for (const DataKind& kind : kDataKinds)
-    if (spec.starts_with(kind.prefix))
-      return kind.open(job, spec.substr(kind.prefix.size()), known);
+  if (const DataKind* kind = kind_of(spec))
+    return kind->open(job, spec.substr(kind->prefix.size()), known);
   size_t colon = spec.find(':');
   if (colon != std::string::npos && !fs::exists(spec))
     throw ValueError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", spec,
                                  spec.substr(0, colon), kDataSpecs));
   return open_folder(spec);
+}
+
+bool is_rows_spec(const std::string& spec) {
+  const DataKind* kind = kind_of(spec);
+  return kind != nullptr && kind->rows != nullptr;
+}
+
+data::Dataset open_rows(const Job& job, const std::string& spec, const DataNames& known,
+                        const std::string& model) {
+  const DataKind* kind = kind_of(spec);
+  if (kind == nullptr || kind->rows == nullptr)
+    throw ValueError(fmt::format("\"{}\" is not {}", spec, kRowSpecs));
+  if (kind->needs_columns && known.columns.empty())
+    throw FileError(fmt::format(
+        "{}: there is no columns.json beside it, which says what columns the model takes; train "
+        "again with --out",
+        model));
+  return kind->rows(job, spec.substr(kind->prefix.size()), known);
 }
 
 }  // namespace stoker::jobs

@@ -5,6 +5,7 @@
 //   shards:DIR     what `stoker prepare` or Dataset::save wrote: DIR, or DIR/train and DIR/val
 //   tfrecord:GLOB  tf.Examples with an encoded image and a label
 //   csv:GLOB       a table: columns of numbers or texts, and a label or a number to predict
+//   svmlight:GLOB  sparse rows of svmlight and LIBSVM; whole labels are classes
 //   npz:FILE       arrays x_train and y_train (or x and y); x_test and y_test (x_val, y_val) validate
 //   npy:DIR        the same from DIR/x_train.npy, …
 // Data that brings no validation set is split by a draw that depends on nothing but its size.

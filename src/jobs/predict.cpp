@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/printable.h"
+#include "jobs/data_kinds.h"
 #include "jobs/predict_rows.h"
 #include "jobs/use_model.h"
 
@@ -126,7 +127,7 @@ json predict(const TrainedModel& trained, const std::vector<std::string>& paths,
   if (top < 1) throw ValueError(fmt::format("top: expected 1 or more, got {}", top));
   bool rows = std::ranges::any_of(paths, is_rows_spec);
   if (rows && paths.size() != 1)
-    throw ValueError("predict: rows and arrays are given alone: csv:GLOB, npz:FILE or npy:FILE");
+    throw ValueError(fmt::format("predict: rows and arrays are given alone: {}", kRowSpecs));
   json result = rows ? predict_rows(trained, paths[0], top) : predict_pictures(trained, paths, top);
   if (out != nullptr) tell(result, *out);
   return result;

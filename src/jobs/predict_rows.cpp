@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "jobs/data_kinds.h"
 #include "jobs/table_data.h"
 
 namespace stoker::jobs {
@@ -12,8 +13,6 @@ namespace stoker::jobs {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::string_view kCsv = "csv:";
 
 // The labels of the `top` largest values, best first.
 std::vector<int64_t> best_of(std::span<const float> values, int64_t top) {
@@ -33,21 +32,7 @@ void expect_input(const TrainedModel& trained, const TensorSpec& got) {
                                  to_string(taken.shape), to_string(got.shape)));
 }
 
-data::Dataset inputs_in(const TrainedModel& trained, const std::string& spec) {
-  if (!spec.starts_with(kCsv)) return data::from_slices({load_inputs(spec)});
-  if (trained.names.columns.empty())
-    throw FileError(fmt::format(
-        "{}: there is no columns.json beside it, which says what columns the model takes; train "
-        "again with --out",
-        trained.path));
-  return open_csv_rows(spec.substr(kCsv.size()), trained.names.columns, trained.job.missing);
-}
-
 }  // namespace
-
-bool is_rows_spec(const std::string& path) {
-  return path.starts_with(kCsv) || path.starts_with("npz:") || path.starts_with("npy:");
-}
 
 json predicted_row(const TrainedModel& trained, std::span<const float> outputs, int64_t top) {
   if (!learns_classes(trained.job)) return {{"numbers", outputs}};
@@ -63,7 +48,7 @@ json predicted_row(const TrainedModel& trained, std::span<const float> outputs, 
 
 json predict_rows(const TrainedModel& trained, const std::string& spec, int64_t top) {
   constexpr int64_t kBatch = 256;
-  data::Dataset inputs = inputs_in(trained, spec);
+  data::Dataset inputs = open_rows(trained.job, spec, trained.names, trained.path);
   expect_input(trained, inputs.spec()[0]);
   json rows = json::array();
   for (const Batch& batch : inputs.batch(kBatch)) {

@@ -10,10 +10,7 @@
 
 namespace stoker::jobs {
 
-// csv:GLOB, npz:FILE or npy:FILE.
-bool is_rows_spec(const std::string& path);
-
-// An array of predicted_row()s with "row", counted from 1. Of a table, the columns that the model was
+// `spec`: one of kRowSpecs. An array of predicted_row()s with "row", counted from 1. Of a table, the columns that the model was
 // trained with, in any order; others, a label among them, are passed over.
 nlohmann::json predict_rows(const TrainedModel& trained, const std::string& spec, int64_t top);
 

@@ -27,8 +27,12 @@ struct Table {
 Table open_csv(const Job& job, const std::string& glob, const DataNames& known = {});
 
 // The rows without labels, (float32[numbers]), for a model that was trained with these columns.
-data::Dataset open_csv_rows(const std::string& glob, const std::vector<TableColumn>& columns,
-                            const std::string& missing);
+data::Dataset csv_rows(const Job& job, const std::string& glob, const DataNames& known);
+
+// svmlight:GLOB. Features that occur, or those of `known`, are the columns; whole labels are classes,
+// in ascending order, others are predicted as numbers. Reads the files once or twice.
+Table open_svmlight(const Job& job, const std::string& glob, const DataNames& known);
+data::Dataset svmlight_rows(const Job& job, const std::string& glob, const DataNames& known);
 
 // Whether the job's loss is one of classes.
 bool learns_classes(const Job& job);
@@ -43,8 +47,9 @@ struct LabelledArrays {
 };
 LabelledArrays open_npz(const Job& job, const std::string& path);
 LabelledArrays open_npy(const Job& job, const std::string& folder);
-// The inputs alone, as one tensor: x_test, x_val, x or the only array of npz:FILE; npy:FILE.
-Tensor load_inputs(const std::string& spec);
+// The inputs alone: x_test, x_val, x or the only array of a .npz file; the array of a .npy file.
+Tensor npz_inputs(const std::string& path);
+Tensor npy_inputs(const std::string& path);
 
 // Of every number of a component, over all rows; walks over them once. A number that is the same
 // everywhere has variance 1: another one later is no reason for a huge value.

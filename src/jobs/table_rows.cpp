@@ -128,11 +128,10 @@ data::Dataset table_rows(const std::string& glob, data::CsvOptions options, cons
   return data::csv(glob, options).map(std::make_shared<const TableRow>(form));
 }
 
-data::Dataset open_csv_rows(const std::string& glob, const std::vector<TableColumn>& columns,
-                            const std::string& missing) {
+data::Dataset csv_rows(const Job& job, const std::string& glob, const DataNames& known) {
   data::CsvOptions options;
-  if (!missing.empty()) options.missing = missing;
-  return table_rows(glob, options, {.columns = columns});
+  if (!job.missing.empty()) options.missing = job.missing;
+  return table_rows(glob, options, {.columns = known.columns});
 }
 
 }  // namespace stoker::jobs

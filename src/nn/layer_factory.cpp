@@ -102,6 +102,7 @@ const LayerKinds& built_in_layers() {
     add_reversible_embedding_layers(all);
     add_moment_normalization(all);
     add_quantized_layers(all);
+    add_quantized_products(all);
     add_quantized_weight_layers(all);
     add_quantization_aware_layers(all);
     return all;

@@ -117,7 +117,7 @@ Accounting account(std::span<const StepRecord> steps) {
   busy.insert(busy.end(), copying.begin(), copying.end());
   busy = clipped(united(std::move(busy)), window);
   result.ns[size_t(Owner::copy)] = length_of(busy) - result[Owner::compute];
-  // A device may begin its last step after the last moment that the host told of: what it did
+  // A device may begin its last step after the last moment that the host recorded: what it did
   // then is in the record of a step that is not among these.
   std::vector<Interval> idle = gaps_of(window, busy);
   for (Interval& gap : idle) {

@@ -1,4 +1,4 @@
-// What the operating system counts: time on cores of this process, of its threads and of everybody,
+// What the operating system counts: time on cores of this process, of its threads and of all processes,
 // waiting for a core, and how long a control group held the process back.
 #pragma once
 

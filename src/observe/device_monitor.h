@@ -28,7 +28,7 @@ struct GpuState {
 };
 
 // What the bits of NVML's reasons for low clocks mean. A power limit is one of them only where
-// somebody has set it below the GPU's own (watts; -1: not known).
+// it was set below the GPU's own (watts; -1: not known).
 void add_throttle_reasons(GpuState& state, uint64_t bits, double own_limit_watts);
 
 // What seldom changes. -1 and 0: not known.

@@ -14,7 +14,7 @@ inline bool launched_by(const StepTimes& times, const DeviceStep& step) {
 }
 
 // Puts the device's intervals into the records: one DeviceStep a record, in order. A device cannot
-// begin before it is told to, and begins at once where it had run dry: that fixes the distance of
+// begin before it is launched, and begins at once where it had run dry: that fixes the distance of
 // the two clocks, anew after every moment in which the device did something else.
 void place_on_host_clock(std::span<StepRecord> records, std::span<const DeviceStep> device);
 

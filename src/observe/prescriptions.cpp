@@ -128,7 +128,7 @@ void propose_cheaper_layers(const Case& run, Prescriptions& list) {
   double computing = run.step() * run.share(Owner::compute);
   if (wants_mixed_precision(run.device()))
     list.add({.action = Action::mixed_precision,
-              .what = "Compute in 16 bits: the policy mixed_bfloat16",
+              .what = "Use mixed precision: set_global_policy(\"mixed_bfloat16\")",
               .why = "products of float32 leave the tensor cores idle",
               .seconds = run.step() - computing * (1 - kHalved),
               .changes_results = true});

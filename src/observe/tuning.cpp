@@ -110,7 +110,7 @@ std::vector<Remedy> remedies_for(const std::optional<PipelineStatistics>& pipeli
          .action = Action::cache,
          .what = fmt::format("Elements kept in memory behind {}", pipeline->cache.after),
          .why =
-             fmt::format("{:.0f} MB save {} an element from the second epoch on",
+             fmt::format("{:.0f} MB save {} per element from the second epoch on",
                          pipeline->cache.bytes * 1e-6, duration(pipeline->cache.saved_ns * 1e-9)),
          .fill = 1 + int64_t(pipeline->cache.elements) / std::max<int64_t>(batch_size, 1)});
   return remedies;

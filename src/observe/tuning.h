@@ -1,6 +1,6 @@
 // Tries settings that cannot change results on a running fit: blocks of steps with and without them
 // in turn, kept if the gain is at least 3 % and its 95 % interval excludes zero. State machines
-// over steps: they are told when a step has ended and say which settings hold from then on.
+// over steps: they are called when a step has ended and return the settings that hold from then on.
 #pragma once
 
 #include <cstdint>

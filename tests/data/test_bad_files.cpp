@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stoker/image.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <limits>

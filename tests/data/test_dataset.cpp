@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stoker/dataset.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "elements.h"

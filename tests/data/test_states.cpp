@@ -1,6 +1,7 @@
 // A walk goes on exactly where its state was taken, at any thread count.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "elements.h"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else Path(__file__).parents[2]).resolve()
 sys.path.insert(0, str(ROOT / "scripts"))
+import header_reader  # noqa: E402
 import keras_az  # noqa: E402
 import reference  # noqa: E402
 
@@ -54,7 +55,7 @@ def counterparts(text=""):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.h"
         path.write_text(HEADER, encoding="utf-8")
-        library = keras_az.Library([reference.Header(path, "x.h")], reference.page_name, ROOT)
+        library = keras_az.Library([header_reader.Header(path, "x.h")], reference.page_name, ROOT)
     return keras_az.Counterparts(library, reference.Counterparts(ROOT / "scripts/keras_names.txt"), table_of(text))
 
 
@@ -86,7 +87,7 @@ class Finding(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def test_every_name_has_a_counterpart_or_a_reason(self):
-        headers, names = reference.read_headers(ROOT), reference.Counterparts(ROOT / "scripts/keras_names.txt")
+        headers, names = header_reader.read_headers(ROOT), reference.Counterparts(ROOT / "scripts/keras_names.txt")
         rows = keras_az.rows_of(ROOT, headers, reference.page_name, names)
         self.assertEqual(keras_az.unexplained(rows), [], "give them a line in scripts/keras_az.txt, then: make reference")
 

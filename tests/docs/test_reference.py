@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else Path(__file__).parents[2]).resolve()
 sys.path.insert(0, str(ROOT / "scripts"))
+import header_reader  # noqa: E402
 import reference  # noqa: E402
 
 # What stands at the left edge declares something for everyone. On purpose another way of looking than reference.py's.
@@ -37,7 +38,7 @@ def header_of(text):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.h"
         path.write_text(text, encoding="utf-8")
-        return reference.Header(path, "x.h")
+        return header_reader.Header(path, "x.h")
 
 
 EXAMPLE = """\
@@ -90,7 +91,7 @@ class Reading(unittest.TestCase):
     def test_takes_options_with_defaults_and_comments(self):
         entry = header_of(EXAMPLE).declarations()[0]
         self.assertEqual(
-            reference.fields_of(entry),
+            header_reader.fields_of(entry),
             [
                 ["int64_t", "units", "3", "how many"],
                 ["double", "low", "0", ""],

@@ -163,6 +163,11 @@ void add_csv(Seeds& seeds) {
   seeds.add("csv", "gzip", std::string("\x40\0", 2) + test::gzip(text));
 }
 
+void add_svmlight(Seeds& seeds) {
+  seeds.add("svmlight", "rows", "+1 1:0.5 3:-2e1 # note\n# only a note\n\n-1 qid:7 2:1\n0\n");
+  seeds.add("svmlight", "damaged", "1 3:1 2:1\n1,2 1:1\nx 1:1\n1 1:\n1 -1:2\n2.5 99999999999:1\n");
+}
+
 std::string npy_of(const Tensor& tensor) {
   std::string bytes = npy_header(tensor);
   if (tensor.dtype() == DType::bytes) return bytes + npy_texts(tensor);
@@ -197,6 +202,7 @@ void add_numpy(Seeds& seeds) {
 
 void add_all(Seeds& seeds) {
   add_csv(seeds);
+  add_svmlight(seeds);
   add_numpy(seeds);
   add_nesting(seeds);
   add_checkpoint_manifest(seeds);

@@ -1,4 +1,6 @@
 // generate(): cached steps give what the whole sequence gives.
+#include <algorithm>
+
 #include <stoker/error.h>
 #include <stoker/recurrent_layers.h>
 

@@ -42,21 +42,21 @@ inline std::string ops_of(const Graph& graph) {
   return text;
 }
 
-inline int count(const Graph& graph, const std::string& op) {
+inline int count(const Graph& graph, std::string_view op) {
   int found = 0;
   for (const Node& node : graph.nodes()) found += node.op->name == op;
   return found;
 }
 
 // The only node of its op.
-inline const Node& only(const Graph& graph, const std::string& op) {
+inline const Node& only(const Graph& graph, std::string_view op) {
   const Node* found = nullptr;
   for (const Node& node : graph.nodes()) {
     if (node.op->name != op) continue;
-    if (found != nullptr) throw Error("two nodes are " + op);
+    if (found != nullptr) throw Error("two nodes are " + std::string(op));
     found = &node;
   }
-  if (found == nullptr) throw Error("no node is " + op);
+  if (found == nullptr) throw Error("no node is " + std::string(op));
   return *found;
 }
 

@@ -1,5 +1,6 @@
 #include "image/pictures.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

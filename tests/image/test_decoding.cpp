@@ -1,4 +1,6 @@
 // What decoders make of files in all their forms, and of what is no picture.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <stoker/image.h>
 

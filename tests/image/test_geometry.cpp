@@ -1,4 +1,5 @@
 // Resizes, crops and flips against obvious double-precision references.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 

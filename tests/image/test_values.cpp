@@ -1,4 +1,5 @@
 // Colours and values against the formulas of tf.image, in double precision.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 

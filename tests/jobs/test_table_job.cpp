@@ -186,6 +186,61 @@ TEST(TableJob, RowsOfArraysMayHaveNumbersToPredict) {
   EXPECT_EQ(rows[0]["numbers"].size(), 2U);
 }
 
+// Sparse rows of 9 features; the class, -1 or 1, follows from which of them occur.
+std::string sparse(int rows) {
+  Rng rng(9);
+  std::string text;
+  for (int row = 0; row < rows; ++row) {
+    bool positive = row % 2 == 0;
+    text += fmt::format("{} {}:{} {}:1 # row {}\n", positive ? "+1" : "-1", positive ? 2 : 3,
+                        1 + 0.1 * rng.normal(), rng.integer(4, 9), row);
+  }
+  return text;
+}
+
+TEST(TableJob, LearnsClassesFromSparseRows) {
+  TempDir dir;
+  Job job;
+  job.data = "svmlight:" + dir.write("train.svm", sparse(300) + "1 9:1\n");
+  job.model = "mlp";
+  job.epochs = 6;
+  job.seed = 1;
+  job.out = dir / "run";
+  std::ostringstream told;
+  nlohmann::json result = train(job, &told);
+  EXPECT_GT(result["val_accuracy"].get<double>(), 0.95) << told.str();
+  EXPECT_NE(told.str().find("float32[9] of 2 classes, labels -1, 1"), std::string::npos)
+      << told.str();
+  // Rows of fewer features, and of one class: the model's count.
+  TrainedModel trained = open_trained(job.out);
+  std::string some = "svmlight:" + dir.write("new.svm", "1 2:1\n0 3:1\n");
+  nlohmann::json rows = predict(trained, {some}, 1, nullptr);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["class"], "1");
+  EXPECT_EQ(rows[1]["class"], "-1");
+  Job check;
+  check.data = "svmlight:" + dir.write("check.svm", "1 2:1\n1 2:0.9\n");
+  check.validation_split = 0;
+  EXPECT_EQ(evaluate(trained, check, nullptr)["accuracy"], 1.0);
+  check.data = "svmlight:" + dir.write("other.svm", "7 2:1\n1 2:0.9\n");
+  EXPECT_NE(problem_with([&] {
+              evaluate(trained, check, nullptr);
+            }).find("label 7 is none of the classes -1, 1"),
+            std::string::npos);
+}
+
+TEST(TableJob, PredictsNumbersFromSparseRows) {
+  TempDir dir;
+  Job job{.data = "svmlight:" + dir.write("a.svm", "0.5 1:1\n1.5 2:1\n2 1:1 2:1\n")};
+  JobData data = open_data(job);
+  EXPECT_EQ(data.classes, 0);
+  EXPECT_EQ(data.outputs().count, 1);
+  job.data = "svmlight:" + dir.write("b.svm", "1 1:1\n2 2:1\n");
+  EXPECT_EQ(open_data(job).classes, 2);
+  job.loss = "mse";
+  EXPECT_EQ(open_data(job).classes, 0);
+}
+
 TEST(TableJob, SaysWhatATableCannotBe) {
   TempDir dir;
   Job job = table_job(dir, true);

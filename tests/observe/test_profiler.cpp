@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stoker/stoker.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <sstream>

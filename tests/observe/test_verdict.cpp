@@ -349,7 +349,7 @@ TEST(Verdict, HintsAtSixteenBitsOnlyOnTensorCores) {
   Evidence evidence = busy(0.8, 0.1);
   evidence.device.gpu = evidence.device.tensor_cores = true;
   EXPECT_EQ(judge(evidence).hints.size(), 1U);
-  EXPECT_TRUE(best_for(evidence).what.starts_with("Compute in 16 bits"));
+  EXPECT_TRUE(best_for(evidence).what.starts_with("Use mixed precision"));
   evidence.device.sixteen_bit = true;
   EXPECT_TRUE(judge(evidence).hints.empty());
 }
@@ -363,7 +363,7 @@ TEST(Verdict, TakesAGpuAtItsOwnPowerLimitForOneThatWorksHard) {
   ASSERT_EQ(verdict.hints.size(), 1U);
   EXPECT_NE(verdict.hints[0].find("power limit of 700 W"), std::string::npos);
   for (const Prescription& each : prescriptions_for(verdict, evidence))
-    EXPECT_FALSE(each.what.starts_with("Compute in 16 bits"));
+    EXPECT_FALSE(each.what.starts_with("Use mixed precision"));
   evidence.health.gpu_throttle_reasons = {"its temperature"};
   EXPECT_EQ(judge(evidence).finding, Finding::health);
 }

@@ -13,7 +13,7 @@ sys.path.insert(0, str(HERE.parents[1] / "bench" / "peers"))
 sys.dont_write_bytecode = True
 
 import peers  # noqa: E402
-from harness import flops, report, sections  # noqa: E402
+from harness import flops, report, workloads  # noqa: E402
 from harness.blocks import check_same_work, contenders, take_turns  # noqa: E402
 from harness.process import Spawn, Worker, WorkerError, group_memory  # noqa: E402
 from harness.quiet import Quiet  # noqa: E402
@@ -233,12 +233,12 @@ class Page(unittest.TestCase):
 
 class Asking(unittest.TestCase):
     def test_a_section_a_model_or_one_row(self):
-        self.assertIn("b/cnn64/32", sections.Asked(["b"]))
-        self.assertIn("b/cnn64/32", sections.Asked(["a", "b/cnn64"]))
-        self.assertNotIn("b/cnn64/32", sections.Asked(["b/cnn64/128"]))
-        self.assertTrue(sections.Asked(["b/mlp"]).any("b"))
-        self.assertFalse(sections.Asked(["b/mlp"]).any("d"))
-        self.assertEqual(sections.Asked(["b/cnn64", "b/cnn6", "e"]).unknown(), ["b/cnn6", "e"])
+        self.assertIn("b/cnn64/32", workloads.Asked(["b"]))
+        self.assertIn("b/cnn64/32", workloads.Asked(["a", "b/cnn64"]))
+        self.assertNotIn("b/cnn64/32", workloads.Asked(["b/cnn64/128"]))
+        self.assertTrue(workloads.Asked(["b/mlp"]).any("b"))
+        self.assertFalse(workloads.Asked(["b/mlp"]).any("d"))
+        self.assertEqual(workloads.Asked(["b/cnn64", "b/cnn6", "e"]).unknown(), ["b/cnn6", "e"])
 
     def test_the_lock_is_held_inside_and_free_outside(self):
         with tempfile.NamedTemporaryFile() as file:

@@ -1,5 +1,6 @@
 #include "support/chain_functions.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <stoker/error.h>

@@ -1,5 +1,6 @@
 #include "support/tiny_data.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // Models with layers that are made of layers: trained, frozen, saved, resumed, summed up.
+#include <algorithm>
 #include <array>
 #include <map>
 

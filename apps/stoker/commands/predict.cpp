@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "jobs/data_kinds.h"
 #include "jobs/train_job.h"
 #include "jobs/use_model.h"
 
@@ -25,8 +26,8 @@ Command predict_command() {
               "  stoker predict runs/b csv:new.csv",
           .options = {model_word(state->model),
                       {"data", "FILE|DIR|SPEC",
-                       "image files, folders of them, csv:GLOB, npz:FILE or npy:FILE", &state->data,
-                       true},
+                       std::string("image files, folders of them, ") + jobs::kRowSpecs,
+                       &state->data, true},
                       {"--top", "N", "how many classes to name [1]", &state->top}},
           .job = &state->job,
           .fields = {"device", "threads", "pipeline_threads"},

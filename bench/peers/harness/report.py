@@ -7,8 +7,8 @@ import math
 import re
 from typing import Any, Mapping, Sequence
 
-from .sections import COLUMNS, TITLES
 from .stats import best, gain
+from .workloads import COLUMNS, TITLES
 
 # Sections at the end that other programs measure: what the notes say, under these titles.
 MORE = {"gpu": "On a GPU", "pipeline": "The input pipeline by itself"}

@@ -1,142 +1,19 @@
-"""The workloads: (a) pipelines, (b) steps, (c) whole fits, (d) start, size and build."""
+"""What is measured: (a) pipelines, (b) steps, (c) whole fits, and the limits of the machine. (d) is start_size_build.py."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping
 
 from . import cpp, flops
+from .bench import MIB, NOT_YET, Bench, missing_cells
 from .blocks import cell, contenders, take_turns
 from .process import Spawn, Worker, WorkerError
-from .quiet import Quiet
-from .rows import Cell, Row, Settings
+from .rows import Cell, Row
 from .stats import Summary
-from .systems import HERE, System
-
-MIB = 1 << 20
-NOT_YET = "not in this version"
-
-TITLES = {
-    "a": "(a) Input pipelines alone",
-    "b": "(b) Training steps alone",
-    "c": "(c) Whole fits, from process start",
-    "d": "(d) Start, size, build",
-}
-COLUMNS = {
-    "a": ("stoker", "tfdata", "dataloader", "grain"),
-    "b": ("stoker", "keras", "torch", "torch_old", "libtorch", "libtorch_old"),
-    "c": ("stoker", "keras", "torch", "torch_old"),
-    "d": ("stoker", "keras", "torch", "torch_old", "libtorch", "libtorch_old"),
-}
-MODELS = {
-    "cnn64": ("CNN 64/128", (32, 128)),
-    "cnn32": ("CNN 32/64", (32, 128)),
-    "residual": ("residual CNN 32×32", (32, 128)),
-    "mlp": ("MLP 784-512-512-10", (32, 1024)),
-}
-
-
-PIPELINES = {
-    "memory": ("28×28 digits from memory: shuffle, map to float, batch 128, prefetch", 128),
-    "photos": ("JPEG folder: decode, random-resized-crop 224, flip, batch 32", 32),
-    "records": ("TFRecord of digits: read, parse, batch 128", 128),
-}
-# Everything that can be asked for alone, in the order of the page. A workload of (a) or (c) has several rows.
-WORKLOADS = (*(f"a/{name}" for name in PIPELINES),
-             *(f"b/{model}/{batch}" for model, (_, batches) in MODELS.items() for batch in batches),
-             "c/digits32", "c/digits", "c/digits1024", "c/scenes", "d/start", "d/install", "d/hello")
-
-
-def is_row(row: str) -> bool:
-    """Whether it belongs to a workload that still exists."""
-    return any(_within(row, name) for name in WORKLOADS)
-
-
-def order(row: str) -> int:
-    """Where a row stands on the page; rows of one workload stay in the order in which they were measured."""
-    return next((place for place, name in enumerate(WORKLOADS) if _within(row, name)), len(WORKLOADS))
-
-
-def _within(name: str, prefix: str) -> bool:
-    return name == prefix or name.startswith(prefix + "/")
-
-
-class Asked:
-    """What a run measures: "b" is a section, "b/cnn64" both batches of a model, "b/cnn64/32" one."""
-
-    def __init__(self, names: Sequence[str] = tuple(TITLES)) -> None:
-        self._names = names
-
-    def unknown(self) -> list[str]:
-        return [name for name in self._names if not any(_within(workload, name) for workload in WORKLOADS)]
-
-    def __contains__(self, workload: str) -> bool:
-        return any(_within(workload, name) for name in self._names)
-
-    def any(self, section: str) -> bool:
-        return any(workload in self for workload in WORKLOADS if _within(workload, section))
-
-
-class Bench:
-    """One run: the systems, the data, the settings, where logs go, what is asked for, and the lock that keeps others away."""
-
-    def __init__(self, systems: Mapping[str, System], settings: Settings, data: Path, work: Path, build: Path,
-                 say: Callable[[str], None], asked: Asked | None = None, quiet: Quiet | None = None) -> None:
-        self.systems, self.settings, self.data, self.work, self.build, self.say = systems, settings, data, work, build, say
-        self.asked, self.quiet = asked or Asked(), quiet or Quiet()
-
-    def environment(self) -> dict[str, str]:
-        """The same number of threads for everybody, however a library asks for it."""
-        count = str(self.settings.threads)
-        return dict(os.environ, STOKER_PEERS_THREADS=count, OMP_NUM_THREADS=count, MKL_NUM_THREADS=count,
-                    OPENBLAS_NUM_THREADS=count, TF_CPP_MIN_LOG_LEVEL="3", KERAS_BACKEND="tensorflow",
-                    PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
-
-    def log(self, name: str) -> Path:
-        return self.work / f"{name}.log"
-
-    def can(self, key: str, kind: str) -> str:
-        """Empty when the system is here and has such a worker; otherwise the reason."""
-        system = self.systems[key]
-        if not system.present:
-            return system.missing
-        if key == "stoker" and kind not in system.details.get("workers", ()):
-            return NOT_YET
-        return ""
-
-    def columns(self, section: str) -> list[str]:
-        """The section's systems; a second PyTorch has a column only where there is one."""
-        return [key for key in COLUMNS[section] if key in self.systems]
-
-    def start(self, section: str, kind: str) -> tuple[dict[str, Worker], dict[str, str]]:
-        workers: dict[str, Worker] = {}
-        missing: dict[str, str] = {}
-        for key in self.columns(section):
-            reason = self.can(key, kind)
-            if reason:
-                missing[key] = reason
-            else:
-                self.log(f"{key}-{kind}").write_bytes(b"")
-                worker = Worker(self.systems[key].worker(kind), self.environment(), self.log(f"{key}-{kind}"))
-                try:
-                    worker.ask({"op": "keep", "variant": ""})  # it has imported everything and is stopped from here on
-                    workers[key] = worker
-                except WorkerError as error:
-                    missing[key] = str(error)
-        return workers, missing
-
-    def spawn(self, key: str, kind: str, *arguments: str, watch_memory: bool = False) -> Spawn:
-        log = self.log(f"{key}-{kind}")
-        log.write_bytes(b"")
-        return Spawn(self.systems[key].worker(kind, *arguments), self.environment(), log, watch_memory=watch_memory)
-
-
-def missing_cells(reasons: Mapping[str, str]) -> dict[str, Cell]:
-    return {key: Cell(missing=reason) for key, reason in reasons.items()}
-
+from .workloads import MODELS, PIPELINES
 
 # --- (a) ----------------------------------------------------------------------------------------
 
@@ -282,95 +159,6 @@ def _steady_rate(run: Spawn) -> float:
     result = run.result()
     later = result["epochs"][1:]
     return result["samples"] * len(later) / sum(later)
-
-
-# --- (d) ----------------------------------------------------------------------------------------
-
-START_VARIANTS = {"keras": ("jit_compile=auto", "no XLA")}
-
-
-def start_size_build(bench: Bench) -> list[Row]:
-    rows: list[Row] = []
-    for name, measure in (("d/start", _start_row), ("d/install", _size_row), ("d/hello", _hello_row)):
-        if name in bench.asked:
-            with bench.quiet:
-                rows.append(measure(bench))
-    return rows
-
-
-def _start_row(bench: Bench) -> Row:
-    row = Row("d/start", "process start to the first finished step (CNN 32/64, batch 32)", "ms", "lower")
-    chosen: dict[str, str] = {}
-    tried: dict[str, dict[str, float]] = {}
-    samples: dict[str, list[float]] = {}
-
-    def once(key: str, variant: str) -> float:
-        return 1e3 * bench.spawn(key, "start", variant).lines[0][0]
-
-    for key in bench.columns("d"):
-        reason = bench.can(key, "start")
-        try:
-            if reason:
-                raise WorkerError(reason)
-            bench.say(f"process start: {bench.systems[key].label}, warm-up")
-            tried[key] = {variant: min(once(key, variant), once(key, variant)) for variant in START_VARIANTS.get(key, ("",))}
-            chosen[key] = min(tried[key], key=lambda name: tried[key][name])
-            samples[key] = []
-        except (WorkerError, IndexError) as error:
-            row.cells[key] = Cell(missing=str(error))
-    bench.say("process start: alternating")
-    for _ in range(bench.settings.spawns):
-        for key, variant in chosen.items():
-            samples[key].append(once(key, variant))
-    for key, values in samples.items():
-        row.cells[key] = Cell(Summary.of(values), chosen[key], tried[key])
-    return row
-
-
-def _size_row(bench: Bench) -> Row:
-    from . import sizes
-
-    bench.say("install size")
-    row = Row("d/install", "installed size, without the system's own libraries and Python", "MiB", "lower")
-    for key in bench.columns("d"):
-        reason = bench.can(key, "start")
-        try:
-            if reason:
-                raise WorkerError(reason)
-            size = sizes.installed(bench.systems[key], bench.build, HERE.parent.parent / "include")
-            row.cells[key] = Cell(Summary.of([size / MIB]))
-        except (WorkerError, OSError, subprocess.SubprocessError) as error:
-            row.cells[key] = Cell(missing=str(error))
-    return row
-
-
-def _hello_row(bench: Bench) -> Row:
-    row = Row("d/hello", "building a hello-world program", "s", "lower")
-    builds: dict[str, Callable[[Path], float]] = {}
-    for key in bench.columns("d"):
-        reason = bench.can(key, "start")
-        if reason:
-            row.cells[key] = Cell(missing=reason)
-        elif key == "stoker":
-            include = HERE.parent.parent / "include"
-            builds[key] = lambda target: cpp.compile_stoker(bench.build, "hello_stoker", target, include)
-        elif key.startswith("libtorch"):
-            torch = bench.systems["torch" if key == "libtorch" else "torch_old"]
-            builds[key] = lambda target, torch=torch: cpp.compile_libtorch(torch, "hello_libtorch", target)
-        else:
-            row.cells[key] = Cell(missing="Python: nothing to build")
-    samples: dict[str, list[float]] = {key: [] for key in builds}
-    for number in range(1 if bench.settings.quick else 2):
-        bench.say(f"hello world, round {number + 1}")
-        for key, build in list(builds.items()):
-            try:
-                samples[key].append(build(bench.work / f"hello-{key}"))
-            except cpp.BuildError as error:
-                row.cells[key] = Cell(missing=str(error))
-                del builds[key]
-    for key in builds:
-        row.cells[key] = Cell(Summary.of(samples[key]))
-    return row
 
 
 # --- limits -------------------------------------------------------------------------------------

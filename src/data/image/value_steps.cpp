@@ -1,4 +1,5 @@
 // normalize, rescale, convert, cast and one_hot: values of any shape
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -56,12 +56,12 @@ Measured measured(const Run& run) {
 
 std::string plan_line(const Run& run) {
   double workers = run.stats->workers.value(), depth = run.stats->depth.value();
-  if (workers == 0) return "no workers: the consumer makes a batch when it asks for it";
-  return fmt::format("{:.0f} worker{}{}, {:.0f} batch{} ahead{}, {}, {} memory", workers,
+  if (workers == 0) return "no workers: the consumer makes each batch itself";
+  return fmt::format("{:.0f} worker{}{}, {:.0f} batch{} prefetched{}, {}, {} memory", workers,
                      workers == 1 ? "" : "s", run.tunes_workers ? " (tuned)" : "", depth,
                      depth == 1 ? "" : "es", run.tunes_depth ? " (tuned)" : "",
-                     run.ordered ? "in order" : "in the order they are ready",
-                     run.page_locked ? "page-locked" : "ordinary");
+                     run.ordered ? "in order" : "in completion order",
+                     run.page_locked ? "pinned" : "pageable");
 }
 
 std::string restore_line(const Run& run) {
@@ -94,7 +94,7 @@ std::string explain_text(const Run& run) {
     const StageStats* stage = stats_of(run, node);
     if (was_measured(stage))
       line =
-          fmt::format("{:<{}}  {:>9} an element, {}", line, width + 2, time_text(stage->mean_ns()),
+          fmt::format("{:<{}}  {:>9} per element, {}", line, width + 2, time_text(stage->mean_ns()),
                       bytes_text(double(stage->bytes.value()) / double(stage->sampled.value())));
     text += line + "\n";
   }
@@ -105,7 +105,7 @@ std::string explain_text(const Run& run) {
   Measured now = measured(run);
   if (now.batches > 0)
     text += fmt::format(
-        "measured: {:.0f} batches in {:.2f} s ({:.1f} a second); the consumer waited {:.1f} % of "
+        "measured: {:.0f} batches in {:.2f} s ({:.1f} per second); the consumer waited {:.1f} % of "
         "the "
         "time, workers were busy {:.2f} cores\n",
         now.batches, now.seconds, now.rate, 100 * now.waits, now.busy);
@@ -117,7 +117,7 @@ std::string explain_text(const Run& run) {
   if (bad > 0) text += fmt::format("quarantine: {} elements could not be made\n", bad);
   if (CacheAdvice advice = cache_advice(run); advice.bytes > 0 && advice.fits)
     text += fmt::format(
-        "advice: cache() after {}{} would hold {} and save {} an element from the second "
+        "advice: cache() after {}{} would hold {} and save {} per element from the second "
         "epoch on\n",
         advice.after, advice.shuffle.empty() ? "" : fmt::format(" and before {}", advice.shuffle),
         bytes_text(advice.bytes), time_text(advice.saved_ns));

@@ -1,4 +1,4 @@
-// Makes elements or batches ahead of a consumer, on a pool, in a bounded window. Workers take
+// Prefetches elements or batches for a consumer, on a pool, in a bounded window. Workers take
 // tickets one thread at a time and make what they stand for at the same time; the rows of a batch
 // are shared among workers and written in place. Elements come out in the order of their tickets,
 // or, unordered, as they become ready within an epoch. No thread is owned here: without work,

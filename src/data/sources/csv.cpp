@@ -1,40 +1,17 @@
 // Rows of CSV files: records of files, and a function that makes components of them.
 #include <stoker/csv.h>
 
-#include <fmt/format.h>
-
 #include "data/csv/schema.h"
+#include "data/sources/csv_records.h"
 #include "data/sources/files.h"
-#include "data/sources/record_files.h"
 
 namespace stoker::data {
 
 namespace {
 
-class CsvRecords final : public RecordReader {
- public:
-  CsvRecords(FileReader& file, const CsvReadOptions& options) : reader_(file, options) {}
-  std::optional<std::string_view> next() override { return reader_.next(); }
-  uint64_t line() const override { return reader_.line(); }
-
- private:
-  CsvReader reader_;
-};
-
 RecordFormat record_format(const CsvOptions& options) {
-  CsvReadOptions reading = csv_reading(options);
-  RecordFormat format{
-      .kind = "csv",
-      .details = options.header ? "" : "header = false",
-      .read = [reading](FileReader& file) { return std::make_unique<CsvRecords>(file, reading); }};
-  if (options.index) {
-    format.index = [reading](FileReader& file) { return index_csv(file, reading); };
-    format.cut = [csv = reading.format](std::string_view block,
-                                        std::vector<std::string_view>& records) {
-      cut_csv(block, csv, records);
-    };
-  }
-  return format;
+  return csv_records("csv", options.header ? "" : "header = false", csv_reading(options),
+                     options.index);
 }
 
 }  // namespace

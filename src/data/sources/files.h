@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stoker/csv.h>
+#include <stoker/svmlight.h>
 #include <stoker/text.h>
 
 #include "base/file.h"
@@ -28,5 +29,7 @@ Dataset text_lines(const std::vector<std::string>& paths, const TextLinesOptions
 Dataset text_folder(const std::string& path, const TextFolderOptions& options, FileSystem& files);
 Dataset idx(const std::vector<std::string>& paths, FileSystem& files);
 Dataset csv(const std::vector<std::string>& paths, const CsvOptions& options, FileSystem& files);
+Dataset svmlight(const std::vector<std::string>& paths, const SvmlightOptions& options,
+                 FileSystem& files);
 
 }  // namespace stoker::data

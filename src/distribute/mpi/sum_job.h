@@ -39,7 +39,7 @@ class SumJob {
 
   Exchange exchange_;
   int process_, processes_;
-  bool small_;  // one round: everything to everybody
+  bool small_;  // one round: everything to every rank
   bool second_ = false, done_ = false, summed_ = false;
   MPI_Request request_ = MPI_REQUEST_NULL;
   std::vector<int> counts_, places_, got_counts_, got_places_;

@@ -1,6 +1,7 @@
 // oneDNN 2.6 to 3.x in one set of words, those of 3.x: the only place that asks for its version.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -12,10 +13,19 @@ using Dims = dnnl::memory::dims;
 
 const dnnl::engine& cpu_engine();
 
+// The instruction sets that oneDNN's kernels use, as bits of dnnl::cpu_isa.
+unsigned effective_isa();
+// The tiles of AMX as CPUID shows them. unusable: its instructions without a palette, as some virtual
+// machines have it; effective_isa() is then without AMX, unless ONEDNN_MAX_CPU_ISA is set.
+enum class Tiles : uint8_t { none, usable, unusable };
+Tiles processor_tiles();
+
 #if DNNL_VERSION_MAJOR >= 3
 inline constexpr bool kOneDnn3 = true;
+inline constexpr dnnl::cpu_isa kWithoutAmx = dnnl::cpu_isa::avx512_core_fp16;
 #else
 inline constexpr bool kOneDnn3 = false;
+inline constexpr dnnl::cpu_isa kWithoutAmx = dnnl::cpu_isa::avx512_core_bf16;
 #endif
 
 // The description of a primitive; `arguments` are those of oneDNN's own constructor.
@@ -73,7 +83,7 @@ inline bool set_channel_scales(dnnl::primitive_attr& attr, const std::vector<flo
 // Whether products of uint8 with int8 are summed in 32 bits at once. Elsewhere pairs are added in 16
 // bits first, which 2 · 255 · 127 does not fit into.
 inline bool adds_products_exactly() {
-  auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa wanted) {
+  auto has = [isa = effective_isa()](dnnl::cpu_isa wanted) {
     return (isa & unsigned(wanted)) == unsigned(wanted);
   };
   return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);

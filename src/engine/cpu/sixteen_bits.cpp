@@ -13,7 +13,7 @@ namespace {
 
 // Whether oneDNN's kernels use what `isa` has and `before` has not.
 bool has_isa(dnnl::cpu_isa isa, dnnl::cpu_isa before) {
-  return (unsigned(dnnl::get_effective_cpu_isa()) & unsigned(isa) & ~unsigned(before)) != 0;
+  return (effective_isa() & unsigned(isa) & ~unsigned(before)) != 0;
 }
 
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
@@ -113,6 +113,16 @@ class Widening {
     keep(std::move(node));
   }
 
+  // A weight gradient takes the columns of dy in pairs, and multiplies the one that an odd number lacks
+  // by 0: with a pixel that no window sees, which may be infinite, that would be NaN.
+  bool pairs_with_unseen(const Node& node, int64_t kernel_width) const {
+    const Shape &x = graph_.spec(node.inputs[0]).shape, &dy = graph_.spec(node.inputs[1]).shape;
+    int64_t stride = node.attrs.get<Ints>("strides")[1], before = node.attrs.get<Ints>("pads")[2];
+    int64_t dilation = node.attrs.get_or<Ints>("dilation", {1, 1})[1];
+    int64_t seen = (dy[2] - 1) * stride + (kernel_width - 1) * dilation + 1 - before;
+    return dy[2] % 2 == 1 && seen < x[2];
+  }
+
   // Of a node whose first operand is bfloat16: whether the CPU multiplies that as it is.
   bool multiplies(const Node& node) const {
     if (node.is("matmul")) return true;
@@ -120,6 +130,7 @@ class Widening {
     bool gradient = node.traits().weight_gradient;
     const Shape& kernel = graph_.spec(gradient ? node.outputs[0] : node.inputs[1]).shape;
     bool narrow = node.attrs.get_or<int64_t>("groups", 1) > 1 && kernel[2] < kFewestInGroup;
+    if (gradient && pairs_with_unseen(node, kernel[1])) return false;
     return !narrow && kernel[0] * kernel[1] * kernel[2] >= kFewestProducts;
   }
 

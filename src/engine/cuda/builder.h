@@ -89,7 +89,7 @@ class Builder final : public PlanBuilder {
   int input(int value);
   bool is_defined(int value) const override { return buffer_of_[size_t(value)] >= 0; }
   int define(int value);
-  // As define, in the buffer of one of `inputs` if nobody needs its contents any more.
+  // As define, in the buffer of one of `inputs` if its contents are not needed any more.
   int define_over(int value, std::initializer_list<int> inputs);
   int define_over(int value, std::span<const int> inputs);
   void define_alias(int value, int source);
@@ -113,7 +113,7 @@ class Builder final : public PlanBuilder {
   WeightLayouts take_layouts(DType dtype, Call& call);
   // [columns, rows] of a matrix.
   int turned(int value) { return kernel_for_cudnn(value, shape(value)[0]); }
-  // A gradient that cuDNN writes in its own order; it is turned when somebody asks for it.
+  // A gradient that cuDNN writes in its own order; it is transposed on demand.
   int define_from_cudnn(int value, int64_t padded);
   // Such a gradient as it lies there, for who can read that, if all of them are small: one launch
   // less. Large ones are turned in tiles.

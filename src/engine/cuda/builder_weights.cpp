@@ -35,7 +35,7 @@ bool Builder::is_cast_to_make(int index, DType dtype) const {
          spec(cast.inputs[0]).dtype == DType::float32;
 }
 
-// Casts of variables wait until somebody needs one; then all of that dtype are made in one launch.
+// Casts of variables are deferred until one is needed; then all of that dtype are made in one launch.
 void Builder::cast_variables(int wanted) {
   DType dtype = spec(wanted).dtype;
   Call call{"own", {}, {}, "cast"};

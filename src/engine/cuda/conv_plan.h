@@ -32,7 +32,7 @@ struct ConvKey {
   std::string text() const;  // unique per key, and readable
 };
 
-// The channels that cuDNN is given for so many: kernels for sixteen bits want multiples of eight.
+// The channels that cuDNN is given for so many: 16-bit kernels need multiples of eight.
 int64_t conv_padding(DType dtype, int64_t channels, int64_t groups);
 
 class ConvTrial;

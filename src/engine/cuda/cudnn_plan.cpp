@@ -48,7 +48,7 @@ bool has_unwanted_note(const ConvKey& key, const Descriptor& engine) {
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
         if (full_float) return true;
         break;
-      // Winograd, FFT and sums in sixteen bits lose digits that the tolerance does not allow.
+      // Winograd, FFT and 16-bit sums lose digits that the tolerance does not allow.
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
       case CUDNN_NUMERICAL_NOTE_FFT:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD:

@@ -74,7 +74,7 @@ class NormFinder {
     return tail && tail->residual >= 0 && tail->relu;
   }
 
-  // Whether somebody needs the relu's gradient before node `first` has made it.
+  // Whether any node needs the relu's gradient before node `first` has made it.
   bool taken_by_another(const Node& relu, int first) const {
     if (found_.is_inlined(index_of(&relu))) return true;
     return std::ranges::any_of(readers_.of(relu.outputs[0]),

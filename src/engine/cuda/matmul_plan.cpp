@@ -68,7 +68,7 @@ class Preference {
     check(cublasLtMatmulPreferenceSetAttribute(handle_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                &workspace, sizeof workspace),
           "a preference");
-    // Parts of a long sum are added in float32, not in the sixteen bits of the result.
+    // Parts of a long sum are added in float32, not in the 16-bit type of the result.
     uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     check(cublasLtMatmulPreferenceSetAttribute(handle_, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                                &schemes, sizeof schemes),

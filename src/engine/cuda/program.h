@@ -90,7 +90,7 @@ class CudaProgram final : public PlannedProgram {
   size_t last_slot_ = 0;
   int64_t runs_ = 0;
   StepTimer timer_;
-  std::unique_ptr<KernelTimer> kernel_timer_;  // made when somebody asks for kernels' times
+  std::unique_ptr<KernelTimer> kernel_timer_;  // made on the first request for kernel times
   mutable DeviceCounts counts_;
 };
 

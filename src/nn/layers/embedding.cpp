@@ -31,13 +31,9 @@ struct EmbeddingConfig : EmbeddingOptions {
   }
 };
 
-class EmbeddingLayer : public Configured<SingleInputLayer, EmbeddingConfig> {
+class EmbeddingLayer : public LookupLayer<EmbeddingConfig> {
  public:
-  using Configured::Configured;
-  bool supports_masking() const override { return options().mask_zero; }
-  Values compute_mask(const Values& inputs, const Values&) const override {
-    return options().mask_zero ? Values{ops::not_equal(inputs[0], 0)} : Values();
-  }
+  using LookupLayer::LookupLayer;
 
  protected:
   void build_for(const Shape&) override {

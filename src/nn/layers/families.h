@@ -44,6 +44,7 @@ void add_position_layers(LayerKinds& kinds);
 void add_reversible_embedding_layers(LayerKinds& kinds);
 void add_moment_normalization(LayerKinds& kinds);
 void add_quantized_layers(LayerKinds& kinds);
+void add_quantized_products(LayerKinds& kinds);
 void add_quantized_weight_layers(LayerKinds& kinds);
 void add_quantization_aware_layers(LayerKinds& kinds);
 

@@ -61,13 +61,9 @@ struct WeightOnlyEmbeddingConfig : LayerOptions {
   }
 };
 
-class WeightOnlyEmbeddingLayer : public Configured<SingleInputLayer, WeightOnlyEmbeddingConfig> {
+class WeightOnlyEmbeddingLayer : public LookupLayer<WeightOnlyEmbeddingConfig> {
  public:
-  using Configured::Configured;
-  bool supports_masking() const override { return options().mask_zero; }
-  Values compute_mask(const Values& inputs, const Values&) const override {
-    return options().mask_zero ? Values{ops::not_equal(inputs[0], 0)} : Values();
-  }
+  using LookupLayer::LookupLayer;
 
  protected:
   void build_for(const Shape&) override {

@@ -62,7 +62,7 @@ struct Recorded {
 };
 
 // The steps as the doctor accounts for them, own loops included: on a device beside the host those
-// that it told of, on the host's clock.
+// that it reported, on the host's clock.
 std::vector<StepRecord> step_records(const Recorded& recorded);
 
 }  // namespace stoker

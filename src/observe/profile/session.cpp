@@ -77,7 +77,7 @@ RunStatus ProfileSession::run(const StepCall& call) {
   Program& program = *call.cached.program;
   std::string label = call.alone ? fmt::format("run {}", call.kind) : "run";
   TraceScope scope(label);
-  // What ran before is over, or a step that failed among it would be told as this one's failure.
+  // What ran before is over, or a step that failed among it would be reported as this one's failure.
   if (gpu && timed && program.status() != RunStatus::ok) return RunStatus::skipped_non_finite;
   TimedRun run{.program = index};
   int64_t begin = steady_clock().now();

@@ -21,7 +21,7 @@ class ProfileSession final : public StepTap {
   const std::string& log_dir() const { return log_dir_; }
 
   RunStatus run(const StepCall& call) override;
-  // A step of a fit that has ended (`number`: of the fit, from 0), and what the device told of an
+  // A step of a fit that has ended (`number`: of the fit, from 0), and what the device reported of an
   // earlier one.
   void add(int64_t number, const StepTimes& times);
   void add(const DeviceStep& step);

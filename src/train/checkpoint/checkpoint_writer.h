@@ -1,6 +1,6 @@
 // Writes checkpoints beside the training, one at a time, and then removes those that need not be
 // kept. On a full disk the oldest make room, up to the last one. Nothing that goes wrong there is
-// thrown: it is told. One caller; its destructor waits for what is being written.
+// thrown: it is reported. One caller; its destructor waits for what is being written.
 #pragma once
 
 #include <optional>

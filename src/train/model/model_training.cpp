@@ -1,4 +1,4 @@
-// Model: compile, fit, evaluate and predict.
+// Model: compile and fit, and what the last fit left behind.
 #include <algorithm>
 #include <tuple>
 
@@ -8,82 +8,20 @@
 #include <stoker/version.h>
 
 #include "train/checkpoint/checkpointer.h"
+#include "train/fit/argument_checks.h"
 #include "train/fit/auto_batch.h"
 #include "train/fit/loops.h"
 #include "train/fit/memory_policy.h"
+#include "train/fit/model_feeds.h"
 #include "train/fit/processes.h"
 #include "train/fit/services.h"
 #include "train/model/compile.h"
 #include "train/step/own_step_graph.h"
 #include "train/step/steps.h"
-#include "train/step/traced_call.h"
 
 namespace stoker {
 
 namespace {
-
-constexpr int64_t kBatchSize = 32;  // Keras's
-
-void check_steps(const std::optional<int64_t>& steps, const char* what) {
-  if (steps && *steps < 1)
-    throw ValueError(fmt::format("{} is {}, expected at least 1", what, *steps));
-}
-
-// Options that only arrays can obey.
-void refuse_for_batches(const std::optional<int64_t>& batch_size, const TensorList& sample_weight,
-                        const char* action) {
-  if (batch_size)
-    throw ValueError(
-        fmt::format("{}: batch_size is for arrays; these batches have sizes of their own", action));
-  if (!sample_weight.empty())
-    throw ValueError(fmt::format(
-        "{}: sample_weight is for arrays; a batch brings its own as a last tensor", action));
-}
-
-void check_validation_freq(const FitArgs& args) {
-  const ValidationFreq& freq = args.validation_freq;
-  bool validates = args.validation_split > 0 || args.validation_data.defined();
-  if (!validates && !freq.every_epoch())
-    throw ValueError(
-        "fit: validation_freq has no effect without validation; give validation_data or "
-        "validation_split");
-  if (freq.listed().empty() && freq.every() < 1)
-    throw ValueError(fmt::format(
-        "fit: validation_freq is {}, expected a number of epochs, at least 1, or a list of epochs",
-        freq.every() == 0 ? "an empty list" : std::to_string(freq.every())));
-  for (int64_t epoch : freq.listed())
-    if (epoch < 1)
-      throw ValueError(
-          fmt::format("fit: validation_freq lists epoch {}; epochs count from 1", epoch));
-}
-
-void check_fit(const FitArgs& args) {
-  if (args.epochs < 0 || args.initial_epoch < 0)
-    throw ValueError(fmt::format("fit: epochs is {} and initial_epoch {}, expected 0 or more",
-                                 args.epochs, args.initial_epoch));
-  if (args.initial_epoch > args.epochs)
-    throw ValueError(fmt::format(
-        "fit: initial_epoch is {}, behind the last of {} epochs; epochs counts from the "
-        "first epoch of the training, not from initial_epoch",
-        args.initial_epoch, args.epochs));
-  check_steps(args.steps_per_epoch, "fit: steps_per_epoch");
-  check_steps(args.validation_steps, "fit: validation_steps");
-  if (!(args.validation_split >= 0 && args.validation_split < 1))  // NaN too
-    throw ValueError(fmt::format("fit: validation_split is {}, expected a number in [0, 1)",
-                                 args.validation_split));
-  if (args.validation_split > 0 && args.validation_data.defined())
-    throw ValueError("fit: give validation_data or validation_split, not both");
-  bool validates = args.validation_split > 0 || args.validation_data.defined();
-  if (!validates && (args.validation_steps || args.validation_batch_size))
-    throw ValueError(fmt::format(
-        "fit: {} has no effect without validation; give validation_data or validation_split",
-        args.validation_steps ? "validation_steps" : "validation_batch_size"));
-  if (args.validation_batch_size && args.validation_data.batches.defined())
-    throw ValueError(
-        "fit: validation_batch_size is for arrays; the batches of validation_data have sizes of "
-        "their own");
-  check_validation_freq(args);
-}
 
 // The last part of the rows goes to the second list, as in Keras.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tensor>& columns,
@@ -102,46 +40,9 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> split(const std::vector<Tens
   return parts;
 }
 
-// What batches are put together in: pinned memory of a GPU, where the context wants it.
-HostMemory* batch_memory(ModelBase& model) {
-  const Context& context = *trainer_of(model).context;
-  return context.pin ? &engine_of(context).host_memory() : nullptr;
-}
-
-// That may put batches of arrays together while a device works beside the host; a CPU needs its
-// cores for the steps themselves.
-int threads_ahead(ModelBase& model) {
-  constexpr int kMost = 4;
-  const Context& context = *trainer_of(model).context;
-  if (!context.pin || !engine_of(context).host_memory().page_locked()) return 0;
-  return context.threads.pipeline > 0 ? std::min(context.threads.pipeline, kMost) : kMost;
-}
-
-// Compiles the program of a full batch and looks at all class ids with what it knows, so that an
-// error has the element's index in the array, and comes before the first step.
-void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
-                 int64_t batch_size, const char* action) {
-  std::vector<TensorSpec> specs = specs_of(columns);
-  int64_t rows = std::min(batch_size, columns[0].shape()[0]);
-  PartOfBatch of_all(trainer_of(model));
-  if (Processes* processes = processes_of(trainer_of(model))) {
-    trainer_of(model).rows_of_all = rows;
-    rows = processes->slice().end(rows) - processes->slice().begin(rows);
-  }
-  const PartSizes& parts = trainer_of(model).parts;
-  int64_t part = is_training(kind) ? parts.training : parts.evaluation;
-  bool whole = part == 0 || part >= rows;
-  for (TensorSpec& spec : specs) spec.shape.set(0, whole ? rows : part);
-  ProgramLanes::Lease lease = trainer_of(model).lanes.lease_main();
-  const CachedProgram& program = whole || !is_training(kind)
-                                     ? program_for(model, kind, specs, action)
-                                     : program_for(model, StepKind::part, specs, action, rows);
-  check_limits(program, columns, action);
-}
-
-// The same in a fit, which may go on in parts.
-void check_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
-                 int64_t batch_size, const char* action, MemoryPolicy& memory) {
+// check_ahead in a fit, which may go on in parts.
+void attempt_ahead(ModelBase& model, StepKind kind, const std::vector<Tensor>& columns,
+                   int64_t batch_size, const char* action, MemoryPolicy& memory) {
   int64_t rows = std::min(batch_size, columns[0].shape()[0]);
   memory.attempt({kind, columns, rows},
                  [&] { check_ahead(model, kind, columns, batch_size, action); });
@@ -154,15 +55,6 @@ int64_t chosen_batch(ModelBase& model, const std::vector<Tensor>& columns, const
   const Context& context = *trainer_of(model).context;
   if (context.out != nullptr && args.verbose > 0) *context.out << chosen.text() << std::flush;
   return chosen.batch;
-}
-
-// The rows of this process, of a model whose strategy has several.
-FeedOptions shared_feed(FeedOptions options, ModelBase& model) {
-  Processes* processes = processes_of(trainer_of(model));
-  if (processes == nullptr) return options;
-  options.slice = processes->slice();
-  options.any_rank = [processes](bool mine) { return any_of(*processes, mine); };
-  return options;
 }
 
 // Of several processes the first one shows and writes; a callback that only does that is its alone.
@@ -198,34 +90,6 @@ Feed validation_feed(ModelBase& model, const FitArgs& args, int64_t batch_size) 
   std::vector<Tensor> columns = make_columns(model, StepKind::test, data.x, data.y,
                                              data.sample_weight, "fit: validation_data");
   return {std::move(columns), batch_size, options};
-}
-
-Tensor only(std::vector<Tensor> outputs, const ModelBase& model) {
-  if (outputs.size() != 1)
-    throw ValueError(fmt::format("{} has {} outputs; take them with predict_all()", model.title(),
-                                 outputs.size()));
-  return std::move(outputs[0]);
-}
-
-// Loss and metrics of all that the feed gives.
-Logs evaluated(const Model& model, Feed& feed, const EvaluateArgs& args) {
-  ModelBase& base = ModelAccess::base(model);
-  std::lock_guard lock(base.trainer->evaluating);
-  CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *base.trainer->context),
-                          model);
-  callbacks.set_params(
-      {.validation_steps = feed.steps(), .batch_size = feed.batch_size(), .verbose = args.verbose});
-  run_evaluation(base, feed, callbacks, "evaluate");
-  return Logs(base.trainer->compiled->evaluation).snapshot();
-}
-
-std::vector<Tensor> predicted(const Model& model, Feed& feed, const PredictArgs& args) {
-  ModelBase& base = ModelAccess::base(model);
-  CallbackCalls callbacks(with_progress(args.callbacks, args.verbose, *trainer_of(base).context),
-                          model);
-  callbacks.set_params(
-      {.steps = feed.steps(), .batch_size = feed.batch_size(), .verbose = args.verbose});
-  return run_predict(base, feed, callbacks);
 }
 
 }  // namespace
@@ -274,10 +138,10 @@ History fit_arrays(const Model& handle, const TensorList& x, const TensorList& y
   else if (args.validation_data.defined())
     validation.emplace(validation_feed(model, args, validation_batch));
   MemoryPolicy memory(model, args);
-  check_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit", memory);
+  attempt_ahead(model, training_kind(*model.trainer), columns, batch_size, "fit", memory);
   if (validation && validation->arrays())
-    check_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
-                "fit: validation", memory);
+    attempt_ahead(model, StepKind::test, validation->arrays()->columns(), validation_batch,
+                  "fit: validation", memory);
   Feed training(std::move(columns), batch_size,
                 shared_feed({.action = "fit",
                              .steps = args.steps_per_epoch,
@@ -325,91 +189,6 @@ History fit_batches(const Model& handle, const Batches& batches, const FitArgs& 
                                       .memory = batch_memory(model)},
                                      model));
   return run_fit(handle, training, validation ? &*validation : nullptr, args, services, memory);
-}
-
-Logs Model::evaluate(const TensorList& x, const TensorList& y, const EvaluateArgs& args) const {
-  ModelBase& model = impl();
-  Reading reading(model, "evaluate");
-  compiled_of(model, "evaluate");
-  check_steps(args.steps, "evaluate: steps");
-  int64_t batch_size = checked_batch_size(args.batch_size, kBatchSize, "evaluate");
-  std::vector<Tensor> columns =
-      make_columns(model, StepKind::test, x, y, args.sample_weight, "evaluate");
-  check_ahead(model, StepKind::test, columns, batch_size, "evaluate");
-  Feed feed(std::move(columns), batch_size,
-            shared_feed({.action = "evaluate",
-                         .steps = args.steps,
-                         .threads_ahead = threads_ahead(model),
-                         .memory = batch_memory(model)},
-                        model));
-  return evaluated(*this, feed, args);
-}
-
-Logs Model::evaluate(const Batches& batches, const EvaluateArgs& args) const {
-  ModelBase& model = impl();
-  Reading reading(model, "evaluate");
-  compiled_of(model, "evaluate");
-  check_steps(args.steps, "evaluate: steps");
-  refuse_for_batches(args.batch_size, args.sample_weight, "evaluate");
-  Feed feed(batches, shared_feed({.action = "evaluate",
-                                  .steps = args.steps,
-                                  .context = model.trainer->context,
-                                  .memory = batch_memory(model)},
-                                 model));
-  return evaluated(*this, feed, args);
-}
-
-std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictArgs& args) const {
-  ModelBase& model = impl();
-  Reading reading(model, "predict");
-  check_steps(args.steps, "predict: steps");
-  std::vector<Tensor> columns = make_columns(model, StepKind::predict, x, {}, {}, "predict");
-  Feed feed(std::move(columns), checked_batch_size(args.batch_size, kBatchSize, "predict"),
-            {.action = "predict",
-             .steps = args.steps,
-             .threads_ahead = threads_ahead(model),
-             .memory = batch_memory(model)});
-  return predicted(*this, feed, args);
-}
-
-std::vector<Tensor> Model::predict_all(const Batches& batches, const PredictArgs& args) const {
-  Reading reading(impl(), "predict");
-  check_steps(args.steps, "predict: steps");
-  refuse_for_batches(args.batch_size, {}, "predict");
-  Feed feed(batches, {.action = "predict",
-                      .steps = args.steps,
-                      .context = impl().trainer->context,
-                      .memory = batch_memory(impl())});
-  return predicted(*this, feed, args);
-}
-
-Tensor Model::predict(const TensorList& x, const PredictArgs& args) const {
-  return only(predict_all(x, args), impl());
-}
-
-Tensor Model::predict(const Batches& batches, const PredictArgs& args) const {
-  return only(predict_all(batches, args), impl());
-}
-
-Tensor Model::predict_on_batch(const TensorList& x) const {
-  ModelBase& model = impl();
-  Reading reading(model, "predict_on_batch");
-  prepare(model, x.list(), "predict_on_batch");
-  Prediction prediction(model, x.list(), {.action = "predict_on_batch"});
-  if (model.topology("predict").outputs.size() != 1) only({}, model);
-  return prediction.output(0);
-}
-
-Tensor Model::operator()(const Tensor& x, const CallOptions& options) const {
-  bool training = options.training.value_or(false);
-  bool masked = !options.mask.empty() && options.mask[0].defined();
-  if (!training && !masked) return predict_on_batch(x);
-  if (masked && (options.mask.size() > 1 || options.mask[0].constant() == nullptr))
-    throw ValueError("model(x): expected one tensor as .mask, which x has beside it");
-  prepare(impl(), TensorList(x).list(), "model(x)");
-  std::vector<Tensor> outputs = call_traced(
-      impl(), x, {.training = training, .mask = masked ? *options.mask[0].constant() : Tensor()});
-  return only(std::move(outputs), impl());
 }
 
 void Model::stop_training() const { trainer_of(impl()).stop = true; }

@@ -1,7 +1,6 @@
 #include "train/model/rebuilt.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 #include <stoker/error.h>
@@ -136,24 +135,9 @@ class Rebuilder {
     Values from;
     for (const Value& input : node.inputs)
       from.push_back(input.sketched()   ? there.at(place(input))
-                     : input.variable() ? Value(weight_for(*input.variable()))
+                     : input.variable() ? Value(weight_of_made(made_, *input.variable(), action_))
                                         : input);
     return from;
-  }
-
-  // The new layer's weight in place of the old one's.
-  Variable weight_for(const Variable& old) const {
-    for (const auto& [base, layer] : made_) {
-      std::vector<Variable> before = base->weights(), now = layer.weights();
-      auto found = std::ranges::find(before, old);
-      if (found != before.end() && before.size() == now.size())
-        return now[size_t(found - before.begin())];
-    }
-    throw ValueError(
-        fmt::format("{}: variable \"{}\" is used outside of a "
-                    "layer, and no layer before it in the "
-                    "model owns it; make it a weight of a layer",
-                    action_, old.name()));
   }
 
   // Once the layer has been called: only then are those inside of it known.
@@ -168,10 +152,23 @@ class Rebuilder {
 
   const MakeLayer& make_;
   const char* action_;
-  std::map<const LayerBase*, Layer> made_;
+  MadeLayers made_;
 };
 
 }  // namespace
+
+Variable weight_of_made(const MadeLayers& made, const Variable& old, const char* action) {
+  for (const auto& [base, layer] : made) {
+    std::vector<Variable> before = base->weights(), now = layer.weights();
+    auto found = std::ranges::find(before, old);
+    if (found != before.end() && before.size() == now.size())
+      return now[size_t(found - before.begin())];
+  }
+  throw ValueError(
+      fmt::format("{}: variable \"{}\" is used outside of a layer, and no layer before it in the "
+                  "model owns it; make it a weight of a layer",
+                  action, old.name()));
+}
 
 Model rebuilt(const Model& model, const MakeLayer& make, const char* action, const Values& inputs) {
   return ModelAccess::wrap(Rebuilder(make, action).outermost(ModelAccess::base(model), inputs));

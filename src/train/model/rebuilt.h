@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include <stoker/model.h>
@@ -17,5 +18,10 @@ using MakeLayer = std::function<Layer(const Layer& layer, const std::string& pat
 // old one's; empty: new ones like them.
 Model rebuilt(const Model& model, const MakeLayer& make, const char* action,
               const Values& inputs = {});
+
+// The new layers, by the old ones that they stand for.
+using MadeLayers = std::map<const LayerBase*, Layer>;
+// The new layer's weight in place of the old one's. ValueError for one that no layer of `made` owns.
+Variable weight_of_made(const MadeLayers& made, const Variable& old, const char* action);
 
 }  // namespace stoker

@@ -280,9 +280,10 @@ std::string summary_text(const Model& handle, const SummaryArgs& args,
                   with_thousands(trainable), with_thousands(others));
   if (model.trainer->compiled) text += precision_line(*model.trainer->context);
   if (std::isnan(flops))
-    text += "Forward FLOPs and memory depend on the None dimensions; the first batch tells\n";
+    text +=
+        "Forward FLOPs and memory depend on the None dimensions; known from the first batch on\n";
   else
-    text += fmt::format("Forward: {}FLOPs a sample{}\n",
+    text += fmt::format("Forward: {}FLOPs per sample{}\n",
                         human_count(flops) + (flops < 1000 ? " " : ""), seen_rows(model, topology));
   if (times)
     text += fmt::format(

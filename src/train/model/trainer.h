@@ -53,7 +53,7 @@ struct Compiled {
   std::shared_ptr<MetricSet> training, evaluation;
   std::vector<Variable> trainable;
   std::vector<Variable> weights;  // all that the model had
-  // Which layers were frozen when compile() looked. A program that is traced later still obeys it.
+  // Which layers were frozen when compile() looked. A program that is traced later still follows it.
   std::vector<std::pair<std::shared_ptr<LayerBase>, bool>> trainable_layers;
   OwnTraining own;
   std::vector<size_t> judged;  // the outputs that have a loss, and so a target

@@ -83,4 +83,9 @@ void UseGate::leave(UseMode mode) {
   changed_.notify_all();
 }
 
+// Not in the header: inlined into std::optional, GCC 14 warns of members that nothing has set.
+Use::~Use() {
+  if (entered_) gate_.leave(mode_);
+}
+
 }  // namespace stoker

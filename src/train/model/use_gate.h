@@ -50,9 +50,7 @@ class Use {
  public:
   Use(UseGate& gate, const char* action, UseMode mode)
       : gate_(gate), mode_(mode), entered_(gate.enter(action, mode)) {}
-  ~Use() {
-    if (entered_) gate_.leave(mode_);
-  }
+  ~Use();
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 

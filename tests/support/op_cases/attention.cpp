@@ -1,4 +1,5 @@
 // attention and attention_grad: every kind of mask, grouped heads, odd lengths and head sizes.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -10,7 +10,7 @@ using dnnl::convolution_forward;
 
 bool convolves_channels_last() {
   constexpr auto kAvx512 = unsigned(dnnl::cpu_isa::avx512_core) & ~unsigned(dnnl::cpu_isa::avx2);
-  return (unsigned(dnnl::get_effective_cpu_isa()) & kAvx512) != 0;
+  return (effective_isa() & kAvx512) != 0;
 }
 
 Convolution::Convolution(const Attrs& attrs, const TensorSpec& x_spec, const TensorSpec& w_spec,

@@ -29,12 +29,12 @@ void pack(const float* from, int64_t line, int64_t depth, int64_t count, float* 
 }
 
 // A tile of c, of which `rows` and `columns` are wanted.
-struct Target {
+struct GemmTarget {
   float* c;
   int64_t line, rows, columns;
 };
 
-void run_tile(const float* a, const float* b, int64_t depth, const Target& to, bool add,
+void run_tile(const float* a, const float* b, int64_t depth, const GemmTarget& to, bool add,
               float* edge) {
   auto tile = kernels().gemm_tile[to.rows - 1];
   if (to.columns == kWidth) return tile(a, b, depth, to.c, to.line, add);

@@ -1,4 +1,4 @@
-// Convolutions without cuDNN: for what it has no plan for (odd channel counts in sixteen bits,
+// Convolutions without cuDNN: for what it has no plan for (odd channel counts in 16-bit floats,
 // uneven groups) and for images with so few channels that its kernels would mostly multiply zeros.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Convolutions with stride 2 over three channels, in sixteen bits, by tensor cores: the first layer
+// Convolutions with stride 2 over three channels, in 16-bit floats, by tensor cores: the first layer
 // of a network for photographs. A library would fill the channels up to eight and multiply zeros.
 #pragma once
 

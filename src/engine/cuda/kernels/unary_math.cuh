@@ -13,7 +13,7 @@
 namespace stoker::cuda {
 
 // How exponentials and quotients are computed: to the last bit or two of a float, or as well as
-// sixteen bits can show.
+// a 16-bit float can show.
 struct PreciseMath {
   __device__ static float exp(float x) { return expf(x); }
   __device__ static float divide(float a, float b) { return a / b; }

@@ -1,6 +1,8 @@
 // cuDNN where it has a plan, own kernels for everything else.
 #include "engine/cuda/ops/attention.h"
 
+#include <algorithm>
+
 #include "engine/cuda/attention_plan.h"
 #include "engine/cuda/kernels/attention.h"
 #include "engine/cuda/ops/op_builders.h"

@@ -1,4 +1,4 @@
-// A convolution as cuDNN is asked for it: even padding and, in sixteen bits, channels in multiples
+// A convolution as cuDNN is asked for it: even padding and, in 16-bit floats, channels in multiples
 // of eight. What is not so is copied into shape first.
 #pragma once
 

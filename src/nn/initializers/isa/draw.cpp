@@ -10,6 +10,7 @@ Kernels make_table();
 namespace {
 
 constexpr int kNormals = kPhiloxWords / 2;
+constexpr float kPi = 3.14159265358979323846F;
 
 [[gnu::always_inline]] inline float unit(uint32_t bits) { return float(bits >> 8) * 0x1p-24F; }
 
@@ -64,7 +65,7 @@ void normals(uint64_t seed, uint64_t stream, uint64_t block, int64_t n, float* o
     philox_lanes(seed, stream, block + uint64_t(begin) / 2, bits);
     float angles[kNormals], cosines[kNormals], radii[kNormals];
     for (int l = 0; l < kNormals; ++l) {
-      angles[l] = float(2 * M_PIf32) * unit(bits[2 * l + 1]);
+      angles[l] = 2 * kPi * unit(bits[2 * l + 1]);
       Cosine found = cosine(double(angles[l]));
       cosines[l] = float(found.value);
       uncertain[l] = found.certain ? 0 : 1;

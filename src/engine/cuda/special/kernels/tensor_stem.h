@@ -1,4 +1,4 @@
-// The pooled stems of stem.h in sixteen bits, by tensor cores. The 4×4 pixels under a pooled
+// The pooled stems of stem.h in 16-bit floats, by tensor cores. The 4×4 pixels under a pooled
 // pixel are one row of a product: the four kernels that see them are four matrices of 16 taps (nine
 // of them not zero), and pooling is a maximum over four results of one thread.
 #pragma once
