@@ -47,10 +47,13 @@ double Case::fed_with(double left, bool waiting) const {
 double Case::lost_to_pipeline() const {
   bool beside = pipeline().workers > 0 && !device().gpu;
   if (!beside || !what_if().host_batch_ns || step() <= 0) return 0;
-  double computing = share(Owner::compute) * step();
-  double lost = std::min(computing - replayed(), pipeline().cpu_ns * 1e-9);
+  double felt = share(Owner::compute);
+  if (wants_more_cores() && is_fast_enough()) felt += share(Owner::input);
+  double lost = std::min(felt * step() - replayed(), pipeline().cpu_ns * 1e-9);
   return std::max(0.0, lost / step());
 }
+
+bool Case::wants_more_cores() const { return health().own.wanted >= kWanted * cores(); }
 
 double Case::undisturbed() const {
   if (what_if().host_batch_ns) return replayed();
@@ -151,12 +154,27 @@ const OpFacts* Case::separable_convolution() const {
 
 double reach(const OpFacts& op) { return std::max(op.compute_share, op.bandwidth_share); }
 
+namespace {
+
+// An op without FLOPs and bytes is one whose costs are not known. One that may have found its data
+// in a nearer cache is as fast as its limit allows, for all that is known.
+bool is_far_below(const OpFacts& op) {
+  bool known = !op.host && reach(op) > 0;
+  return known && std::max(reach(op), op.bandwidth_at_most) < kFarBelow;
+}
+
+// It comes nearer to its limit in a larger batch.
+bool lacks_batch(const OpFacts& op) { return reach(op) < kBatchHelps * op.reach_doubled; }
+
+}  // namespace
+
 Case::SlowOps Case::slow_ops() const {
   auto gain_of = [](const OpFacts& op) { return op.share * (1 - reach(op) / kUsual); };
+  bool tried = std::ranges::any_of(device().ops, [](auto& op) { return op.reach_doubled >= 0; });
   SlowOps slow;
+  if (!tried && what_if().double_batch_ns && doubled() < kBatchHelps * replayed()) return slow;
   for (const OpFacts& op : device().ops) {
-    // An op without FLOPs and bytes is one whose costs are not known.
-    if (op.host || op.ns < kLongOpNs || reach(op) <= 0 || reach(op) >= kFarBelow) continue;
+    if (op.ns < kLongOpNs || !is_far_below(op) || lacks_batch(op)) continue;
     slow.ops.push_back(&op);
     slow.share += op.share;
     slow.gain += gain_of(op);
@@ -172,6 +190,10 @@ Case::SlowOps Case::slow_ops() const {
 
 double Case::doubled() const {
   return what_if().double_batch_ns ? *what_if().double_batch_ns * 0.5e-9 : kDoubled * step();
+}
+
+bool Case::larger_batch_is_refuted() const {
+  return what_if().double_batch_ns && doubled() > (1 - kWorthIt) * replayed();
 }
 
 namespace {

@@ -35,9 +35,12 @@ class Case {
   // device is the same cores the work of both has to fit on them; a GPU's steps are started, and
   // waited for, by a thread with a core of its own. `waiting` workers may be more than cores.
   double fed_with(double left, bool waiting = false) const;
-  // Share: computing that is not there while the pipeline is paused. Only where the device is the
-  // host, and no more than the pipeline's threads have worked meanwhile.
+  // Share: computing that is not there while the pipeline is paused, and, where the program's own
+  // threads want more cores than there are, waiting for batches that the pipeline alone makes fast
+  // enough: which of the two it is, the scheduler decides. Only where the device is the host, and
+  // no more than the pipeline's threads have worked meanwhile.
   double lost_to_pipeline() const;
+  bool wants_more_cores() const;  // the program's own threads, than there are
   // Computing as long as it would take with its cores to itself: tried, or without the waiting for
   // a core.
   double undisturbed() const;
@@ -80,6 +83,7 @@ class Case {
   SlowOps slow_ops() const;
   // Per as many samples as now, in a batch twice as large.
   double doubled() const;
+  bool larger_batch_is_refuted() const;  // it was tried, and gains nothing
 
  private:
   const Evidence& evidence_;

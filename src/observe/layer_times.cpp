@@ -93,7 +93,7 @@ std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> b
 void rate_layers(std::vector<LayerReport>& layers, const Context& context, double held) {
   for (const LayerReport& row : layers)
     if (row.seconds >= kLongEnough) raise_peak(context, row.flops / row.seconds);
-  const MachinePeaks& peaks = machine_peaks(context);
+  const MachinePeaks peaks = machine_peaks(context, held);
   for (LayerReport& row : layers) {
     row.compute_share = peaks.compute_share(row.flops, row.seconds);
     row.bandwidth_share = peaks.bandwidth_share(std::array{moved_by(row)}, row.seconds, held);
@@ -101,18 +101,34 @@ void rate_layers(std::vector<LayerReport>& layers, const Context& context, doubl
   }
 }
 
-void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers) {
+void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                const MachinePeaks& peaks, double held) {
   double all = 0;
   for (const LayerReport& layer : layers) all += layer.seconds;
   device.ops.clear();
-  for (const LayerReport& layer : layers)
+  for (const LayerReport& layer : layers) {
+    double far = peaks.seconds_of(std::array{moved_by(layer)}, held);
+    double at_most = layer.seconds > 0 ? std::min(1.0, far / layer.seconds) : 0;
     device.ops.push_back({.layer = layer.layer,
                           .op = layer.op,
                           .share = all > 0 ? layer.seconds / all : 0,
                           .ns = layer.seconds * 1e9,
                           .compute_share = layer.compute_share,
                           .bandwidth_share = layer.bandwidth_share,
+                          .bandwidth_at_most = std::max(at_most, layer.bandwidth_share),
                           .host = layer.op == "host_call" || layer.kernel.starts_with("host:")});
+  }
+}
+
+void add_doubled(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                 const std::vector<LayerReport>& doubled) {
+  auto key = [](const LayerReport& row) { return std::tie(row.layer, row.op, row.phase); };
+  std::map<std::tuple<std::string, std::string, std::string>, double> reached;
+  for (const LayerReport& row : doubled)
+    reached[key(row)] = std::max(row.compute_share, row.bandwidth_share);
+  for (size_t i = 0; i < std::min(layers.size(), device.ops.size()); ++i)
+    if (auto found = reached.find(key(layers[i])); found != reached.end())
+      device.ops[i].reach_doubled = found->second;
 }
 
 Moved moved_by(const LayerReport& row) {

@@ -33,8 +33,12 @@ std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
 
 inline constexpr double kLongEnough = 50e-6;  // seconds, for a rate that can be believed
 
-// What a verdict needs of them; shares are those of all layers together.
-void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers);
+// What a verdict needs of them; shares are those of all layers together. `held` as above.
+void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                const MachinePeaks& peaks, double held);
+// What the same ops reach with a batch twice as large.
+void add_doubled(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                 const std::vector<LayerReport>& doubled);
 // What a row does with memory.
 Moved moved_by(const LayerReport& row);
 
