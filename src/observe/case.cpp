@@ -32,10 +32,21 @@ double Case::alone() const {
   return pipeline().work_ns / std::max(1.0, pipeline().workers) * 1e-9;
 }
 
+double Case::crowding() const {
+  bool beside = pipeline().workers > 0 && !device().gpu && what_if().host_batch_ns;
+  if (!beside || pipeline().cpu_ns * 1e-9 < kBesides * step() || replayed() <= 0) return 1;
+  return std::clamp(share(Owner::compute) * step() / replayed(), 1.0, 2.0);
+}
+
 double Case::fed_with(double left, bool waiting) const {
   double fed = replayed();
-  double work = left * pipeline().work_ns * 1e-9;
-  double cpu = pipeline().cpu_ns > 0 ? left * pipeline().cpu_ns * 1e-9 : work;
+  // Beside the pipeline, and behind batches that another core has written.
+  double computing = share(Owner::compute) * step();
+  if (!device().gpu) fed += std::min(1.0, left) * std::max(0.0, computing - fed);
+  // What was measured while the computing took a part of the time takes longer when it takes all.
+  double grown = crowding() / (1 + share(Owner::compute) * (crowding() - 1));
+  double work = left * pipeline().work_ns * 1e-9 * grown;
+  double cpu = pipeline().cpu_ns > 0 ? left * pipeline().cpu_ns * 1e-9 * grown : work;
   double free = device().gpu ? std::max(1.0, cores() - 1) : cores();
   double workers = waiting ? std::max(double(kWaitingThreads), free) : free;
   double needs = std::max(cpu / free, work / workers);
@@ -174,7 +185,8 @@ Case::SlowOps Case::slow_ops() const {
   SlowOps slow;
   if (!tried && what_if().double_batch_ns && doubled() < kBatchHelps * replayed()) return slow;
   for (const OpFacts& op : device().ops) {
-    if (op.ns < kLongOpNs || !is_far_below(op) || lacks_batch(op)) continue;
+    bool small = lacks_batch(op) && !larger_batch_is_refuted();
+    if (op.ns < kLongOpNs || !is_far_below(op) || small) continue;
     slow.ops.push_back(&op);
     slow.share += op.share;
     slow.gain += gain_of(op);

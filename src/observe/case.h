@@ -35,6 +35,9 @@ class Case {
   // device is the same cores the work of both has to fit on them; a GPU's steps are started, and
   // waited for, by a thread with a core of its own. `waiting` workers may be more than cores.
   double fed_with(double left, bool waiting = false) const;
+  // How many times longer a step computes while the pipeline works than while it is paused: its
+  // cores may be two threads of one, and share its caches. 1: not known.
+  double crowding() const;
   // Share: computing that is not there while the pipeline is paused, and, where the program's own
   // threads want more cores than there are, waiting for batches that the pipeline alone makes fast
   // enough: which of the two it is, the scheduler decides. Only where the device is the host, and

@@ -15,7 +15,7 @@ namespace {
 constexpr int kReplaySteps = 20;
 constexpr int kMostReplays = 5;         // of so many steps, of which the one in the middle counts
 constexpr double kReplaySeconds = 0.5;  // no further one begins after so long
-constexpr int kDoubledSteps = 5;
+constexpr int kDoubledSteps = 4, kRounds = 3;
 constexpr int kReplayWarmUp = 4;    // a GPU captures a step for each place of its inputs
 constexpr int64_t kMostAlone = 60;  // batches of the pipeline alone
 constexpr double kAloneSeconds = 2;
@@ -114,12 +114,18 @@ class Laboratory {
     }
   }
 
-  // Whether ops come nearer to their limits in a larger batch.
-  void time_ops_of(std::span<const Tensor> batch) {
+  // Whether ops come nearer to their limits in a larger batch: both in turns, and of each its best,
+  // so that a machine that is slower now than it was before does not decide.
+  void time_ops_of(std::span<const Tensor> twice) {
+    std::vector<LayerReport> now, larger;
+    for (int round = 0; round < kRounds && place_.has_time(); ++round) {
+      keep_best(now, time_layers(place_.model, place_.batch, kDoubledSteps));
+      keep_best(larger, time_layers(place_.model, twice, kDoubledSteps));
+    }
     const Context& context = *place_.model.trainer->context;
-    std::vector<LayerReport> rows = time_layers(place_.model, batch, kDoubledSteps);
-    rate_layers(rows, context, double(program_of(batch).memory().total));
-    add_doubled(observed_.evidence.device, observed_.layers, rows);
+    rate_layers(now, context, double(program_of(place_.batch).memory().total));
+    rate_layers(larger, context, double(program_of(twice).memory().total));
+    add_doubled(observed_.evidence.device, observed_.layers, now, larger);
   }
 
   HostMemory& host_memory() const {

@@ -25,6 +25,15 @@ bool input_is_confirmed(const Case& run, const WindowFacts& window) {
   return int(late) + int(long_waits) + int(slower) >= 2;
 }
 
+// Batches that would be ready if other programs left a core to the pipeline's threads and to the one
+// that asks for them: that is the machine's health, and no setting of the pipeline mends it.
+bool others_make_it_late(const Case& run) {
+  const HealthFacts& health = run.health();
+  double delay = std::max(health.run_delay_share, health.pipeline_delay_share);
+  return run.pipeline().workers > 0 && run.is_fast_enough() && delay >= kRunDelay &&
+         health.other_cores >= kOtherCores;
+}
+
 // The pipeline is fast enough, and yet a step is slower beside it: tried by pausing it, or seen by
 // threads that wait for a core while the program's own want more than there are.
 bool is_contended(const Case& run) {
@@ -136,7 +145,7 @@ constexpr FindingRule kFindings[] = {
      .holds =
          [](const Case& run, const WindowFacts& window) {
            return window.accounting.shares()[Owner::input] >= kInputModerate &&
-                  input_is_confirmed(run, window);
+                  input_is_confirmed(run, window) && !others_make_it_late(run);
          },
      .says =
          [](const Case& run) {

@@ -120,15 +120,39 @@ void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers,
   }
 }
 
+namespace {
+
+using RowKey = std::tuple<std::string, std::string, std::string>;
+
+RowKey key_of(const LayerReport& row) { return {row.layer, row.op, row.phase}; }
+
+std::map<RowKey, double> reached_by(const std::vector<LayerReport>& rows) {
+  std::map<RowKey, double> reached;
+  for (const LayerReport& row : rows)
+    reached[key_of(row)] = std::max(row.compute_share, row.bandwidth_share);
+  return reached;
+}
+
+}  // namespace
+
 void add_doubled(DeviceFacts& device, const std::vector<LayerReport>& layers,
-                 const std::vector<LayerReport>& doubled) {
-  auto key = [](const LayerReport& row) { return std::tie(row.layer, row.op, row.phase); };
-  std::map<std::tuple<std::string, std::string, std::string>, double> reached;
-  for (const LayerReport& row : doubled)
-    reached[key(row)] = std::max(row.compute_share, row.bandwidth_share);
-  for (size_t i = 0; i < std::min(layers.size(), device.ops.size()); ++i)
-    if (auto found = reached.find(key(layers[i])); found != reached.end())
-      device.ops[i].reach_doubled = found->second;
+                 const std::vector<LayerReport>& now, const std::vector<LayerReport>& doubled) {
+  std::map<RowKey, double> before = reached_by(now), after = reached_by(doubled);
+  for (size_t i = 0; i < std::min(layers.size(), device.ops.size()); ++i) {
+    auto from = before.find(key_of(layers[i])), to = after.find(key_of(layers[i]));
+    if (from == before.end() || to == after.end() || from->second <= 0) continue;
+    OpFacts& op = device.ops[i];
+    op.reach_doubled = std::max(op.compute_share, op.bandwidth_share) * to->second / from->second;
+  }
+}
+
+void keep_best(std::vector<LayerReport>& best, const std::vector<LayerReport>& rows) {
+  if (best.empty()) best = rows;
+  std::map<RowKey, double> seconds;
+  for (const LayerReport& row : rows) seconds[key_of(row)] = row.seconds;
+  for (LayerReport& row : best)
+    if (auto found = seconds.find(key_of(row)); found != seconds.end())
+      row.seconds = std::min(row.seconds, found->second);
 }
 
 Moved moved_by(const LayerReport& row) {

@@ -26,7 +26,8 @@ inline constexpr double kWorkersBusy = 0.85;   // of the workers' time
 // --- contention ---
 inline constexpr double kWanted = 1.10;         // of the cores, by the program's own threads
 inline constexpr double kPipelineCores = 0.60;  // of the cores: more, and its work is the limit
-inline constexpr double kSpinning = 0.25;       // cores, held by threads that wait
+inline constexpr double kBesides = 0.5;    // cores: so much of the pipeline slows the computing
+inline constexpr double kSpinning = 0.25;  // cores, held by threads that wait
 
 // --- ranks ---
 inline constexpr double kRanksWait = 0.10, kRanksHigh = 0.30;  // of a step, by a rank in the middle
@@ -62,8 +63,9 @@ inline constexpr double kFarBelow = 0.30, kUsual = 0.60;  // of the larger of th
 inline constexpr double kSlowGain = 0.20;                 // of the computing, for a verdict
 inline constexpr double kLongOpNs = 30'000;               // shorter ones are a matter of the batch
 inline constexpr double kTogether = 0.60;  // of that gain: by one kind of op, or one layer
-// Of what an op, or a step per sample, is in twice the batch: below, it is the batch's fault.
-inline constexpr double kBatchHelps = 0.85;
+// Of what an op reaches, or a step takes per sample, in twice the batch: below, half of its time or
+// more is the same for any batch, and that is the batch's fault.
+inline constexpr double kBatchHelps = 0.75;
 
 // --- health ---
 inline constexpr double kThrottled = 0.03;

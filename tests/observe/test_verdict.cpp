@@ -212,6 +212,15 @@ TEST(Verdict, KeepsTheCauseOfTheLimitBehindTheHealth) {
       << verdict.sentence;
 }
 
+TEST(Verdict, DoesNotBlameThePipelineForCoresThatOtherProgramsHold) {
+  Evidence evidence = input_bound();
+  evidence.what_if = {.host_batch_ns = 18e6, .pipeline_alone_ns = 1e6};
+  EXPECT_EQ(judge(evidence).limit_cause, Cause::jitter);
+  evidence.health = {.available_cores = 4, .other_cores = 2, .run_delay_share = 0.3};
+  EXPECT_EQ(judge(evidence).finding, Finding::health);
+  EXPECT_EQ(judge(evidence).limit, Limit::none) << judge(evidence).sentence;
+}
+
 TEST(Verdict, DoesNotTakeWaitingForACoreForWaitingForStorage) {
   Evidence evidence = input_bound();
   evidence.pipeline.stages[0].cpu_share = 0.4;
