@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/options.h"
+#include "common/timing.h"
 #include "doctor/table.h"
 #include "engine/registry.h"
 
@@ -23,8 +24,11 @@ struct Arguments : Options {
   int64_t cores = 0;   // of each seed; 0: one seed after the other, on all cores
   int64_t seed = 0;    // this one alone; 0: all
   std::string worker;  // where it puts what it found, for the process that asked
+  double seconds = 0;  // no further fault of a seed begins after so long; 0: all do
   std::vector<Flag> flags() {
-    return with(Options::flags(), {{"--cores", &cores}, {"--seed", &seed}, {"--worker", &worker}});
+    return with(
+        Options::flags(),
+        {{"--cores", &cores}, {"--seed", &seed}, {"--worker", &worker}, {"--seconds", &seconds}});
   }
 };
 
@@ -67,13 +71,15 @@ void take(const std::string& path, Results& results) {
 template <class Write>
 void examine_all(const std::vector<Fault>& list, uint64_t seed, const Arguments& arguments,
                  Results& results, const Write& write) {
-  for (size_t i = 0; i < list.size(); ++i) {
+  double begin = now();
+  auto has_time = [&] { return arguments.seconds <= 0 || now() - begin < arguments.seconds; };
+  for (size_t i = 0; i < list.size() && has_time(); ++i) {
     const Fault& fault = list[(i + 3 * size_t(seed - 1)) % list.size()];
     if (!arguments.wants(fault.name)) continue;
     results.all.push_back(examine(fault, seed, arguments.profile));
     write();
   }
-  if (!arguments.wants("tune")) return;
+  if (!arguments.wants("tune") || !has_time()) return;
   results.ratios.push_back(tuned_ratio(seed, arguments.profile));
   write();
 }
@@ -92,9 +98,10 @@ pid_t start(uint64_t seed, const std::string& path, const Arguments& arguments) 
       CPU_SET(core, &some);
   if (CPU_COUNT(&some) < arguments.cores) _exit(3);
   sched_setaffinity(0, sizeof(some), &some);
-  std::string number = std::to_string(seed);
-  std::vector<const char*> words = {"bench_doctor", "--seed", number.c_str(),        "--worker",
-                                    path.c_str(),   "--only", arguments.only.c_str()};
+  std::string number = std::to_string(seed), seconds = std::to_string(arguments.seconds);
+  std::vector<const char*> words = {"bench_doctor", "--seed", number.c_str(),         "--worker",
+                                    path.c_str(),   "--only", arguments.only.c_str(), "--seconds",
+                                    seconds.c_str()};
   if (arguments.profile) words.push_back("--profile");
   words.push_back(nullptr);
   execv("/proc/self/exe", const_cast<char**>(words.data()));

@@ -169,9 +169,10 @@ namespace {
 
 // An op without FLOPs and bytes is one whose costs are not known. One that may have found its data
 // in a nearer cache is as fast as its limit allows, for all that is known.
-bool is_far_below(const OpFacts& op) {
-  bool known = !op.host && reach(op) > 0;
-  return known && std::max(reach(op), op.bandwidth_at_most) < kFarBelow;
+bool is_known(const OpFacts& op) { return !op.host && reach(op) > 0; }
+
+bool is_far_below(const OpFacts& op, double margin) {
+  return is_known(op) && margin * std::max(reach(op), op.bandwidth_at_most) < kFarBelow;
 }
 
 // It comes nearer to its limit in a larger batch.
@@ -179,14 +180,14 @@ bool lacks_batch(const OpFacts& op) { return reach(op) < kBatchHelps * op.reach_
 
 }  // namespace
 
-Case::SlowOps Case::slow_ops() const {
+Case::SlowOps Case::slow_ops(double margin) const {
   auto gain_of = [](const OpFacts& op) { return op.share * (1 - reach(op) / kUsual); };
   bool tried = std::ranges::any_of(device().ops, [](auto& op) { return op.reach_doubled >= 0; });
   SlowOps slow;
   if (!tried && what_if().double_batch_ns && doubled() < kBatchHelps * replayed()) return slow;
   for (const OpFacts& op : device().ops) {
     bool small = lacks_batch(op) && !larger_batch_is_refuted();
-    if (op.ns < kLongOpNs || !is_far_below(op) || small) continue;
+    if (op.ns < kLongOpNs || !is_far_below(op, margin) || small) continue;
     slow.ops.push_back(&op);
     slow.share += op.share;
     slow.gain += gain_of(op);
@@ -198,6 +199,15 @@ Case::SlowOps Case::slow_ops() const {
     for (double together : {kinds[op->op] += gain_of(*op), layers[op->layer] += gain_of(*op)})
       slow.together = std::max(slow.together, together / slow.gain);
   return slow;
+}
+
+std::optional<double> Case::near_limits() const {
+  double known = 0, near = 0;
+  for (const OpFacts& op : device().ops) {
+    if (is_known(op)) known += op.share;
+    if (is_known(op) && !is_far_below(op, 1)) near += op.share;
+  }
+  return known > 0 ? std::optional(near / known) : std::nullopt;
 }
 
 double Case::doubled() const {

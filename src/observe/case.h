@@ -1,6 +1,7 @@
 // A run as the rules see it: the evidence, and what follows from it. Times are seconds per step.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,7 +84,11 @@ class Case {
     double gain = 0;      // of the computing, if all reached the usual share of their limit
     double together = 0;  // of the gain: by one kind of op, or by one layer
   };
-  SlowOps slow_ops() const;
+  // `margin`: also if they reached so many times as much.
+  SlowOps slow_ops(double margin = 1) const;
+  // Share of the computing: ops that are near enough to a limit for it to be theirs. Nothing where
+  // ops were not timed, or no costs are known.
+  std::optional<double> near_limits() const;
   // Per as many samples as now, in a batch twice as large.
   double doubled() const;
   bool larger_batch_is_refuted() const;  // it was tried, and gains nothing

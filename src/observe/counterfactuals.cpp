@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/clock.h"
 #include "observe/layer_times.h"
@@ -122,10 +123,18 @@ class Laboratory {
       keep_best(now, time_layers(place_.model, place_.batch, kDoubledSteps));
       keep_best(larger, time_layers(place_.model, twice, kDoubledSteps));
     }
+    if (now.empty()) return;
     const Context& context = *place_.model.trainer->context;
-    rate_layers(now, context, double(program_of(place_.batch).memory().total));
+    auto held = double(program_of(place_.batch).memory().total);
+    rate_layers(now, context, held);
     rate_layers(larger, context, double(program_of(twice).memory().total));
-    add_doubled(observed_.evidence.device, observed_.layers, now, larger);
+    // The first timing may have met another program on its core.
+    keep_best(observed_.layers, now);
+    std::ranges::sort(observed_.layers, std::greater<>(), &LayerReport::seconds);
+    rate_layers(observed_.layers, context, held);
+    DeviceFacts& device = observed_.evidence.device;
+    add_layers(device, observed_.layers, machine_peaks(context, held), held);
+    add_doubled(device, observed_.layers, now, larger);
   }
 
   HostMemory& host_memory() const {

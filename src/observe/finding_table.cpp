@@ -55,12 +55,18 @@ bool is_busy(const Case& run, Finding as) {
   Finding finding = Finding::mixed;
   if (moves >= kClearly * computes) finding = Finding::memory;
   if (computes >= kClearly * moves) finding = Finding::compute;
-  if (computes + moves < kIdle && !run.larger_batch_is_refuted()) finding = Finding::latency;
+  double near = run.near_limits().value_or(computes + moves);
+  if (near < kIdle && !run.larger_batch_is_refuted()) finding = Finding::latency;
   return finding == as;
 }
 
 bool has_slow_kernels(const Case& run, const WindowFacts&) {
   return run.slow_ops().gain >= kSlowGain;
+}
+
+// Ops were timed one by one, and steps that vary by so much do not bring them near to their limits.
+bool has_slow_kernels_anyway(const Case& run) {
+  return run.slow_ops(1 + 2 * run.evidence().variation).gain >= kSlowGain;
 }
 
 template <Finding finding>
@@ -238,6 +244,7 @@ constexpr FindingRule kFindings[] = {
                "below its limits",
                run.device_word(), percent(run.slow_ops().share));
          },
+     .anyway = has_slow_kernels_anyway,
      .high = [](const Case& run) { return run.slow_ops().gain >= 2 * kSlowGain; },
      .prescribes = propose_faster_ops},
     {.finding = Finding::memory,

@@ -369,6 +369,25 @@ TEST(Verdict, AsksOfEveryOpWhetherALargerBatchBringsItNearerToItsLimit) {
   EXPECT_EQ(judge(evidence).finding, Finding::latency);
 }
 
+TEST(Verdict, NamesSlowKernelsAlthoughStepsVaryByLessThanTheyLack) {
+  Evidence evidence = busy(0.1, 0.1);
+  evidence.device.ops = {slow_op("grouped", "conv2d", 0.9, 0.1)};
+  evidence.variation = 0.25;
+  EXPECT_EQ(judge(evidence).finding, Finding::kernels);
+  evidence.device.ops[0].bandwidth_share = 0.25;
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+}
+
+// Most of the time goes into ops near a limit, whatever is not known of the rest.
+TEST(Verdict, DoesNotBlameTheBatchWhereOpsAreNearTheirLimits) {
+  Evidence evidence = busy(0.05, 0.42);
+  evidence.what_if = {.host_batch_ns = evidence.step_ns, .double_batch_ns = evidence.step_ns};
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+  evidence.device.ops = {slow_op("optimizer", "adam", 0.7, 0.6),
+                         slow_op("embedding", "norm of a gradient", 0.3, 0.0)};
+  EXPECT_EQ(judge(evidence).finding, Finding::memory);
+}
+
 TEST(Verdict, DoesNotCallAnOpSlowThatIsFasterThanTheMemory) {
   Evidence evidence = busy(0.1, 0.7);
   evidence.device.ops = {slow_op("optimizer", "adam", 0.8, 0.2)};  // of the cache
