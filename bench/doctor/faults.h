@@ -20,6 +20,8 @@ struct Patient {
   Batches batches;
   std::vector<CallbackRef> callbacks;
   std::shared_ptr<void> beside;  // ends with the patient
+  // A fit that is to be judged by what its own observer saw, instead of diagnose().
+  std::optional<FitArgs> fit;
 };
 
 struct Fault {
@@ -34,7 +36,8 @@ struct Fault {
 };
 
 std::vector<Fault> cpu_faults();
-std::vector<Fault> gpu_faults();  // need a GPU
+std::vector<Fault> everyday_faults();  // what programs do besides, on a CPU
+std::vector<Fault> gpu_faults();       // need a GPU
 // A slow pipeline as it is written, and with the best settings by hand.
 Patient slow_pipeline(uint64_t seed, bool by_hand);
 

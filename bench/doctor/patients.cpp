@@ -32,8 +32,21 @@ data::Dataset as_written(const data::Dataset& dataset, uint64_t seed) {
   return dataset.with_options({.seed = seed, .as_written = true});
 }
 
+namespace {
+
+std::vector<Layer> dense_layers(const ModelSize& size) {
+  std::vector<Layer> layers = {Input({size.features})};
+  for (int64_t i = 0; i < size.layers; ++i)
+    layers.push_back(Dense(size.units, {.activation = "relu"}));
+  if (size.extra) layers.push_back(*size.extra);
+  layers.push_back(Dense(kClasses, {.activation = "softmax"}));
+  return layers;
+}
+
+}  // namespace
+
 Patient patient(uint64_t seed, const Batches& batches, const ModelSize& size,
-                const Machine& machine) {
+                const Machine& machine, std::vector<Layer> layers) {
   Patient result;
   result.context = std::make_unique<Context>();
   result.context->seed.set(seed);
@@ -43,11 +56,7 @@ Patient patient(uint64_t seed, const Batches& batches, const ModelSize& size,
   result.context->threads.compute = machine.compute_threads;
   result.context->capture = machine.capture;
   result.context->pin = machine.pin;
-  std::vector<Layer> layers = {Input({size.features})};
-  for (int64_t i = 0; i < size.layers; ++i)
-    layers.push_back(Dense(size.units, {.activation = "relu"}));
-  if (size.extra) layers.push_back(*size.extra);
-  layers.push_back(Dense(kClasses, {.activation = "softmax"}));
+  if (layers.empty()) layers = dense_layers(size);
   result.model.emplace(layers);
   result.model->compile({.optimizer = Optimizer(size.optimizer),
                          .loss = "sparse_categorical_crossentropy",

@@ -26,8 +26,9 @@ struct Machine {
   int compute_threads = 1;  // so that a core is left for the pipeline on a machine of two
   bool capture = true, pin = true;
 };
+// `layers`: those of the model, instead of dense ones of that size.
 Patient patient(uint64_t seed, const Batches& batches, const ModelSize& size = {},
-                const Machine& machine = {});
+                const Machine& machine = {}, std::vector<Layer> layers = {});
 
 // A convolution of 7×7 over [16, 16, 16] with two channels per group: few products share what is
 // loaded, so that it reaches a few hundredths of any device's limit. Takes and returns [4096].

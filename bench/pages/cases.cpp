@@ -98,6 +98,7 @@ std::vector<Case> cases() {
                        [](const Dataset& slices, const MapOptions& options) {
                          return slices.map(image::resize(28, 28), options);
                        }));
+  list.back().epochs = 40;  // as long as the page's own training
   list.push_back(drawn_samples());
   list.push_back(chain(
       "000_2 resize", large, {28, 28, 1}, [](const Dataset& slices, const MapOptions& options) {

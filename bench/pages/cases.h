@@ -25,6 +25,7 @@ struct Case {
   std::function<data::Dataset(const ChainSettings&)> chain = {};
   Tensor x = {}, y = {};
   bool waits = false;  // its function sleeps
+  int64_t epochs = 0;  // of a turn with small steps; 0: as many as fill it
 };
 
 std::vector<Case> cases();

@@ -27,6 +27,17 @@ namespace stoker::bench {
 
 namespace {
 
+struct Arguments : Options {
+  int64_t cores = 0;            // so many alone; 0: one, two and four
+  int64_t part = 0, parts = 1;  // every so many-th case
+  double seconds = 1.5;         // for all contenders of a row together
+  std::vector<Flag> flags() {
+    return with(
+        Options::flags(),
+        {{"--cores", &cores}, {"--part", &part}, {"--parts", &parts}, {"--seconds", &seconds}});
+  }
+};
+
 constexpr double kTurn = 0.1;  // seconds that a contender trains in its turn
 constexpr const char* kRowsFile = "STOKER_BENCH_PAGES_ROWS";  // set: this process is a worker
 
@@ -122,6 +133,7 @@ void measure(const Case& test, bool large, int cores, double seconds, nlohmann::
   double begin = now();
   trainers[1]->epochs(2);
   auto epochs = int64_t(std::clamp(kTurn / std::max((now() - begin) / 2, 1e-4), 1.0, 200.0));
+  if (test.epochs > 0 && !large) epochs = test.epochs;
   std::vector<Contender> contenders;
   for (size_t i = 0; i < list.size(); ++i)
     contenders.push_back({list[i].name, [&trainers, i, epochs] { trainers[i]->epochs(epochs); }});
@@ -139,11 +151,13 @@ void measure(const Case& test, bool large, int cores, double seconds, nlohmann::
 }
 
 // Rows are written after every case: a worker that fails leaves what it has.
-int work(const Options& options, const std::string& path) {
+int work(const Arguments& options, const std::string& path) {
   nlohmann::json rows = nlohmann::json::array();
-  double seconds = options.longer ? 12.0 : 1.5;
-  for (const Case& test : cases())
+  double seconds = options.longer ? 12.0 : options.seconds;
+  std::vector<Case> all = cases();
+  for (size_t i = size_t(options.part); i < all.size(); i += size_t(options.parts))
     for (bool large : {false, true}) {
+      const Case& test = all[i];
       std::string name = test.name + (large ? ", large" : ", small");
       if (name.find(options.only) == std::string::npos) continue;
       measure(test, large, available_cores(), seconds, rows);
@@ -153,7 +167,7 @@ int work(const Options& options, const std::string& path) {
 }
 
 // This program again, on so many of its cores.
-nlohmann::json rows_on(int cores, const Options& options) {
+nlohmann::json rows_on(int cores, const Arguments& options) {
   std::string path = fmt::format("/tmp/bench-pages-{}-{}.json", getpid(), cores);
   pid_t child = fork();
   if (child < 0) throw Error("bench_pages: no process can be started");
@@ -165,7 +179,11 @@ nlohmann::json rows_on(int cores, const Options& options) {
       if (CPU_ISSET(core, &all)) CPU_SET(core, &some), ++taken;
     sched_setaffinity(0, sizeof(some), &some);
     setenv(kRowsFile, path.c_str(), 1);  // NOLINT: one thread
-    std::vector<const char*> words = {"bench_pages", "--only", options.only.c_str()};
+    std::string part = std::to_string(options.part), parts = std::to_string(options.parts),
+                seconds = std::to_string(options.seconds);
+    std::vector<const char*> words = {"bench_pages", "--only",     options.only.c_str(),
+                                      "--part",      part.c_str(), "--parts",
+                                      parts.c_str(), "--seconds",  seconds.c_str()};
     if (options.longer) words.push_back("--long");
     words.push_back(nullptr);
     execv("/proc/self/exe", const_cast<char**>(words.data()));
@@ -180,10 +198,11 @@ nlohmann::json rows_on(int cores, const Options& options) {
   return rows.is_array() ? rows : nlohmann::json::array();
 }
 
-int run(const Options& options) {
+int run(const Arguments& options) {
   if (const char* path = std::getenv(kRowsFile)) return work(options, path);
   Report report;
   for (int cores : {1, 2, 4}) {
+    if (options.cores > 0 && cores != options.cores) continue;
     if (cores > available_cores()) {
       std::cout << fmt::format("{} cores: not on this machine, which has {}\n", cores,
                                available_cores());

@@ -59,7 +59,8 @@ enum class Limit : uint8_t {
   memory,
   compute,
   latency,
-  ranks
+  ranks,
+  epochs
 };
 std::string_view name(Limit limit);
 
@@ -78,7 +79,8 @@ enum class Finding : uint8_t {
   latency,
   mixed,
   healthy,
-  ranks,  // of a data-parallel training: they wait for one of them, or for the link
+  ranks,   // of a data-parallel training: they wait for one of them, or for the link
+  epochs,  // what happens between the steps of two epochs, as validation
 };
 std::string_view name(Finding finding);
 
@@ -109,10 +111,14 @@ enum class Cause : uint8_t {
   small_batch,
   memory_unused,  // a small batch, and most of the GPU's memory is free
   out_of_memory,
-  rank_input,    // of one rank comes late
-  uneven_split,  // one rank has more rows than the others
-  slow_rank,     // one computes longer for as many rows
-  network,       // between the ranks
+  rank_input,      // of one rank comes late
+  uneven_split,    // one rank has more rows than the others
+  slow_rank,       // one computes longer for as many rows
+  network,         // between the ranks
+  recompiling,     // steps are compiled again and again, for shapes that are new
+  validation,      // takes much of every epoch
+  epoch_callback,  // likewise a callback at the ends of epochs, as one that saves
+  short_epochs,    // likewise the beginning of an epoch: there are few steps in it
 };
 std::string_view name(Cause cause);
 
@@ -163,6 +169,9 @@ enum class Action : uint8_t {
   full_slot,   // for the GPU
   accumulate,  // gradients of smaller batches
   shrink_model,
+  fixed_shapes,       // pad batches to few shapes
+  seldom_validation,  // not after every epoch, or on less
+  longer_epochs,      // repeat the data
 };
 std::string_view name(Action action);
 

@@ -14,13 +14,14 @@ struct Owned {
 // What the host does, step after step.
 std::vector<Owned> host_of(std::span<const StepRecord> steps) {
   std::vector<Owned> host;
-  host.reserve(5 * steps.size());
+  host.reserve(6 * steps.size());
   for (const StepRecord& step : steps) {
     const StepTimes& t = step.times;
     host.push_back({{t.asked - t.looked, t.asked}, Owner::sync});
     host.push_back({{t.asked, t.ready}, Owner::input});
     host.push_back({{t.ready, t.run}, Owner::sync});
-    host.push_back({{t.run, t.ran}, step.beside ? Owner::launch : Owner::compute});
+    host.push_back({{t.run, t.run + t.made}, Owner::sync});
+    host.push_back({{t.run + t.made, t.ran}, step.beside ? Owner::launch : Owner::compute});
     host.push_back({{t.ran, t.end}, Owner::sync});
   }
   return host;
@@ -108,7 +109,7 @@ Accounting account(std::span<const StepRecord> steps) {
   result.steps = int64_t(steps.size()) - (steps.front().beside ? 1 : 0);
   std::vector<Interval> computing, copying;
   for (const StepRecord& step : steps) {
-    computing.push_back(step.beside ? step.compute : Interval{step.times.run, step.times.ran});
+    computing.push_back(step.beside ? step.compute : computing_of(step.times));
     copying.push_back(step.copy);
   }
   computing = clipped(united(std::move(computing)), window);

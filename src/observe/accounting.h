@@ -18,6 +18,9 @@ struct Interval {
   int64_t length() const { return end > begin ? end - begin : 0; }
 };
 
+// A step where the device is the host: compiling is no computing.
+inline Interval computing_of(const StepTimes& times) { return {times.run + times.made, times.ran}; }
+
 // A step as it was seen. A device that works beside the host brings when it computed and copied, on
 // the host's clock; otherwise the step itself (run → ran) is the computing.
 struct StepRecord {
@@ -38,8 +41,8 @@ struct Accounting {
 std::vector<Interval> united(std::vector<Interval> intervals);
 
 // The steps have to follow each other. Where the device computes: compute. Where it does not: the
-// copy that it waits for; else what the host is doing: waiting for a batch is input, callbacks and
-// looking on are sync, the step's own call is launch. A moment that no record covers is
+// copy that it waits for; else what the host is doing: waiting for a batch is input, callbacks,
+// compiling and looking on are sync, the step's own call is launch. A moment that no record covers is
 // unexplained.
 Accounting account(std::span<const StepRecord> steps);
 

@@ -33,9 +33,10 @@ Owner longest_wait(const StepShares& shares) {
 }
 
 std::string advice_for(const Diagnosis& diagnosis, const Evidence& evidence) {
-  if (waiting(evidence.total().shares()) <= kWorthSaying) return "";
   Diagnosis judged = diagnosis;
   if (evidence.steady_steps < kLeastSteps) conclude(judged, evidence, kLeastSaid);
+  bool between = judged.verdict.limit == Limit::epochs;
+  if (!between && waiting(evidence.total().shares()) <= kWorthSaying) return "";
   constexpr const char* kAsk = " doctor::diagnose(model, batches) tries what would help.";
   if (judged.verdict.finding == Finding::unstable) return waited_words(evidence) + kAsk;
   for (const Prescription& each : judged.prescriptions)

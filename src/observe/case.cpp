@@ -32,10 +32,21 @@ double Case::alone() const {
   return pipeline().work_ns / std::max(1.0, pipeline().workers) * 1e-9;
 }
 
+double Case::crowding() const {
+  bool beside = pipeline().workers > 0 && !device().gpu && what_if().host_batch_ns;
+  if (!beside || pipeline().cpu_ns * 1e-9 < kBesides * step() || replayed() <= 0) return 1;
+  return std::clamp(share(Owner::compute) * step() / replayed(), 1.0, 2.0);
+}
+
 double Case::fed_with(double left, bool waiting) const {
   double fed = replayed();
-  double work = left * pipeline().work_ns * 1e-9;
-  double cpu = pipeline().cpu_ns > 0 ? left * pipeline().cpu_ns * 1e-9 : work;
+  // Beside the pipeline, and behind batches that another core has written.
+  double computing = share(Owner::compute) * step();
+  if (!device().gpu) fed += std::min(1.0, left) * std::max(0.0, computing - fed);
+  // What was measured while the computing took a part of the time takes longer when it takes all.
+  double grown = crowding() / (1 + share(Owner::compute) * (crowding() - 1));
+  double work = left * pipeline().work_ns * 1e-9 * grown;
+  double cpu = pipeline().cpu_ns > 0 ? left * pipeline().cpu_ns * 1e-9 * grown : work;
   double free = device().gpu ? std::max(1.0, cores() - 1) : cores();
   double workers = waiting ? std::max(double(kWaitingThreads), free) : free;
   double needs = std::max(cpu / free, work / workers);
@@ -47,10 +58,13 @@ double Case::fed_with(double left, bool waiting) const {
 double Case::lost_to_pipeline() const {
   bool beside = pipeline().workers > 0 && !device().gpu;
   if (!beside || !what_if().host_batch_ns || step() <= 0) return 0;
-  double computing = share(Owner::compute) * step();
-  double lost = std::min(computing - replayed(), pipeline().cpu_ns * 1e-9);
+  double felt = share(Owner::compute);
+  if (wants_more_cores() && is_fast_enough()) felt += share(Owner::input);
+  double lost = std::min(felt * step() - replayed(), pipeline().cpu_ns * 1e-9);
   return std::max(0.0, lost / step());
 }
+
+bool Case::wants_more_cores() const { return health().own.wanted >= kWanted * cores(); }
 
 double Case::undisturbed() const {
   if (what_if().host_batch_ns) return replayed();
@@ -151,12 +165,29 @@ const OpFacts* Case::separable_convolution() const {
 
 double reach(const OpFacts& op) { return std::max(op.compute_share, op.bandwidth_share); }
 
-Case::SlowOps Case::slow_ops() const {
+namespace {
+
+// An op without FLOPs and bytes is one whose costs are not known. One that may have found its data
+// in a nearer cache is as fast as its limit allows, for all that is known.
+bool is_known(const OpFacts& op) { return !op.host && reach(op) > 0; }
+
+bool is_far_below(const OpFacts& op, double margin) {
+  return is_known(op) && margin * std::max(reach(op), op.bandwidth_at_most) < kFarBelow;
+}
+
+// It comes nearer to its limit in a larger batch.
+bool lacks_batch(const OpFacts& op) { return reach(op) < kBatchHelps * op.reach_doubled; }
+
+}  // namespace
+
+Case::SlowOps Case::slow_ops(double margin) const {
   auto gain_of = [](const OpFacts& op) { return op.share * (1 - reach(op) / kUsual); };
+  bool tried = std::ranges::any_of(device().ops, [](auto& op) { return op.reach_doubled >= 0; });
   SlowOps slow;
+  if (!tried && what_if().double_batch_ns && doubled() < kBatchHelps * replayed()) return slow;
   for (const OpFacts& op : device().ops) {
-    // An op without FLOPs and bytes is one whose costs are not known.
-    if (op.host || op.ns < kLongOpNs || reach(op) <= 0 || reach(op) >= kFarBelow) continue;
+    bool small = lacks_batch(op) && !larger_batch_is_refuted();
+    if (op.ns < kLongOpNs || !is_far_below(op, margin) || small) continue;
     slow.ops.push_back(&op);
     slow.share += op.share;
     slow.gain += gain_of(op);
@@ -170,8 +201,21 @@ Case::SlowOps Case::slow_ops() const {
   return slow;
 }
 
+std::optional<double> Case::near_limits() const {
+  double known = 0, near = 0;
+  for (const OpFacts& op : device().ops) {
+    if (is_known(op)) known += op.share;
+    if (is_known(op) && !is_far_below(op, 1)) near += op.share;
+  }
+  return known > 0 ? std::optional(near / known) : std::nullopt;
+}
+
 double Case::doubled() const {
   return what_if().double_batch_ns ? *what_if().double_batch_ns * 0.5e-9 : kDoubled * step();
+}
+
+bool Case::larger_batch_is_refuted() const {
+  return what_if().double_batch_ns && doubled() > (1 - kWorthIt) * replayed();
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // A run as the rules see it: the evidence, and what follows from it. Times are seconds per step.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +36,15 @@ class Case {
   // device is the same cores the work of both has to fit on them; a GPU's steps are started, and
   // waited for, by a thread with a core of its own. `waiting` workers may be more than cores.
   double fed_with(double left, bool waiting = false) const;
-  // Share: computing that is not there while the pipeline is paused. Only where the device is the
-  // host, and no more than the pipeline's threads have worked meanwhile.
+  // How many times longer a step computes while the pipeline works than while it is paused: its
+  // cores may be two threads of one, and share its caches. 1: not known.
+  double crowding() const;
+  // Share: computing that is not there while the pipeline is paused, and, where the program's own
+  // threads want more cores than there are, waiting for batches that the pipeline alone makes fast
+  // enough: which of the two it is, the scheduler decides. Only where the device is the host, and
+  // no more than the pipeline's threads have worked meanwhile.
   double lost_to_pipeline() const;
+  bool wants_more_cores() const;  // the program's own threads, than there are
   // Computing as long as it would take with its cores to itself: tried, or without the waiting for
   // a core.
   double undisturbed() const;
@@ -77,9 +84,14 @@ class Case {
     double gain = 0;      // of the computing, if all reached the usual share of their limit
     double together = 0;  // of the gain: by one kind of op, or by one layer
   };
-  SlowOps slow_ops() const;
+  // `margin`: also if they reached so many times as much.
+  SlowOps slow_ops(double margin = 1) const;
+  // Share of the computing: ops that are near enough to a limit for it to be theirs. Nothing where
+  // ops were not timed, or no costs are known.
+  std::optional<double> near_limits() const;
   // Per as many samples as now, in a batch twice as large.
   double doubled() const;
+  bool larger_batch_is_refuted() const;  // it was tried, and gains nothing
 
  private:
   const Evidence& evidence_;

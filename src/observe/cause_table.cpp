@@ -4,6 +4,7 @@
 
 #include "base/enum_names.h"
 #include "observe/device_causes.h"
+#include "observe/epoch_causes.h"
 #include "observe/health_causes.h"
 #include "observe/input_causes.h"
 #include "observe/rank_causes.h"
@@ -25,7 +26,8 @@ constexpr CauseRule kNone[] = {{.cause = Cause::none,
                                 .holds = [](const Case&) { return true; },
                                 .says = [](const Case&) { return Phrase("nothing holds it up"); }}};
 
-constexpr auto kCauses = joined(kInputCauses, kDeviceCauses, kHealthCauses, kRankCauses, kNone);
+constexpr auto kCauses =
+    joined(kInputCauses, kDeviceCauses, kHealthCauses, kRankCauses, kEpochCauses, kNone);
 
 static_assert(names_each(kCauses, &CauseRule::cause));
 

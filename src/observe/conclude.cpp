@@ -1,5 +1,6 @@
 // From evidence to a diagnosis.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 
@@ -158,6 +159,27 @@ void rate_convolutions(DeviceFacts& device, const Graph& graph) {
   }
 }
 
+// What a step reaches of the peaks, in all and by the nearer peak of each of its ops.
+void rate_step(DeviceFacts& device, const std::vector<LayerReport>& rows, const MachinePeaks& peaks,
+               double seconds, double held) {
+  double flops = 0, arithmetic = 0;
+  std::vector<Moved> moves, moving;
+  for (const LayerReport& row : rows) {
+    Moved moved = moved_by(row);
+    flops += row.flops;
+    moves.push_back(moved);
+    double computes = peaks.compute_share(row.flops, 1);
+    if (computes >= peaks.seconds_of(std::array{moved}, held))
+      arithmetic += computes;
+    else
+      moving.push_back(moved);
+  }
+  device.compute_share = peaks.compute_share(flops, seconds);
+  device.bandwidth_share = peaks.bandwidth_share(moves, seconds, held);
+  device.at_peak = seconds > 0 ? arithmetic / seconds : 0;
+  device.at_bandwidth = peaks.bandwidth_share(moving, seconds, held);
+}
+
 }  // namespace
 
 void add_device(Evidence& evidence, const CachedProgram* step, const Context& context) {
@@ -195,19 +217,11 @@ void add_costs(Evidence& evidence, const CachedProgram* step, const Context& con
   const std::vector<KernelInfo>& kernels = step->program->kernels();
   std::vector<LayerReport> rows =
       layer_rows(kernels, std::vector<double>(kernels.size()), result_bytes(*step->graph));
-  double flops = 0;
-  std::vector<Moved> moves;
-  moves.reserve(rows.size());
-  for (const LayerReport& row : rows) {
-    flops += row.flops;
-    moves.push_back(moved_by(row));
-  }
   double seconds = double(total[Owner::compute]) * 1e-9 / double(total.steps);
+  auto held = double(step->program->memory().total);
   try {
-    const MachinePeaks& peaks = machine_peaks(context);
-    device.compute_share = peaks.compute_share(flops, seconds);
-    device.bandwidth_share =
-        peaks.bandwidth_share(moves, seconds, double(step->program->memory().total));
+    const MachinePeaks peaks = machine_peaks(context, held);
+    rate_step(device, rows, peaks, seconds, held);
     device.link_bandwidth = peaks.link_bytes;
   } catch (const Error&) {
     // No memory is left to measure peaks with: the class of a busy device stays unknown.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/clock.h"
+#include "observe/layer_times.h"
 #include "observe/page_locked.h"
 #include "train/step/steps.h"
 
@@ -12,6 +14,9 @@ namespace stoker::doctor {
 namespace {
 
 constexpr int kReplaySteps = 20;
+constexpr int kMostReplays = 5;         // of so many steps, of which the one in the middle counts
+constexpr double kReplaySeconds = 0.5;  // no further one begins after so long
+constexpr int kDoubledSteps = 4, kRounds = 3;
 constexpr int kReplayWarmUp = 4;    // a GPU captures a step for each place of its inputs
 constexpr int64_t kMostAlone = 60;  // batches of the pipeline alone
 constexpr double kAloneSeconds = 2;
@@ -99,8 +104,10 @@ class Laboratory {
 
   void twice_the_batch() {
     try {
-      facts_.double_batch_ns = replay_ns(doubled(place_.batch));
+      std::vector<Tensor> twice = doubled(place_.batch);
+      facts_.double_batch_ns = replay_ns(twice);
       note("batch × 2, replayed", *facts_.double_batch_ns, "a step of twice as many samples");
+      if (!observed_.layers.empty()) time_ops_of(twice);
     } catch (const OutOfMemoryError&) {
       note("batch × 2, replayed", 0, "it does not fit");
     } catch (const Error& error) {
@@ -108,13 +115,35 @@ class Laboratory {
     }
   }
 
+  // Whether ops come nearer to their limits in a larger batch: both in turns, and of each its best,
+  // so that a machine that is slower now than it was before does not decide.
+  void time_ops_of(std::span<const Tensor> twice) {
+    std::vector<LayerReport> now, larger;
+    for (int round = 0; round < kRounds && place_.has_time(); ++round) {
+      keep_best(now, time_layers(place_.model, place_.batch, kDoubledSteps));
+      keep_best(larger, time_layers(place_.model, twice, kDoubledSteps));
+    }
+    if (now.empty()) return;
+    const Context& context = *place_.model.trainer->context;
+    auto held = double(program_of(place_.batch).memory().total);
+    rate_layers(now, context, held);
+    rate_layers(larger, context, double(program_of(twice).memory().total));
+    // The first timing may have met another program on its core.
+    keep_best(observed_.layers, now);
+    std::ranges::sort(observed_.layers, std::greater<>(), &LayerReport::seconds);
+    rate_layers(observed_.layers, context, held);
+    DeviceFacts& device = observed_.evidence.device;
+    add_layers(device, observed_.layers, machine_peaks(context, held), held);
+    add_doubled(device, observed_.layers, now, larger);
+  }
+
   HostMemory& host_memory() const {
     return engine_of(*place_.model.trainer->context).host_memory();
   }
 
-  Program& step_program() {
-    return *program_for(place_.model, training_kind(*place_.model.trainer), place_.batch,
-                        "diagnose")
+  Program& step_program() { return program_of(place_.batch); }
+  Program& program_of(std::span<const Tensor> batch) {
+    return *program_for(place_.model, training_kind(*place_.model.trainer), batch, "diagnose")
                 .program;
   }
 
@@ -123,10 +152,19 @@ class Laboratory {
     StepPlace step{.action = "diagnose", .epoch = 0, .step = 0};
     for (int i = 0; i < kReplayWarmUp; ++i) run_training_step(place_.model, batch, step);
     finish_training_steps(place_.model, step);
-    int64_t begin = steady_clock().now();
-    for (int i = 0; i < kReplaySteps; ++i) run_training_step(place_.model, batch, step);
-    finish_training_steps(place_.model, step);
-    return double(steady_clock().now() - begin) / kReplaySteps;
+    std::vector<double> replays;
+    double taken = 0;
+    while (replays.empty() || (replays.size() < kMostReplays && taken < kReplaySeconds)) {
+      int64_t begin = steady_clock().now();
+      for (int i = 0; i < kReplaySteps; ++i) run_training_step(place_.model, batch, step);
+      finish_training_steps(place_.model, step);
+      auto ns = double(steady_clock().now() - begin);
+      replays.push_back(ns / kReplaySteps);
+      taken += ns * 1e-9;
+    }
+    auto middle = replays.begin() + std::ptrdiff_t(replays.size() / 2);
+    std::ranges::nth_element(replays, middle);
+    return *middle;
   }
 
   // What lies ready is taken first; then batches come as fast as they are made.

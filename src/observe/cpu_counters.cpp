@@ -1,5 +1,6 @@
 #include "observe/cpu_counters.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,15 +26,29 @@ int64_t process_cpu_ns() {
   return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// All but idle and waiting for disks: the first line is "cpu user nice system idle iowait irq
-// softirq steal …", in ticks.
+// Whether this process may run on a core; all of them where that cannot be known.
+bool is_allowed(int core) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return true;
+  return core >= 0 && core < CPU_SETSIZE && CPU_ISSET(core, &allowed);
+}
+
+// Of the cores that this process may use, all but idle and waiting for disks. A line is
+// "cpu7 user nice system idle iowait irq softirq steal …", in ticks; the first, "cpu", is the sum.
+// What others do on cores that this process cannot have takes nothing from it.
 int64_t system_cpu_ns(const fs::path& root) {
   std::ifstream file(root / "proc/stat");
-  std::string word;
-  int64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
-  if (!(file >> word >> user >> nice >> system >> idle >> iowait >> irq >> softirq)) return 0;
+  int64_t busy = 0;
+  for (std::string line; std::getline(file, line) && line.starts_with("cpu");) {
+    std::istringstream words(line.substr(3));
+    int core = 0;
+    int64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
+    if (line[3] == ' ' || !(words >> core) || !is_allowed(core)) continue;
+    if (words >> user >> nice >> system >> idle >> iowait >> irq >> softirq)
+      busy += user + nice + system + irq + softirq;
+  }
   int64_t ticks = std::max(sysconf(_SC_CLK_TCK), 1L);
-  return (user + nice + system + irq + softirq) * (1'000'000'000 / ticks);
+  return busy * (1'000'000'000 / ticks);
 }
 
 // Of this process's own group; version 1 counts in nanoseconds.

@@ -13,7 +13,8 @@ namespace stoker::doctor {
 // Sums since some moment, nanoseconds; for differences.
 struct CpuCounters {
   int64_t at = 0;  // steady_clock()
-  int64_t process = 0, system = 0;
+  int64_t process = 0;
+  int64_t system = 0;     // all programs, on the cores that this process may use
   int64_t throttled = 0;  // by the control group's quota
   // By thread: on a core, and ready to run but not on one.
   struct Thread {

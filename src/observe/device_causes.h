@@ -134,6 +134,31 @@ constexpr CauseRule kDeviceCauses[] = {
      .says =
          [](const Case&) { return Phrase("many small ops, each of which the host has to start"); }},
     // --- sync ---
+    {.cause = Cause::recompiling,
+     .finding = Finding::sync,
+     .holds =
+         [](const Case& run) {
+           return run.evidence().making_ns >= kMade * run.share(Owner::sync) * 1e9 * run.step();
+         },
+     .says =
+         [](const Case& run) {
+           return say(
+               "{} of the steps are compiled first, because the shapes of their batches are "
+               "new",
+               percent(run.evidence().making_share));
+         },
+     .prescribes =
+         [](const Case& run, Prescriptions& list) {
+           list.add(
+               {.action = Action::fixed_shapes,
+                .what = "Give batches few shapes: .padded_batch(n, {.lengths = {64, 128, 256}}) "
+                        "or {.multiple_of = 32}",
+                .why = say("compiling takes {} of a step on average, and at most 32 shapes are "
+                           "kept",
+                           duration(run.evidence().making_ns * 1e-9)),
+                .seconds = run.step() - run.evidence().making_ns * 1e-9,
+                .provided = "the model masks what is padded"});
+         }},
     {.cause = Cause::host_layer,
      .finding = Finding::sync,
      .holds = layer_is_longer,

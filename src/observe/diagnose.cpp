@@ -167,12 +167,13 @@ class Experiments {
 
   void time_all_layers(Observed& observed) {
     observed.layers = time_layers(base_, batch_, kLayerSteps);
-    rate_layers(observed.layers, context(), double(step_program().memory().total));
-    const MachinePeaks& peaks = machine_peaks(context());
+    auto held = double(step_program().memory().total);
+    rate_layers(observed.layers, context(), held);
+    const MachinePeaks peaks = machine_peaks(context(), held);
     observed.peak_flops = peaks.flops;
     observed.peak_bandwidth = peaks.memory.best();
     observed.peak_cache_bandwidth = peaks.cache.best();
-    add_layers(observed.evidence.device, observed.layers);
+    add_layers(observed.evidence.device, observed.layers, peaks, held);
   }
 
   CachedProgram& step() {

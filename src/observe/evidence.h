@@ -52,7 +52,7 @@ struct HealthFacts {
   double quota_cores = 0;           // 0: none
   double available_cores = 1;       // that this process may use
   double process_cores = 0;         // it used, on average
-  double other_cores = 0;           // others used
+  double other_cores = 0;           // of these, used by others
   double run_delay_share = 0;       // of the time: a thread that trains was ready but had no core
   double pipeline_delay_share = 0;  // the same for threads that make batches
   CoreFacts own = {};
@@ -67,8 +67,12 @@ struct OpFacts {
   double share = 0;                               // of the computing
   double ns = 0;                                  // a step
   double compute_share = 0, bandwidth_share = 0;  // of the machine's
-  bool host = false;                              // a user's code on the host
-  double separable = 0;  // of a convolution: how many times fewer FLOPs a separable one has
+  // What the second can be at most, where a part of the data may have come from a nearer cache; 0:
+  // the same.
+  double bandwidth_at_most = 0;
+  double reach_doubled = -1;  // the larger share in a batch twice as large; -1: not tried
+  bool host = false;          // a user's code on the host
+  double separable = 0;       // of a convolution: how many times fewer FLOPs a separable one has
 };
 
 struct DeviceFacts {
@@ -76,7 +80,10 @@ struct DeviceFacts {
   bool pinned = false;                              // batches lie in page-locked memory
   double threads = 1;                               // that compute, where the device is the host
   double compute_share = -1, bandwidth_share = -1;  // of the whole step; -1: not known
-  double launch_share = 0;                          // of the computing: around kernels
+  // Of the computing: what ops would take at least, those nearer to the peak of arithmetic and those
+  // nearer to that of memory. Every op counts in one of the two; -1: not known.
+  double at_peak = -1, at_bandwidth = -1;
+  double launch_share = 0;  // of the computing: around kernels
   int64_t kernels = 0;
   double copy_bytes = 0;          // per step
   double float_bytes = 0;         // of these, inputs in float32
@@ -89,7 +96,16 @@ struct DeviceFacts {
 
 struct CallbackFacts {
   std::string name = {};
-  double ns = 0;  // a step
+  double ns = 0;        // a step
+  double epoch_ns = 0;  // an epoch, outside of its steps
+};
+
+// An epoch of those behind the first, which starts everything; nanoseconds, on average. A part of
+// the steps' time is waiting for the last of them.
+struct EpochFacts {
+  int64_t count = 0;  // 0: nothing is known
+  double steps_ns = 0, validation_ns = 0, turn_ns = 0;
+  double wall_ns() const { return steps_ns + validation_ns + turn_ns; }
 };
 
 // Steps under other circumstances, nanoseconds; nothing where it was not tried.
@@ -131,6 +147,9 @@ struct Evidence {
   DeviceFacts device = {};
   CounterfactualFacts what_if = {};
   std::vector<CallbackFacts> callbacks = {};
+  EpochFacts epochs = {};
+  double making_ns = 0;               // a step: a program is compiled for its shapes
+  double making_share = 0;            // of the steps
   std::vector<RankFacts> ranks = {};  // none: one process
   int64_t batch_size = 0;
   std::string does_not_fit = {};  // why no step can run in the memory there is; empty: it can

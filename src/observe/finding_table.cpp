@@ -25,34 +25,48 @@ bool input_is_confirmed(const Case& run, const WindowFacts& window) {
   return int(late) + int(long_waits) + int(slower) >= 2;
 }
 
-// The pipeline is fast enough, and yet the computing is slower beside it: tried by pausing it, or
-// seen by threads that wait for a core while the program's own want more than there are.
+// Batches that would be ready if other programs left a core to the pipeline's threads and to the one
+// that asks for them: that is the machine's health, and no setting of the pipeline mends it.
+bool others_make_it_late(const Case& run) {
+  const HealthFacts& health = run.health();
+  double delay = std::max(health.run_delay_share, health.pipeline_delay_share);
+  return run.pipeline().workers > 0 && run.is_fast_enough() && delay >= kRunDelay &&
+         health.other_cores >= kOtherCores;
+}
+
+// The pipeline is fast enough, and yet a step is slower beside it: tried by pausing it, or seen by
+// threads that wait for a core while the program's own want more than there are.
 bool is_contended(const Case& run) {
   const HealthFacts& health = run.health();
   if (run.device().gpu || run.pipeline().workers == 0 || !run.is_fast_enough()) return false;
   if (run.lost_to_pipeline() >= kLost) return true;
   bool refuted = run.what_if().host_batch_ns &&
                  run.share(Owner::compute) * run.step() - run.replayed() < kLost * run.step();
-  return !refuted && health.own.wanted >= kWanted * run.cores() &&
-         health.run_delay_share >= kRunDelay && health.other_cores < kOtherCores &&
-         health.own.pipeline < kPipelineCores * run.cores();
+  return !refuted && run.wants_more_cores() && health.run_delay_share >= kRunDelay &&
+         health.other_cores < kOtherCores && health.own.pipeline < kPipelineCores * run.cores();
 }
 
-// The class of a device that computes all the time, by shares of its peaks.
+// The class of a device that computes all the time: by the peak that most of its ops are nearer to.
+// How far they are from it says nothing about which one it is, only whether they are held up by
+// something else; and what holds up small ops is the batch, unless a larger one was tried in vain.
 bool is_busy(const Case& run, Finding as) {
-  double compute = run.device().compute_share, bandwidth = run.device().bandwidth_share;
-  if (compute < 0 || bandwidth < 0) return false;  // the layers were not timed
+  double computes = run.device().at_peak, moves = run.device().at_bandwidth;
+  if (computes < 0 || moves < 0) return false;  // the machine was not measured
   Finding finding = Finding::mixed;
-  if (bandwidth >= kBusy && compute < kIdle) finding = Finding::memory;
-  if (compute >= kBusy && bandwidth < kIdle) finding = Finding::compute;
-  if (compute < kIdle && bandwidth < kIdle) finding = Finding::latency;
+  if (moves >= kClearly * computes) finding = Finding::memory;
+  if (computes >= kClearly * moves) finding = Finding::compute;
+  double near = run.near_limits().value_or(computes + moves);
+  if (near < kIdle && !run.larger_batch_is_refuted()) finding = Finding::latency;
   return finding == as;
 }
 
-// Ops are far below their limit, and twice the batch would not help them.
 bool has_slow_kernels(const Case& run, const WindowFacts&) {
-  bool small = run.what_if().double_batch_ns && run.doubled() < kBatchHelps * run.step();
-  return !small && run.slow_ops().gain >= kSlowGain;
+  return run.slow_ops().gain >= kSlowGain;
+}
+
+// Ops were timed one by one, and steps that vary by so much do not bring them near to their limits.
+bool has_slow_kernels_anyway(const Case& run) {
+  return run.slow_ops(1 + 2 * run.evidence().variation).gain >= kSlowGain;
 }
 
 template <Finding finding>
@@ -80,6 +94,23 @@ constexpr FindingRule kFindings[] = {
      .limit = always<Limit::none>,
      .holds = nullptr,
      .says = [](const Case&) { return Phrase("The machine holds the run up"); }},
+    {.finding = Finding::epochs,
+     .limit = always<Limit::epochs>,
+     .holds =
+         [](const Case& run, const WindowFacts& window) {
+           const EpochFacts& epochs = run.evidence().epochs;
+           double between = epochs.validation_ns + epochs.turn_ns;
+           double waits = 1 - window.accounting.shares()[Owner::compute];
+           return epochs.count > 0 && between >= kBetween * epochs.wall_ns() &&
+                  between >= waits * epochs.steps_ns;
+         },
+     .says =
+         [](const Case& run) {
+           const EpochFacts& epochs = run.evidence().epochs;
+           return say("Between the epochs: the steps are {} of the time",
+                      percent(epochs.steps_ns / epochs.wall_ns()));
+         },
+     .varies = true},
     {.finding = Finding::contention,
      .limit = always<Limit::contention>,
      .holds =
@@ -120,7 +151,7 @@ constexpr FindingRule kFindings[] = {
      .holds =
          [](const Case& run, const WindowFacts& window) {
            return window.accounting.shares()[Owner::input] >= kInputModerate &&
-                  input_is_confirmed(run, window);
+                  input_is_confirmed(run, window) && !others_make_it_late(run);
          },
      .says =
          [](const Case& run) {
@@ -213,6 +244,7 @@ constexpr FindingRule kFindings[] = {
                "below its limits",
                run.device_word(), percent(run.slow_ops().share));
          },
+     .anyway = has_slow_kernels_anyway,
      .high = [](const Case& run) { return run.slow_ops().gain >= 2 * kSlowGain; },
      .prescribes = propose_faster_ops},
     {.finding = Finding::memory,

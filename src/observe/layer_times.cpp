@@ -93,7 +93,7 @@ std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> b
 void rate_layers(std::vector<LayerReport>& layers, const Context& context, double held) {
   for (const LayerReport& row : layers)
     if (row.seconds >= kLongEnough) raise_peak(context, row.flops / row.seconds);
-  const MachinePeaks& peaks = machine_peaks(context);
+  const MachinePeaks peaks = machine_peaks(context, held);
   for (LayerReport& row : layers) {
     row.compute_share = peaks.compute_share(row.flops, row.seconds);
     row.bandwidth_share = peaks.bandwidth_share(std::array{moved_by(row)}, row.seconds, held);
@@ -101,18 +101,58 @@ void rate_layers(std::vector<LayerReport>& layers, const Context& context, doubl
   }
 }
 
-void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers) {
+void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                const MachinePeaks& peaks, double held) {
   double all = 0;
   for (const LayerReport& layer : layers) all += layer.seconds;
   device.ops.clear();
-  for (const LayerReport& layer : layers)
+  for (const LayerReport& layer : layers) {
+    double far = peaks.seconds_of(std::array{moved_by(layer)}, held);
+    double at_most = layer.seconds > 0 ? std::min(1.0, far / layer.seconds) : 0;
     device.ops.push_back({.layer = layer.layer,
                           .op = layer.op,
                           .share = all > 0 ? layer.seconds / all : 0,
                           .ns = layer.seconds * 1e9,
                           .compute_share = layer.compute_share,
                           .bandwidth_share = layer.bandwidth_share,
+                          .bandwidth_at_most = std::max(at_most, layer.bandwidth_share),
                           .host = layer.op == "host_call" || layer.kernel.starts_with("host:")});
+  }
+}
+
+namespace {
+
+using RowKey = std::tuple<std::string, std::string, std::string>;
+
+RowKey key_of(const LayerReport& row) { return {row.layer, row.op, row.phase}; }
+
+std::map<RowKey, double> reached_by(const std::vector<LayerReport>& rows) {
+  std::map<RowKey, double> reached;
+  for (const LayerReport& row : rows)
+    reached[key_of(row)] = std::max(row.compute_share, row.bandwidth_share);
+  return reached;
+}
+
+}  // namespace
+
+void add_doubled(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                 const std::vector<LayerReport>& now, const std::vector<LayerReport>& doubled) {
+  std::map<RowKey, double> before = reached_by(now), after = reached_by(doubled);
+  for (size_t i = 0; i < std::min(layers.size(), device.ops.size()); ++i) {
+    auto from = before.find(key_of(layers[i])), to = after.find(key_of(layers[i]));
+    if (from == before.end() || to == after.end() || from->second <= 0) continue;
+    OpFacts& op = device.ops[i];
+    op.reach_doubled = std::max(op.compute_share, op.bandwidth_share) * to->second / from->second;
+  }
+}
+
+void keep_best(std::vector<LayerReport>& best, const std::vector<LayerReport>& rows) {
+  if (best.empty()) best = rows;
+  std::map<RowKey, double> seconds;
+  for (const LayerReport& row : rows) seconds[key_of(row)] = row.seconds;
+  for (LayerReport& row : best)
+    if (auto found = seconds.find(key_of(row)); found != seconds.end())
+      row.seconds = std::min(row.seconds, found->second);
 }
 
 Moved moved_by(const LayerReport& row) {

@@ -33,8 +33,15 @@ std::vector<LayerReport> layer_rows(const std::vector<KernelInfo>& kernels,
 
 inline constexpr double kLongEnough = 50e-6;  // seconds, for a rate that can be believed
 
-// What a verdict needs of them; shares are those of all layers together.
-void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers);
+// What a verdict needs of them; shares are those of all layers together. `held` as above.
+void add_layers(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                const MachinePeaks& peaks, double held);
+// What the ops of `layers` reach with a batch twice as large, by how much nearer to their limits
+// they came when both were timed in turns.
+void add_doubled(DeviceFacts& device, const std::vector<LayerReport>& layers,
+                 const std::vector<LayerReport>& now, const std::vector<LayerReport>& doubled);
+// Of each op the shorter time of both.
+void keep_best(std::vector<LayerReport>& best, const std::vector<LayerReport>& rows);
 // What a row does with memory.
 Moved moved_by(const LayerReport& row);
 

@@ -25,7 +25,8 @@ constexpr double kUsualCache = double(32 << 20);
 // A virtual machine of a few cores shows the last cache of its whole host, of which others have their
 // share, and tensors twice as large take seconds to be made.
 constexpr double kMostOfACore = double(32 << 20);
-constexpr double kFarBeyond = 2;  // times the cache: what a tensor has to be to come from memory
+constexpr double kFarBeyond = 2;    // times the cache: what a tensor has to be to come from memory
+constexpr double kSameLevel = 0.5;  // doublings that a level may be away from what it stands for
 constexpr int64_t kWarmUpNs = 300'000'000;
 constexpr int64_t kDrawn = 1'000'003;  // random numbers, again and again: no power of two
 constexpr int64_t kLinkBytes = 64 << 20;
@@ -56,6 +57,11 @@ class PeakMeter {
     }
     if (gpu_) peaks.link_bytes = link_rate();
     return peaks;
+  }
+
+  // No slower than the memory: what a disturbed measurement says is no limit.
+  MachinePeaks::Level level(double size, const MemoryRates& memory) const {
+    return {.size = size, .rates = best_of(memory, rates(size))};
   }
 
  private:
@@ -132,12 +138,13 @@ class PeakMeter {
   MemoryRates rates(double size) const {
     auto side = int64_t(std::sqrt(size / sizeof(float)));
     Variable values("values", Tensor::zeros({side, side})), number("number", Tensor::zeros({1}));
+    Variable half("half", Tensor::zeros({std::max<int64_t>(side / 2, 1), side}));
     Variable column("column", Tensor::zeros({side, 1})), row("row", Tensor::zeros({1, side}));
     MemoryRates best;
     best.read =
         moving([&](Graph& graph) { graph.output(ops::sum(graph.variable(values)), "sum"); });
     best.copy =
-        moving([&](Graph& graph) { graph.output(ops::relu(graph.variable(values)), "copy"); });
+        moving([&](Graph& graph) { graph.output(ops::relu(graph.variable(half)), "copy"); });
     // Which of the two engines do faster is their affair.
     best.fill = std::max(
         moving([&](Graph& graph) {
@@ -224,21 +231,43 @@ double MemoryRates::of(const Moved& moved) const {
   return copy > 0 && rest > 0 ? 1 / (even / copy + (1 - even) / rest) : 0;
 }
 
+namespace {
+
+// How many doublings two sizes are apart.
+double doublings(double a, double b) { return std::abs(std::log2(std::max(a, 1.0) / b)); }
+
+double seconds_at(const MemoryRates& rates, std::span<const Moved> ops) {
+  double seconds = 0;
+  for (const Moved& moved : ops)
+    if (rates.of(moved) > 0) seconds += moved.bytes / rates.of(moved);
+  return seconds;
+}
+
+}  // namespace
+
 const MemoryRates& MachinePeaks::rates_of(double held) const {
-  if (held > cache_size) return memory;
-  auto level = std::ranges::find_if(levels, [&](const Level& each) { return each.size <= held; });
-  return level == levels.end() ? cache : level->rates;
+  double beyond = kFarBeyond * cache_size;
+  if (held >= beyond || (levels.empty() && held > cache_size)) return memory;
+  if (levels.empty()) return cache;
+  auto nearest = std::ranges::min_element(
+      levels, {}, [held](const Level& each) { return doublings(held, each.size); });
+  return doublings(held, beyond) < doublings(held, nearest->size) ? memory : nearest->rates;
+}
+
+bool MachinePeaks::knows(double held) const {
+  auto near = [held](const Level& each) { return doublings(held, each.size) <= kSameLevel; };
+  return held >= kFarBeyond * cache_size || levels.empty() || held <= levels.back().size ||
+         std::ranges::any_of(levels, near);
+}
+
+double MachinePeaks::seconds_of(std::span<const Moved> ops, double held) const {
+  return seconds_at(rates_of(held), ops);
 }
 
 double MachinePeaks::bandwidth_share(std::span<const Moved> ops, double seconds,
                                      double held) const {
   if (seconds <= 0) return 0;
-  const MemoryRates& level = rates_of(held);
-  double of_level = 0, of_cache = 0;  // seconds at least
-  for (const Moved& moved : ops) {
-    if (level.of(moved) > 0) of_level += moved.bytes / level.of(moved);
-    if (cache.of(moved) > 0) of_cache += moved.bytes / cache.of(moved);
-  }
+  double of_level = seconds_of(ops, held), of_cache = seconds_at(cache, ops);
   if (of_level <= 0) return of_cache / seconds;
   return std::max(of_cache / seconds, std::min(of_level / seconds, seconds / of_level));
 }
@@ -246,6 +275,16 @@ double MachinePeaks::bandwidth_share(std::span<const Moved> ops, double seconds,
 const MachinePeaks& machine_peaks(const Context& context) {
   std::lock_guard lock(known().mutex);
   return known().of(context);
+}
+
+MachinePeaks machine_peaks(const Context& context, double held) {
+  std::lock_guard lock(known().mutex);
+  MachinePeaks& peaks = known().of(context);
+  if (!peaks.knows(held)) {
+    peaks.levels.push_back(PeakMeter(context).level(held, peaks.memory));
+    std::ranges::sort(peaks.levels, std::greater<>(), &MachinePeaks::Level::size);
+  }
+  return peaks;
 }
 
 void raise_peak(const Context& context, double flops) {

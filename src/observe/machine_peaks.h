@@ -48,15 +48,23 @@ struct MachinePeaks {
   // The share of the peak that `seconds` of work reach. More than 1: the peak or the count is off.
   double compute_share(double done, double seconds) const;
   // The same for what some ops move. `held` is what the step touches again and again: it is compared
-  // with the level that holds as much. Ops that are faster than their level have found a part of
+  // with the level of about that size. Ops that are faster than their level have found a part of
   // their data nearer: their share is the part that the level can have brought.
   double bandwidth_share(std::span<const Moved> ops, double seconds, double held) const;
+  // How long they need at least where all data comes from that level.
+  double seconds_of(std::span<const Moved> ops, double held) const;
+  // Whether a level was measured with about so many bytes.
+  bool knows(double held) const;
 
  private:
   const MemoryRates& rates_of(double held) const;
 };
 
 const MachinePeaks& machine_peaks(const Context& context);
+// The same with a level for steps that touch so many bytes again and again, which is measured once:
+// between a core's own cache and the memory, rates fall with every doubling, and where they do
+// depends on the processor and on what else runs on it.
+MachinePeaks machine_peaks(const Context& context, double held);
 // Something was seen to compute faster than the peak: that is the peak now.
 void raise_peak(const Context& context, double flops);
 

@@ -28,7 +28,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 double step_ns(const StepRecord& step) { return double(step.times.end - step.times.asked); }
 double wait_ns(const StepRecord& step) { return double(step.times.ready - step.times.asked); }
 double device_ns(const StepRecord& step) {
-  return step.beside ? double(step.compute.length()) : double(step.times.ran - step.times.run);
+  return step.beside ? double(step.compute.length()) : double(computing_of(step.times).length());
 }
 
 template <class F>
@@ -58,8 +58,8 @@ WindowFacts facts_of(std::span<const StepRecord> steps) {
 
 Owner owner_of_outlier(const StepRecord& step) {
   const StepTimes& t = step.times;
-  int64_t input = t.ready - t.asked, run = t.ran - t.run,
-          sync = (t.run - t.ready) + (t.end - t.ran);
+  int64_t input = t.ready - t.asked, run = t.ran - t.run - t.made,
+          sync = (t.run - t.ready) + t.made + (t.end - t.ran);
   if (input >= run && input >= sync) return Owner::input;
   return sync >= run ? Owner::sync : Owner::compute;
 }
@@ -243,8 +243,12 @@ Evidence Recording::evidence(size_t most) const {
   evidence.variation = usual > 0 ? robust_spread(values_of(all, device_ns)) / usual : 0;
   evidence.outliers = outliers_of(all);
   if (beside_) evidence.device.copy_ns = copy_ns();
-  for (const StepRecord& step : steps)  // the last of an epoch may be smaller
+  for (const StepRecord& step : steps) {
+    // The last of an epoch may be smaller.
     evidence.batch_size = std::max(evidence.batch_size, step.times.samples);
+    evidence.making_ns += double(step.times.made) / double(steps.size());
+    evidence.making_share += double(step.times.made > 0) / double(steps.size());
+  }
   double wall = 0;
   if (cpu_first_ && cpu_last_) {
     add_to(evidence.health, *cpu_first_, *cpu_last_);
@@ -253,7 +257,7 @@ Evidence Recording::evidence(size_t most) const {
   if (pipeline_last_) evidence.pipeline = pipeline_between(*pipeline_first_, *pipeline_last_, wall);
   for (const CallbackFacts& callback : callbacks_)
     evidence.callbacks.push_back(
-        {callback.name, callback.ns / double(std::max<int64_t>(seen_, 1))});
+        {callback.name, callback.ns / double(std::max<int64_t>(seen_, 1)), callback.epoch_ns});
   return evidence;
 }
 

@@ -20,10 +20,11 @@ struct FindingRule {
   Limit (*limit)(const Case&);
   bool (*holds)(const Case&, const WindowFacts&);  // null: never by the windows
   Says says;                                       // the first half of the sentence
-  Holds high = nullptr;                            // null: never
-  Says culprit = nullptr;                          // null: none is singled out
-  Prescribes prescribes = nullptr;                 // for any of its causes; null: nothing
-  bool varies = false;                             // steps that vary are a sign of it
+  Holds anyway = nullptr;           // whether it stands although steps vary; null: as `varies` says
+  Holds high = nullptr;             // null: never
+  Says culprit = nullptr;           // null: none is singled out
+  Prescribes prescribes = nullptr;  // for any of its causes; null: nothing
+  bool varies = false;              // steps that vary are a sign of it
   bool waits = false;  // steps that vary because of the machine's health do not hide it
 };
 std::span<const FindingRule> finding_rules();

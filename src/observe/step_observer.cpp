@@ -83,6 +83,7 @@ class Observer final : public StepObserver {
 
   void epoch_ended(const EpochTimes& times) override {
     whole_.add(times, last_);
+    ++epochs_;
     gather_ranks();
     progress_.epoch_ended();
   }
@@ -101,12 +102,13 @@ class Observer final : public StepObserver {
     observed->fit = whole_.shares(end - begin_);
     observed->looked_seconds = whole_.looked_seconds();
     observed->evidence = recording_.evidence();
+    observed->evidence.epochs = whole_.epochs();
     fill_health(observed->evidence);
     add_device(observed->evidence, step_of(observed->evidence), view_.context);
     if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
     if (tuning_) observed->prescriptions = tuning_->tried();
     conclude(*observed, observed->evidence);
-    if (whole_.waited_seconds() >= kWorthSayingSeconds || recording_.beside())
+    if (whole_.waited_seconds() + between_seconds() >= kWorthSayingSeconds || recording_.beside())
       advice_ = advice_for(*observed, observed->evidence);
     observed->course = recording_.course();
     observed->device = recording_.samples();
@@ -187,6 +189,11 @@ class Observer final : public StepObserver {
     }
   }
 
+  double between_seconds() const {
+    EpochFacts epochs = whole_.epochs();
+    return double(epochs.count) * (epochs.validation_ns + epochs.turn_ns) * 1e-9;
+  }
+
   bool long_enough() const { return steady_clock().now() - begin_ >= kPeaksAfterNs; }
 
   // Of every program: the last batch of an epoch may have one of its own.
@@ -212,7 +219,8 @@ class Observer final : public StepObserver {
     std::vector<CallbackFacts> callbacks;
     const CallbackCalls& calls = view_.callbacks;
     for (size_t i = 0; i < calls.list().size(); ++i)
-      callbacks.push_back({class_name(*calls.list()[i]), double(calls.nanoseconds()[i])});
+      callbacks.push_back({class_name(*calls.list()[i]), double(calls.step_nanoseconds()[i]),
+                           double(calls.nanoseconds()[i]) / double(std::max(epochs_, 1))});
     recording_.set_callbacks(std::move(callbacks));
     sample_device(now);
     if (recording_.steps() >= kFirstLook)
@@ -368,6 +376,7 @@ class Observer final : public StepObserver {
   EpochSums epoch_;
   int64_t waited_ = 0;
   std::vector<RankFacts> ranks_;
+  int epochs_ = 0;  // that have ended
   FitView view_;
   std::string run_directory_;  // empty: none
   int64_t begin_, last_reading_ = 0;

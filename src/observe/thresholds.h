@@ -26,7 +26,8 @@ inline constexpr double kWorkersBusy = 0.85;   // of the workers' time
 // --- contention ---
 inline constexpr double kWanted = 1.10;         // of the cores, by the program's own threads
 inline constexpr double kPipelineCores = 0.60;  // of the cores: more, and its work is the limit
-inline constexpr double kSpinning = 0.25;       // cores, held by threads that wait
+inline constexpr double kBesides = 0.5;    // cores: so much of the pipeline slows the computing
+inline constexpr double kSpinning = 0.25;  // cores, held by threads that wait
 
 // --- ranks ---
 inline constexpr double kRanksWait = 0.10, kRanksHigh = 0.30;  // of a step, by a rank in the middle
@@ -41,8 +42,13 @@ inline constexpr double kLaunchHigh = 0.15, kLaunchModerate = 0.03;
 inline constexpr double kSync = 0.05;
 inline constexpr double kHeld = 0.20;  // by callbacks or host layers: they delay calls, too
 
+// --- between the epochs ---
+inline constexpr double kBetween = 0.30;  // of an epoch: no step
+inline constexpr double kMade = 0.5;      // of what the host does between steps: compiling
+
 // --- a busy device: shares of its measured peaks, of its memory, of its time ---
 inline constexpr double kBusy = 0.70, kIdle = 0.50;
+inline constexpr double kClearly = 2;        // times as much at one peak as at the other
 inline constexpr double kMemoryFree = 0.50;  // in use at most, for a larger batch to be the advice
 inline constexpr double kMemoryFull = 0.90;
 inline constexpr double kLargeConv = 0.20;  // of the computing, for a convolution to be singled out
@@ -56,8 +62,10 @@ inline constexpr double kHalved = 0.5;   // of the computing in 16-bit products,
 inline constexpr double kFarBelow = 0.30, kUsual = 0.60;  // of the larger of the two shares
 inline constexpr double kSlowGain = 0.20;                 // of the computing, for a verdict
 inline constexpr double kLongOpNs = 30'000;               // shorter ones are a matter of the batch
-inline constexpr double kTogether = 0.60;    // of that gain: by one kind of op, or one layer
-inline constexpr double kBatchHelps = 0.85;  // of a step per sample in twice the batch
+inline constexpr double kTogether = 0.60;  // of that gain: by one kind of op, or one layer
+// Of what an op reaches, or a step takes per sample, in twice the batch: below, half of its time or
+// more is the same for any batch, and that is the batch's fault.
+inline constexpr double kBatchHelps = 0.75;
 
 // --- health ---
 inline constexpr double kThrottled = 0.03;

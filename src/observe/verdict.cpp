@@ -35,6 +35,7 @@ std::optional<Finding> limits(const Case& run, int64_t least_steps, bool explain
   std::optional<Finding> finding = agreed(run);
   bool steady = run.evidence().variation <= kMostVariation;
   if (!finding || steady || rule_of(*finding).varies) return finding;
+  if (Holds anyway = rule_of(*finding).anyway; anyway != nullptr && anyway(run)) return finding;
   return explained && rule_of(*finding).waits ? finding : std::nullopt;
 }
 

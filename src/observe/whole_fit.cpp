@@ -1,5 +1,6 @@
 #include "observe/whole_fit.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stoker::doctor {
@@ -23,7 +24,20 @@ void WholeFit::add(const EpochTimes& epoch, const StepTimes& last) {
     steps_ns_ += epoch.last_step - last.end;
   read_ns_ += epoch.read - epoch.last_step;
   validation_ns_ += epoch.validated - epoch.read;
-  turns_ns_ += epoch.first_step - epoch.begin + epoch.end - epoch.validated;
+  int64_t turns = epoch.first_step - epoch.begin + epoch.end - epoch.validated;
+  turns_ns_ += turns;
+  if (std::exchange(first_, false)) return;
+  ++later_.count;
+  later_.steps_ns += double(epoch.read - epoch.first_step);
+  later_.validation_ns += double(epoch.validated - epoch.read);
+  later_.turn_ns += double(turns);
+}
+
+EpochFacts WholeFit::epochs() const {
+  EpochFacts mean = later_;
+  double count = std::max(1.0, double(later_.count));
+  for (double* ns : {&mean.steps_ns, &mean.validation_ns, &mean.turn_ns}) *ns /= count;
+  return mean;
 }
 
 FitShares WholeFit::shares(int64_t wall) const {

@@ -5,6 +5,7 @@
 
 #include <stoker/doctor.h>
 
+#include "observe/evidence.h"
 #include "train/fit/step_observer.h"
 
 namespace stoker::doctor {
@@ -23,6 +24,7 @@ class WholeFit {
   void add(const EpochTimes& epoch, const StepTimes& last);
 
   FitShares shares(int64_t wall) const;
+  EpochFacts epochs() const;
   double looked_seconds() const;  // per step
   // Since the last call; the first step of all is left out.
   EpochWaits take_epoch();
@@ -33,6 +35,8 @@ class WholeFit {
   EpochWaits epoch_;
   int64_t waited_ns_ = 0;
   int64_t steps_ns_ = 0, read_ns_ = 0, validation_ns_ = 0, turns_ns_ = 0;
+  EpochFacts later_;  // sums over all epochs but the first
+  bool first_ = true;
 };
 
 }  // namespace stoker::doctor

@@ -50,6 +50,15 @@ TEST(Accounting, GivesTheTimeOfLookingOnToSyncAndNotToWaiting) {
   EXPECT_EQ(accounting[Owner::unexplained], kMs) << "what nobody told of stays unexplained";
 }
 
+TEST(Accounting, GivesCompilingToSyncAndNotToTheComputing) {
+  std::vector<StepRecord> steps = test::record_steps({.run = 6 * kMs}, 10);
+  for (StepRecord& step : steps) step.times.made = 4 * kMs;
+  Accounting accounting = account(steps);
+  EXPECT_EQ(accounting[Owner::sync], 40 * kMs);
+  EXPECT_EQ(accounting[Owner::compute], 20 * kMs);
+  EXPECT_EQ(sum(accounting), accounting.wall);
+}
+
 TEST(Accounting, OfNothingIsNothing) {
   EXPECT_EQ(account({}).wall, 0);
   EXPECT_EQ(account({}).shares()[Owner::compute], 0);

@@ -43,6 +43,17 @@ TEST(Advice, IsNotGivenWhereTheDeviceHardlyWaits) {
   EXPECT_EQ(advice_of(evidence_from({.callback = 0.5})), "");
 }
 
+TEST(Advice, IsGivenWhereEpochsAreLongerThanTheirSteps) {
+  std::string line = advice_of(evidence_from({.validation = 12}));
+  for (const char* part :
+       {"the steps are 45 % of the time", "validation takes 120.0 ms", ".validation_freq"})
+    EXPECT_NE(line.find(part), std::string::npos) << part << " in: " << line;
+  line = advice_of(evidence_from({.saving = 9}));
+  EXPECT_NE(line.find("the callback Saver works for 90.0 ms at the end"), std::string::npos)
+      << line;
+  EXPECT_EQ(advice_of(evidence_from({.validation = 2})), "") << "as it should be";
+}
+
 TEST(Advice, DoesNotRepeatWhatWasTried) {
   Evidence evidence = evidence_from({.work = 25, .workers = 1});
   Diagnosis diagnosis;

@@ -1,5 +1,7 @@
 // Who wanted the cores between two readings of the kernel's counters.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "observe/cpu_counters.h"
@@ -35,6 +37,21 @@ TEST(CpuCounters, TellThreadsOfThePipelineFromThoseThatCompute) {
   EXPECT_DOUBLE_EQ(health.own.computing, 0.8);
   EXPECT_DOUBLE_EQ(health.own.pipeline, 0.5);
   EXPECT_DOUBLE_EQ(health.own.wanted, 0.8 + 0.2 + 0.5 + 0.1);
+}
+
+// A machine of which this process has a part: on the rest, others may do what they like.
+TEST(CpuCounters, CountOthersOnlyOnCoresThatThisProcessMayUse) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  test::TempDir root;
+  local_files().create_directories(root / "proc");
+  std::string text = "cpu  900000 0 0 5 5 0 0 0\n";
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    text += "cpu" + std::to_string(core) +
+            (CPU_ISSET(core, &allowed) ? " 1 2 3 9 9 0 0 0\n" : " 9999 0 0 0 0 0 0 0\n");
+  write_file_atomically(root / "proc/stat", text + "intr 12345\n");
+  int64_t tick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
+  EXPECT_EQ(read_cpu_counters(root.path()).system, 6 * tick * CPU_COUNT(&allowed));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // What the machine reaches at best, and shares of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "observe/machine_peaks.h"
 
@@ -48,6 +50,22 @@ TEST(MachinePeaks, AskOfAStepWhatTheLevelThatHoldsItReaches) {
   EXPECT_DOUBLE_EQ(share(16e9, 1e3), 0.2);
   EXPECT_DOUBLE_EQ(share(25e9, 60e6), 0.8) << "a part of it lay nearer";
   EXPECT_DOUBLE_EQ(share(8e9, 200e6), 0.8);
+}
+
+TEST(MachinePeaks, MeasureALevelOfTheSizeOfAStep) {
+  Context context{.device = "cpu"};
+  context.threads.compute = 1;
+  MachinePeaks first = machine_peaks(context);
+  double held = 0.7 * first.cache_size;
+  ASSERT_FALSE(first.knows(held));
+  MachinePeaks asked = machine_peaks(context, held);
+  EXPECT_TRUE(asked.knows(held));
+  EXPECT_TRUE(asked.knows(1.2 * held));
+  EXPECT_EQ(asked.levels.size(), first.levels.size() + 1);
+  EXPECT_EQ(machine_peaks(context, held).levels.size(), asked.levels.size()) << "once";
+  EXPECT_TRUE(std::ranges::is_sorted(asked.levels, std::greater<>(), &MachinePeaks::Level::size));
+  EXPECT_TRUE(first.knows(4 * first.cache_size)) << "that is the memory";
+  EXPECT_TRUE(first.knows(1)) << "nothing is nearer than the nearest level";
 }
 
 TEST(MachinePeaks, AskOfAnOpWhatOneOfItsKindReaches) {

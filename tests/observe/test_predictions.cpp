@@ -25,6 +25,18 @@ TEST(Prescriptions, PredictTheStepWithoutWaitingForInput) {
   EXPECT_NEAR(best_for(evidence).predicted_step_seconds, 10e-3, 1e-6);
 }
 
+// Two threads of one core: beside the pipeline's, computing takes 1.5 times as long.
+TEST(Prescriptions, PredictThatComputingIsSlowerBesideABusyPipeline) {
+  Evidence evidence = input_bound();
+  evidence.device.threads = 1;
+  evidence.pipeline.cpu_ns = 20e6;
+  evidence.what_if.host_batch_ns = 10e6 / 1.5;
+  // 20 ms of work, measured while there was computing half of the time, become 24.
+  EXPECT_NEAR(best_for(evidence).predicted_step_seconds, 10e-3, 1e-6);
+  evidence.health.available_cores = 2;
+  EXPECT_NEAR(best_for(evidence).predicted_step_seconds, (24e-3 + 10e-3) / 2, 1e-6);
+}
+
 TEST(Prescriptions, PredictTheReplayedStepWithoutCallbacks) {
   Evidence evidence = evidence_of({.run = 6 * kMs, .after = 4 * kMs});
   evidence.callbacks = {{.name = "Reader", .ns = 4e6}};

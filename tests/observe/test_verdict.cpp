@@ -140,6 +140,23 @@ TEST(Verdict, NamesThePipelinesThreadsWhereTheyTakeCoresFromTheComputing) {
   EXPECT_NE(judge(evidence).finding, Finding::contention);
 }
 
+// Who waits for a core, the computing or the pipeline, is the scheduler's choice.
+TEST(Verdict, CountsWaitingForBatchesAsContentionWhereThePipelineAloneIsFastEnough) {
+  Evidence evidence = evidence_of({.input = 2 * kMs, .run = 8 * kMs});
+  evidence.pipeline = {.known = true, .workers = 4, .depth = 4, .work_ns = 14e6, .cpu_ns = 14e6};
+  evidence.device.threads = 4;
+  evidence.what_if = {.host_batch_ns = 7.6e6, .pipeline_alone_ns = 4e6};
+  evidence.health.process_cores = 3.9;
+  evidence.health.own = {.wanted = 5.5, .pipeline = 1.4, .computing = 2.5};
+  EXPECT_EQ(judge(evidence).finding, Finding::contention) << judge(evidence).sentence;
+  EXPECT_EQ(judge(evidence).cause, Cause::pipeline_threads);
+  evidence.health.own.wanted = 3.9;  // nothing waits for a core
+  EXPECT_EQ(judge(evidence).finding, Finding::input);
+  evidence.health.own.wanted = 5.5;
+  evidence.what_if.pipeline_alone_ns = 9e6;  // it does not keep up by itself either
+  EXPECT_EQ(judge(evidence).cause, Cause::cpu_saturated);
+}
+
 // A fit without experiments on two cores: two threads that compute, two that make batches.
 Evidence crowded() {
   Evidence evidence = evidence_of({.run = 10 * kMs});
@@ -193,6 +210,15 @@ TEST(Verdict, KeepsTheCauseOfTheLimitBehindTheHealth) {
   EXPECT_EQ(verdict.limit_cause, Cause::parallelism);
   EXPECT_NE(verdict.sentence.find("map(\"decode\") runs on 1 worker"), std::string::npos)
       << verdict.sentence;
+}
+
+TEST(Verdict, DoesNotBlameThePipelineForCoresThatOtherProgramsHold) {
+  Evidence evidence = input_bound();
+  evidence.what_if = {.host_batch_ns = 18e6, .pipeline_alone_ns = 1e6};
+  EXPECT_EQ(judge(evidence).limit_cause, Cause::jitter);
+  evidence.health = {.available_cores = 4, .other_cores = 2, .run_delay_share = 0.3};
+  EXPECT_EQ(judge(evidence).finding, Finding::health);
+  EXPECT_EQ(judge(evidence).limit, Limit::none) << judge(evidence).sentence;
 }
 
 TEST(Verdict, DoesNotTakeWaitingForACoreForWaitingForStorage) {
@@ -265,6 +291,16 @@ TEST(Verdict, ClassifiesABusyDevice) {
   EXPECT_EQ(of(-1, -1).finding, Finding::healthy);
 }
 
+TEST(Verdict, NamesThePeakThatOpsAreNearestToHoweverFarItIs) {
+  EXPECT_EQ(judge(busy(0.69, 0.15)).finding, Finding::compute);
+  EXPECT_EQ(judge(busy(0.1, 0.66)).finding, Finding::memory);
+  EXPECT_EQ(judge(busy(0.45, 0.35)).finding, Finding::mixed);
+  Evidence evidence = busy(0.35, 0.05);
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+  evidence.what_if = {.host_batch_ns = evidence.step_ns, .double_batch_ns = 2 * evidence.step_ns};
+  EXPECT_EQ(judge(evidence).finding, Finding::compute) << "a larger batch was tried in vain";
+}
+
 OpFacts slow_op(std::string layer, std::string op, double share, double reached) {
   return {.layer = std::move(layer),
           .op = std::move(op),
@@ -321,6 +357,43 @@ TEST(Verdict, LeavesShortOpsAndSmallBatchesToTheBatch) {
   EXPECT_EQ(judge(evidence).finding, Finding::kernels);
   evidence.what_if.double_batch_ns = 1.2 * evidence.step_ns;
   EXPECT_EQ(judge(evidence).finding, Finding::latency);
+}
+
+TEST(Verdict, AsksOfEveryOpWhetherALargerBatchBringsItNearerToItsLimit) {
+  Evidence evidence = busy(0.1, 0.1);
+  evidence.device.ops = {slow_op("grouped", "conv2d", 0.9, 0.05)};
+  evidence.what_if.double_batch_ns = 1.2 * evidence.step_ns;  // because of all else
+  evidence.device.ops[0].reach_doubled = 0.05;
+  EXPECT_EQ(judge(evidence).cause, Cause::slow_op);
+  evidence.device.ops[0].reach_doubled = 0.09;
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+}
+
+TEST(Verdict, NamesSlowKernelsAlthoughStepsVaryByLessThanTheyLack) {
+  Evidence evidence = busy(0.1, 0.1);
+  evidence.device.ops = {slow_op("grouped", "conv2d", 0.9, 0.1)};
+  evidence.variation = 0.25;
+  EXPECT_EQ(judge(evidence).finding, Finding::kernels);
+  evidence.device.ops[0].bandwidth_share = 0.25;
+  EXPECT_EQ(judge(evidence).finding, Finding::unstable);
+}
+
+// Most of the time goes into ops near a limit, whatever is not known of the rest.
+TEST(Verdict, DoesNotBlameTheBatchWhereOpsAreNearTheirLimits) {
+  Evidence evidence = busy(0.05, 0.42);
+  evidence.what_if = {.host_batch_ns = evidence.step_ns, .double_batch_ns = evidence.step_ns};
+  EXPECT_EQ(judge(evidence).finding, Finding::latency);
+  evidence.device.ops = {slow_op("optimizer", "adam", 0.7, 0.6),
+                         slow_op("embedding", "norm of a gradient", 0.3, 0.0)};
+  EXPECT_EQ(judge(evidence).finding, Finding::memory);
+}
+
+TEST(Verdict, DoesNotCallAnOpSlowThatIsFasterThanTheMemory) {
+  Evidence evidence = busy(0.1, 0.7);
+  evidence.device.ops = {slow_op("optimizer", "adam", 0.8, 0.2)};  // of the cache
+  EXPECT_EQ(judge(evidence).finding, Finding::kernels);
+  evidence.device.ops[0].bandwidth_at_most = 1;
+  EXPECT_EQ(judge(evidence).finding, Finding::memory);
 }
 
 TEST(Verdict, LeavesASlowOpThatTakesLittleAlone) {

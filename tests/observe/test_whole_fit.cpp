@@ -49,6 +49,28 @@ TEST(WholeFit, LeavesAStepThatWasNotToldUnexplained) {
   EXPECT_DOUBLE_EQ(whole.shares(100).unexplained, 0.5);
 }
 
+TEST(WholeFit, TellsWhatAnEpochTakesWithoutTheFirst) {
+  WholeFit whole;
+  EpochTimes first{
+      .first_step = 500, .last_step = 900, .read = 910, .validated = 2000, .end = 3000};
+  whole.add(first, {});
+  EXPECT_EQ(whole.epochs().count, 0) << "it compiles, and fills everything";
+  for (int64_t epoch : {1, 2})
+    whole.add({.epoch = epoch,
+               .begin = 0,
+               .first_step = 10,
+               .last_step = 100,
+               .read = 110,
+               .validated = 110 + 100 * epoch,
+               .end = 120 + 100 * epoch},
+              {});
+  EpochFacts facts = whole.epochs();
+  EXPECT_EQ(facts.count, 2);
+  EXPECT_DOUBLE_EQ(facts.steps_ns, 100);
+  EXPECT_DOUBLE_EQ(facts.validation_ns, 150);
+  EXPECT_DOUBLE_EQ(facts.turn_ns, 20);
+}
+
 TEST(WholeFit, OfNothingIsNothing) {
   EXPECT_EQ(WholeFit().shares(0).seconds, 0);
   EXPECT_EQ(WholeFit().looked_seconds(), 0);

@@ -24,6 +24,9 @@ struct SyntheticRun {
   // The step: a part per kernel, and a part per sample.
   double compute = 10, per_batch = 0;
   double copy = 0, launch = 0, delayed = 0, callback = 0, host_layer = 0, read_back = 0;
+  double compiling = 0;
+  // Between the epochs, for each step of one: validation, a callback that saves, and the beginning.
+  double validation = 0, saving = 0, beginning = 0;
   bool pinned = true;
   double conv_share = 0, largest_share = 0, compute_share = -1, bandwidth_share = -1;
   double memory_share = -1;
@@ -38,7 +41,7 @@ struct SyntheticRun {
   double device() const {
     return per_batch + compute + crowded + copying() + launch + delayed + host_layer;
   }
-  double busy() const { return device() + callback + read_back; }
+  double busy() const { return device() + callback + read_back + compiling; }
   double making() const {
     return std::max(work / std::clamp(workers, 1.0, cores),
                     (work + storage) / std::max(1.0, workers));
@@ -48,7 +51,7 @@ struct SyntheticRun {
     double fits = gpu ? fed : std::max(fed, (work + (per_batch + compute) * threads) / cores);
     return fits / (1 - others) / (1 - throttled) * (hot ? 1.3 : 1) * (narrow ? 1.2 : 1);
   }
-  double per_sample() const { return step() / double(batch); }
+  double per_sample() const { return (step() + validation + saving + beginning) / double(batch); }
 };
 
 // The run as it is with the prescription carried out.
@@ -107,6 +110,16 @@ inline SyntheticRun applied(SyntheticRun run, doctor::Action action) {
       break;
     case Action::seldom_callback:
       run.callback /= 100;
+      run.saving /= 10;
+      break;
+    case Action::fixed_shapes:
+      run.compiling = 0;
+      break;
+    case Action::seldom_validation:
+      run.validation /= 5;
+      break;
+    case Action::longer_epochs:
+      run.beginning /= 10;
       break;
     case Action::seldom_metrics:
       run.read_back /= 100;
@@ -159,7 +172,7 @@ inline doctor::Evidence evidence_from(const SyntheticRun& run) {
   give(Owner::compute, computing);
   give(Owner::copy, run.copying());
   give(Owner::launch, run.launch + run.delayed);
-  give(Owner::sync, run.callback + run.host_layer + run.read_back);
+  give(Owner::sync, run.callback + run.host_layer + run.read_back + run.compiling);
   double waits = std::max(0.0, step - run.busy());
   bool ill = run.others > 0 || run.throttled > 0 || run.hot || run.narrow;
   give(ill ? Owner::compute : Owner::input, waits);
@@ -208,8 +221,8 @@ inline doctor::Evidence evidence_from(const SyntheticRun& run) {
   device.gpu = device.tensor_cores = run.gpu;
   device.pinned = run.pinned;
   device.threads = run.threads;
-  device.compute_share = run.compute_share;
-  device.bandwidth_share = run.bandwidth_share;
+  device.compute_share = device.at_peak = run.compute_share;
+  device.bandwidth_share = device.at_bandwidth = run.bandwidth_share;
   device.memory_share = run.memory_share;
   device.kernels = 40;
   device.copy_bytes = device.float_bytes = 1e6;
@@ -228,7 +241,17 @@ inline doctor::Evidence evidence_from(const SyntheticRun& run) {
   if (run.host_layer > 0)
     device.ops.push_back(
         {.layer = "own", .op = "host_call", .ns = run.host_layer * 1e6, .host = true});
-  if (run.callback > 0) evidence.callbacks = {{.name = "Printer", .ns = run.callback * 1e6}};
+  if (run.callback + run.saving > 0)
+    evidence.callbacks = {{.name = run.saving > 0 ? "Saver" : "Printer",
+                           .ns = run.callback * 1e6,
+                           .epoch_ns = run.saving * 1e7}};
+  evidence.making_ns = run.compiling * 1e6;
+  evidence.making_share = run.compiling > 0 ? 0.8 : 0;
+  if (run.validation + run.saving + run.beginning > 0)
+    evidence.epochs = {.count = 4,
+                       .steps_ns = step * 1e7,
+                       .validation_ns = run.validation * 1e7,
+                       .turn_ns = (run.saving + run.beginning) * 1e7};
   if (run.too_large) evidence.does_not_fit = "100 MB are missing", evidence.fitting_batch = 8;
   if (ill || run.too_large) return evidence;  // experiments would be held up, too
 

@@ -84,11 +84,11 @@ inline Evidence copy_bound() {
   return evidence;
 }
 
-// Computing at these shares of the machine's peaks.
+// Computing at these shares of the machine's peaks, by ops that are near to one of them each.
 inline Evidence busy(double compute, double bandwidth) {
   Evidence evidence = evidence_of({});
-  evidence.device.compute_share = compute;
-  evidence.device.bandwidth_share = bandwidth;
+  evidence.device.compute_share = evidence.device.at_peak = compute;
+  evidence.device.bandwidth_share = evidence.device.at_bandwidth = bandwidth;
   return evidence;
 }
 

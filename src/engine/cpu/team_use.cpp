@@ -15,14 +15,17 @@ namespace stoker::cpu {
 
 namespace {
 
-constexpr int kWarmUp = 8;        // steps of a new program, which find cold caches and cold memory
-constexpr int kSettle = 3;        // steps after a change that still use up batches made before
+constexpr int kWarmUp = 8;  // steps of a new program, which find cold caches and cold memory
+// Steps after a change that still use up batches made before it: a team looks fast as long as the
+// pipeline need not work beside it. A pipeline holds 32 batches at most; long steps are no fewer
+// than three.
+constexpr int kSettle = 3, kMostSettle = 32;
 constexpr int kRounds = 2;        // a candidate has to win in a row
 constexpr double kBetter = 0.99;  // of the time of the best: less gain is not worth a change
 constexpr double kHopeless = 2;   // times the best, and then some for an interruption
 constexpr double kSlower = 2;     // times what it was when it was chosen: something has changed
 constexpr int64_t kMs = 1'000'000, kShortestHold = 2000 * kMs, kLongestHold = 32'000 * kMs;
-constexpr int64_t kInterruption = 5 * kMs;
+constexpr int64_t kInterruption = 5 * kMs, kSettleNs = 30 * kMs;
 constexpr double kFlops = 3e10, kBandwidth = 1e10, kSmallStep = 0.01,
                  kSmallestStep = 0.002;  // of one core; s
 constexpr int64_t kLeastBetween = 5 * kMs;
@@ -71,7 +74,12 @@ void TeamChooser::begin(Phase phase, TeamUse use) {
   use_ = use;
   window_ = {};
   trial_ = {};
-  skip_ = kSettle;
+  settled_ = 0;
+  settled_ns_ = 0;
+}
+
+bool TeamChooser::is_settled() const {
+  return settled_ >= kMostSettle || (settled_ >= kSettle && settled_ns_ >= kSettleNs);
 }
 
 bool TeamChooser::next_candidate() {
@@ -118,7 +126,7 @@ void TeamChooser::compare() {
 
 void TeamChooser::observe(int64_t ns) {
   if (phase_ == Phase::warming) {
-    if (++skip_ == kWarmUp) begin_trial();
+    if (++settled_ == kWarmUp) begin_trial();
     return;
   }
   if (phase_ == Phase::holding) {
@@ -135,8 +143,9 @@ void TeamChooser::observe(int64_t ns) {
     trial_.add(ns);
     if (is_hopeless()) return end_trial(false);
   }
-  if (skip_ > 0) {
-    --skip_;
+  if (!is_settled()) {
+    ++settled_;
+    settled_ns_ += ns;
     return;
   }
   window_.add(ns);

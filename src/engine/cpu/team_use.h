@@ -50,14 +50,16 @@ class TeamChooser {
   void end_trial(bool better);
   bool next_candidate();
   bool is_hopeless() const;
+  bool is_settled() const;
   void compare();
 
   Phase phase_;
   TeamUse use_, best_, other_ = TeamUse::sleeping;
   bool tries_alone_;
   Window window_, window_of_best_;
-  Window trial_;        // of the other use, with the steps that settle
-  int skip_ = 0;        // steps that still feel the use before
+  Window trial_;     // of the other use, with the steps that settle
+  int settled_ = 0;  // steps since the last change
+  int64_t settled_ns_ = 0;
   int rounds_ = 0;      // that the candidate has won
   int candidates_ = 0;  // that were tried since the last pause
   int64_t held_ns_ = 0, hold_ns_;

@@ -249,13 +249,15 @@ class FitLoop {
       trainer_.rows_of_all = rows_of_all(training_, *batch, processes_);
       if (trainer_.rows_of_all == 0) continue;  // no process has a row of it
       times.ready = steady_clock().now();
-      callbacks_(&Callback::on_train_batch_begin, place.step);
+      callbacks_.in_step(&Callback::on_train_batch_begin, place.step);
       std::span<const Tensor> inputs = inputs_of(*batch);
+      int64_t making = trainer_.programs.making_ns();
       times.run = steady_clock().now();
       memory_.attempt({training_kind(trainer_), inputs, inputs[0].shape()[0]},
                       [&] { run_training_step(model_, inputs, place); });
       times.ran = steady_clock().now();
-      callbacks_(&Callback::on_train_batch_end, place.step, live_);
+      times.made = trainer_.programs.making_ns() - making;
+      callbacks_.in_step(&Callback::on_train_batch_end, place.step, live_);
       watch_loss_scale();
       times.step = place.step++;
       times.samples = inputs[0].shape()[0];

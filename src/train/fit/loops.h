@@ -25,7 +25,10 @@ std::string class_name(const Callback& callback);
 class CallbackCalls {
  public:
   CallbackCalls(std::vector<CallbackRef> list, const Model& model)
-      : list_(std::move(list)), model_(model), nanoseconds_(list_.size()) {
+      : list_(std::move(list)),
+        model_(model),
+        nanoseconds_(list_.size()),
+        step_nanoseconds_(list_.size()) {
     for (const CallbackRef& callback : list_) callback->set_model(&model_);
   }
   void set_params(const FitParams& params) const {
@@ -39,25 +42,20 @@ class CallbackCalls {
 
   template <class... Parameters, class... Arguments>
   void operator()(void (Callback::*turn)(Parameters...), Arguments&&... arguments) const {
-    int64_t before = list_.empty() ? 0 : steady_clock().now();
-    for (size_t i = 0; i < list_.size(); ++i) {
-      bool named = tracing() || !active_ranges().empty();
-      std::string name = named ? class_name(*list_[i]) : std::string();
-      RangeScope range(name);
-      ((*list_[i]).*turn)(arguments...);
-      int64_t now = steady_clock().now();
-      nanoseconds_[i] += now - before;
-      if (named) trace_span(name, before, now);
-      before = now;
-    }
+    call(nanoseconds_, turn, arguments...);
   }
-  // Work that is done for one of them, but not by its own turns: it counts as its time.
+  // Turns around one step: these are counted apart.
+  template <class... Parameters, class... Arguments>
+  void in_step(void (Callback::*turn)(Parameters...), Arguments&&... arguments) const {
+    call(step_nanoseconds_, turn, arguments...);
+  }
+  // Work that is done for one of them in a step, but not by its own turns: it counts as its time.
   template <class Work>
   void charge(const Callback& callback, const Work& work) const {
     int64_t before = steady_clock().now();
     work();
     for (size_t i = 0; i < list_.size(); ++i)
-      if (&*list_[i] == &callback) nanoseconds_[i] += steady_clock().now() - before;
+      if (&*list_[i] == &callback) step_nanoseconds_[i] += steady_clock().now() - before;
   }
   // The logs with what callbacks add to an epoch's; a name that is there already stays.
   Logs extended(const Logs& logs) const;
@@ -65,13 +63,29 @@ class CallbackCalls {
   bool accept(const NonFiniteError& error) const;
 
   const std::vector<CallbackRef>& list() const { return list_; }
-  // How long each has been called so far.
+  // How long each has been called so far: in steps, and at all other times.
+  std::span<const int64_t> step_nanoseconds() const { return step_nanoseconds_; }
   std::span<const int64_t> nanoseconds() const { return nanoseconds_; }
 
  private:
+  template <class Turn, class... Arguments>
+  void call(std::vector<int64_t>& sums, Turn turn, Arguments&... arguments) const {
+    int64_t before = list_.empty() ? 0 : steady_clock().now();
+    for (size_t i = 0; i < list_.size(); ++i) {
+      bool named = tracing() || !active_ranges().empty();
+      std::string name = named ? class_name(*list_[i]) : std::string();
+      RangeScope range(name);
+      ((*list_[i]).*turn)(arguments...);
+      int64_t now = steady_clock().now();
+      sums[i] += now - before;
+      if (named) trace_span(name, before, now);
+      before = now;
+    }
+  }
+
   std::vector<CallbackRef> list_;
   Model model_;
-  mutable std::vector<int64_t> nanoseconds_;
+  mutable std::vector<int64_t> nanoseconds_, step_nanoseconds_;
 };
 
 // The list with a ProgbarLogger before all others, unless it has one or nothing is to be shown.

@@ -22,12 +22,13 @@ struct FitArgs;
 
 // Nanoseconds of steady_clock(). asked → ready: waiting for the batch; ready → run: callbacks
 // before the step, and weights of classes; run → ran: the step itself on a CPU, its launch where
-// the device works beside the host; ran → end: callbacks after it, and checkpoints. Before `asked`
-// the observer worked for `looked` nanoseconds on the step before, from its end on.
+// the device works beside the host, `made` nanoseconds of it compiling a program for these shapes;
+// ran → end: callbacks after it, and checkpoints. Before `asked` the observer worked for `looked`
+// nanoseconds on the step before, from its end on.
 struct StepTimes {
   int64_t epoch = 0, step = 0, samples = 0;
   int64_t asked = 0, ready = 0, run = 0, ran = 0, end = 0;
-  int64_t looked = 0;
+  int64_t looked = 0, made = 0;
 };
 
 // begin → first_step: callbacks, and the feed begins; → last_step: the steps, and waiting for the

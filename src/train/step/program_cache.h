@@ -61,6 +61,9 @@ class ProgramCache {
                      std::unique_ptr<Program> program);
   void clear();  // the arena too
   size_t size() const { return entries_.size(); }
+  // Nanoseconds that tracing and compiling its programs has taken so far.
+  int64_t making_ns() const { return making_ns_; }
+  void count_making(int64_t ns) { making_ns_ += ns; }
 
  private:
   template <class Matches>
@@ -70,6 +73,7 @@ class ProgramCache {
   std::vector<std::unique_ptr<CachedProgram>> entries_;  // most recently used first
   std::shared_ptr<Arena> arena_;
   const Backend* arena_of_ = nullptr;
+  int64_t making_ns_ = 0;
 };
 
 std::vector<TensorSpec> specs_of(std::span<const Tensor> tensors);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "engine/input_limits.h"
 #include "train/model/model_base.h"
 #include "train/optimizers/optimizer_impl.h"
@@ -57,9 +58,8 @@ CachedProgram& make_own_program(ModelBase& model, ProgramCache& programs, StepKi
   return programs.add(key_of(model, kind, 0), std::move(specs), std::move(graph), *trainer.context);
 }
 
-CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind kind,
-                            std::vector<TensorSpec> specs, const char* action, int64_t whole) {
-  std::lock_guard lock(building());
+CachedProgram& make_any_program(ModelBase& model, ProgramCache& programs, StepKind kind,
+                                std::vector<TensorSpec> specs, const char* action, int64_t whole) {
   Trainer& trainer = trainer_of(model);
   if (has_own_step(trainer, kind))
     return make_own_program(model, programs, kind, std::move(specs), action);
@@ -70,6 +70,15 @@ CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind k
   std::unique_ptr<Graph> graph = trace_step(model, trainer, kind, specs, whole);
   return programs.add(program_key(kind, whole), std::move(specs), std::move(graph),
                       *trainer.context);
+}
+
+CachedProgram& make_program(ModelBase& model, ProgramCache& programs, StepKind kind,
+                            std::vector<TensorSpec> specs, const char* action, int64_t whole) {
+  std::lock_guard lock(building());
+  int64_t begin = steady_clock().now();
+  CachedProgram& made = make_any_program(model, programs, kind, std::move(specs), action, whole);
+  programs.count_making(steady_clock().now() - begin);
+  return made;
 }
 
 // `begun`: the last step that cached.steps knows has begun. run() reports an earlier failure instead

@@ -109,6 +109,23 @@ TEST(TeamChooser, DoesNotMindAPauseBetweenEpochs) {
   EXPECT_EQ(steps.chooser.use(), TeamUse::alone);
 }
 
+// As long as prefetched batches last, the team has all cores; then the pipeline wants some back.
+TEST(TeamChooser, WaitsUntilThePrefetchedBatchesAreUsedUp) {
+  TeamUse last = TeamUse::alone;
+  int64_t changed = 0;
+  Steps steps{.length_of =
+                  [&](TeamUse use, int64_t step) {
+                    if (use != last) changed = step;
+                    last = use;
+                    if (use == TeamUse::alone) return 480 * kUs;
+                    return step - changed < 24 ? 300 * kUs : 1000 * kUs;
+                  },
+              .chooser = cpu::chooser_for(1e6, 1e6)};
+  steps.run(60 * kSecond);
+  EXPECT_EQ(steps.chooser.use(), TeamUse::alone);
+  EXPECT_GT(steps.share(TeamUse::alone), 0.95);
+}
+
 TEST(TeamChooser, NeverRunsLongStepsAlone) {
   Steps steps = steps_of(300'000 * kUs, 300'000 * kUs, 600'000 * kUs);
   steps.run(120 * kSecond);
