@@ -191,4 +191,19 @@ void add_recurrent_cases(OpCaseTable& table) {
   add_loops(table);
 }
 
+// Two, four, eight and sixteen blocks, in the last one not all of its units; rows for two tiles.
+OpCaseTable large_recurrent_cases() {
+  OpCaseTable table;
+  Fill weights{-0.1, 0.1};
+  for (std::string cell : {"lstm", "gru"}) {
+    add_layer(table, {cell, 9, 4, 5, 63}, {}, weights);
+    add_layer(table, {cell, 9, 4, 5, 128}, {}, weights);
+    add_layer(table, {cell, 17, 4, 4, 168, true, true}, {}, weights);
+    add_layer(table, {cell, 3, 5, 3, 512, false, true, true}, {}, weights);
+    add_layer(table, {cell, 58, 3, 4, 260, false, true}, {}, weights);
+    add_layer(table, {cell, 58, 6, 4, 264}, {}, weights);
+  }
+  return table;
+}
+
 }  // namespace stoker::test

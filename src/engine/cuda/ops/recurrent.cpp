@@ -1,4 +1,5 @@
-// recurrent and recurrent_grad on cuDNN, where every step counts; with a mask, in recurrent_loop.cpp.
+// recurrent and recurrent_grad: 16-bit LSTMs and GRUs in recurrent_cluster.cpp; on cuDNN what is left
+// and where every step counts; with a mask, in recurrent_loop.cpp.
 // cuDNN takes sequences as [T, B, n] and weights in an order of its own: both are copies of their
 // own, weights one per step of training.
 #include "engine/cuda/ops/recurrent.h"
@@ -43,6 +44,42 @@ bool has_recurrent_gradient(const Graph& graph, const Node& node, const Recurren
   for (const Node& each : graph.nodes())
     if (each.is("recurrent_grad") && each.inputs[s.y()] == node.outputs[0]) return true;
   return false;
+}
+
+MatmulKey recurrent_product(const Builder& b, DType dtype, int64_t rows, int64_t columns,
+                            int64_t inner, const MatmulKey& more) {
+  MatmulKey key = more;
+  key.dtype = dtype;
+  key.rows = rows;
+  key.columns = columns;
+  key.inner = inner;
+  key.stride_a = rows * inner;
+  key.tf32 = b.options().tf32 && dtype == DType::float32;
+  return key;
+}
+
+void emit_recurrent_product(Builder& b, MatmulKey key, int x, int w, int y, int bias) {
+  key.bias = bias >= 0;
+  auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
+  Call call{"cublaslt", {x, w}, {y, b.scratch(plan->workspace())}, "recurrent product"};
+  if (key.bias) call.reads.push_back(bias);
+  b.emit(std::move(call), [plan, biased = size_t(key.bias)](const Launch& at) {
+    plan->run(at.device, at.stream,
+              {.a = at.get(0),
+               .b = at.get(1),
+               .bias = biased > 0 ? at.get(2) : nullptr,
+               .y = at.get(2 + biased),
+               .workspace = at.get(3 + biased)});
+  });
+}
+
+int find_recurrent_kept(Builder& b, const Node& grad, const RecurrentShape& s) {
+  int y = grad.inputs[s.y()];
+  auto found = b.attachments().find(y);
+  const Node* forward = b.graph().producer(y);
+  bool is_same = found != b.attachments().end() && forward->attrs == grad.attrs &&
+                 std::equal(forward->inputs.begin(), forward->inputs.end(), grad.inputs.begin());
+  return is_same ? found->second : -1;
 }
 
 namespace {
@@ -112,6 +149,7 @@ Layer layer_for(Builder& b, const RecurrentShape& s, DType dtype, bool training)
 }
 
 void build_recurrent(Builder& b, const Node& node) {
+  if (build_recurrent_cluster(b, node)) return;
   RecurrentShape s(node.attrs, recurrent_specs(b, node));
   DType dtype = b.spec(node.inputs[0]).dtype;
   Layer layer = layer_for(b, s, dtype, has_recurrent_gradient(b.graph(), node, s));
@@ -125,19 +163,15 @@ void build_recurrent(Builder& b, const Node& node) {
 // cuDNN changes the reserve on the way back: one gradient takes it, another one computes it anew.
 CudnnKept take_kept(Builder& b, const RecurrentShape& s, DType dtype, const Layer& layer,
                     const Node& node, const std::vector<int>& in) {
-  int y = node.inputs[s.y()];
-  auto found = b.attachments().find(y);
-  const Node* forward = b.graph().producer(y);
-  if (found != b.attachments().end() && forward->attrs == node.attrs &&
-      std::equal(forward->inputs.begin(), forward->inputs.end(), node.inputs.begin())) {
-    CudnnKept kept(found->second);
-    b.attachments().erase(found);
-    return kept;
+  if (int first = find_recurrent_kept(b, node, s); first >= 0) {
+    b.attachments().erase(node.inputs[s.y()]);
+    return CudnnKept(first);
   }
   return emit_cudnn_forward(b, s, dtype, layer, in, std::vector<int>(1 + s.states(), -1));
 }
 
 void build_recurrent_grad(Builder& b, const Node& node) {
+  if (build_recurrent_cluster_grad(b, node)) return;
   RecurrentShape s(node.attrs, recurrent_specs(b, node));
   DType dtype = b.spec(node.inputs[0]).dtype;
   Layer layer = layer_for(b, s, dtype, true);

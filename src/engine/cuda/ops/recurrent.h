@@ -1,4 +1,4 @@
-// What the two ways of running a recurrent layer share.
+// What the three ways of running a recurrent layer share.
 #pragma once
 
 #include "engine/cuda/builder.h"
@@ -15,6 +15,20 @@ void emit_recurrent_steps(Builder& b, const RecurrentShape& s, DType dtype, Step
 
 // Whether a recurrent_grad of this graph differentiates the node.
 bool has_recurrent_gradient(const Graph& graph, const Node& node, const RecurrentShape& s);
+
+// y[rows, columns] = op(x) · op(w) [+ bias]; bias: -1 for none.
+MatmulKey recurrent_product(const Builder& b, DType dtype, int64_t rows, int64_t columns,
+                            int64_t inner, const MatmulKey& more = {});
+void emit_recurrent_product(Builder& b, MatmulKey key, int x, int w, int y, int bias = -1);
+
+// What the forward node of a recurrent_grad has left for it: its first kept buffer, or -1 where it
+// has left nothing.
+int find_recurrent_kept(Builder& b, const Node& grad, const RecurrentShape& s);
+
+// One kernel for all steps (kernels/recurrent_cluster.h): 16-bit LSTMs and GRUs, with and without
+// masks. False, and nothing happens, where it does not apply.
+bool build_recurrent_cluster(Builder& b, const Node& node);
+bool build_recurrent_cluster_grad(Builder& b, const Node& node);
 
 // A product and a kernel per step: masks, and what cuDNN does not have.
 void build_recurrent_loop(Builder& b, const Node& node);

@@ -17,25 +17,10 @@ size_t loop_bytes(int64_t count, DType dtype = kWide) {
 
 using Plan = std::shared_ptr<const MatmulPlan>;
 
-// y[rows, columns] = op(a) · op(b)
 Plan product_plan(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_t inner,
-                  const MatmulKey& more = {}) {
-  MatmulKey key = more;
-  key.dtype = dtype;
-  key.rows = rows;
-  key.columns = columns;
-  key.inner = inner;
-  key.stride_a = rows * inner;
-  key.tf32 = b.options().tf32 && dtype == DType::float32;
-  return b.shared().matmul_plans.find(key, b.shared().pool);
-}
-
-void emit_product(Builder& b, const Plan& plan, int x, int w, int y) {
-  b.emit({"cublaslt", {x, w}, {y, b.scratch(plan->workspace())}, "recurrent product"},
-         [plan](const Launch& at) {
-           plan->run(at.device, at.stream,
-                     {.a = at.get(0), .b = at.get(1), .y = at.get(2), .workspace = at.get(3)});
-         });
+                  const MatmulKey& more) {
+  return b.shared().matmul_plans.find(recurrent_product(b, dtype, rows, columns, inner, more),
+                                      b.shared().pool);
 }
 
 // Buffers one behind the other: gates, h, c.
@@ -88,8 +73,9 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
   if (s.steps() > 0) {
     int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
     emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
-    emit_product(b, product_plan(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x,
-                 in[1], kept.gates);
+    emit_recurrent_product(
+        b, recurrent_product(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x,
+        in[1], kept.gates);
   }
   Plan plan = product_plan(b, dtype, s.batch, s.columns(), s.units, {.wide = true});
   Call call{"cublaslt+own:recurrent", {in[2], in[3], in[4], in[lstm ? 5 : 4]}, {}, {}};
@@ -147,12 +133,7 @@ namespace {
 
 LoopKept loop_kept(Builder& b, const RecurrentShape& s, DType dtype, const Node& node,
                    const std::vector<int>& in) {
-  int y = node.inputs[s.y()];
-  auto found = b.attachments().find(y);
-  const Node* forward = b.graph().producer(y);
-  if (found != b.attachments().end() && forward->attrs == node.attrs &&
-      std::equal(forward->inputs.begin(), forward->inputs.end(), node.inputs.begin()))
-    return LoopKept(found->second);
+  if (int first = find_recurrent_kept(b, node, s); first >= 0) return LoopKept(first);
   return emit_loop(b, s, dtype, in, std::vector<int>(1 + s.states(), -1));
 }
 
@@ -225,15 +206,18 @@ void build_recurrent_loop_grad(Builder& b, const Node& node) {
   emit_loop_back(b, s, dtype, in, kept,
                  {dgates, drecurrent, made(4), s.cell == Cell::lstm ? made(5) : b.scratch(1)});
   int dx = b.scratch(loop_bytes(s.steps() * s.features, dtype));
-  emit_product(b, product_plan(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}),
-               dgates, in[1], dx);
+  emit_recurrent_product(
+      b, recurrent_product(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}),
+      dgates, in[1], dx);
   emit_recurrent_steps(b, s, dtype, Steps::from_steps, dx, made(0), s.features);
   int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
-  emit_product(b, product_plan(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}),
-               x, dgates, made(1));
-  emit_product(b, product_plan(b, dtype, s.units, s.columns(), s.steps(), {.transpose_a = true}),
-               kept.h, drecurrent, made(2));
+  emit_recurrent_product(
+      b, recurrent_product(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}), x,
+      dgates, made(1));
+  emit_recurrent_product(
+      b, recurrent_product(b, dtype, s.units, s.columns(), s.steps(), {.transpose_a = true}),
+      kept.h, drecurrent, made(2));
   b.emit({"own:recurrent_bias", {dgates, drecurrent}, {made(3)}, "recurrent bias"},
          [=](const Launch& at) {
            run_recurrent_bias(dtype, at.get(0), at.get(2), s.steps(), s.columns(), at.stream);
