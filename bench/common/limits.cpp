@@ -1,8 +1,8 @@
 #include "common/limits.h"
 
 #include <algorithm>
-#include <set>
-#include <utility>
+#include <array>
+#include <cmath>
 
 #include "observe/machine_peaks.h"
 #include "train/step/program_cache.h"
@@ -21,15 +21,33 @@ int64_t group_channels(const Graph& graph, const Node& node) {
   return graph.spec(kernel).shape[2];
 }
 
-using Place = std::pair<std::string, std::string>;  // op, layer
+// The convolution that a kernel runs: a layer may have several, which differ in their work.
+const Node* convolution_of(const Graph& graph, const KernelInfo& kernel) {
+  const Node* nearest = nullptr;
+  double least = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.op->name != kernel.op || node.scope != kernel.scope) continue;
+    double apart = std::abs(graph.cost(node).flops - kernel.cost.flops);
+    if (nearest == nullptr || apart < least) nearest = &node, least = apart;
+  }
+  return nearest;
+}
 
-std::set<Place> narrow_convolutions(const Graph& graph) {
-  std::set<Place> places;
-  for (const Node& node : graph.nodes())
-    if (is_convolution(node.op->name) && node.attrs.get_or<int64_t>("groups", 1) > 1 &&
-        group_channels(graph, node) < kTensorCoreChannels)
-      places.insert({node.op->name, node.scope});
-  return places;
+bool is_narrow(const Graph& graph, const KernelInfo& kernel) {
+  const Node* node = convolution_of(graph, kernel);
+  return node != nullptr && node->attrs.get_or<int64_t>("groups", 1) > 1 &&
+         group_channels(graph, *node) < kTensorCoreChannels;
+}
+
+bool is_product(const Graph& graph, const KernelInfo& kernel) {
+  if (kernel.op.starts_with("matmul") || kernel.op.starts_with("attention")) return true;
+  return is_convolution(kernel.op) && !is_narrow(graph, kernel);
+}
+
+bool is_added(const KernelInfo& kernel) {
+  static constexpr auto kOps = std::to_array<std::string_view>(
+      {"reorder", "copy", "patches", "epilogue", "bias_grad", "assign"});
+  return kernel.kernel == "own:frame" || std::ranges::find(kOps, kernel.op) != kOps.end();
 }
 
 }  // namespace
@@ -40,16 +58,25 @@ DeviceLimits limits_of(const Context& context) {
   return {.products = peaks.flops, .others = peaks.flops, .bytes = peaks.memory.copy};
 }
 
+double KernelNeeds::floor(const DeviceLimits& limits) const {
+  return std::max({products / limits.products, others / limits.others, bytes / limits.bytes});
+}
+
+std::vector<KernelNeeds> needs_of(const Program& program, const Graph& graph) {
+  std::vector<KernelNeeds> needs;
+  for (const KernelInfo& kernel : program.kernels()) {
+    KernelNeeds& each = needs.emplace_back();
+    if (is_added(kernel)) continue;
+    each.bytes = kernel.cost.bytes;
+    (is_product(graph, kernel) ? each.products : each.others) = kernel.cost.flops;
+  }
+  return needs;
+}
+
 std::vector<double> floors_of(const Program& program, const Graph& graph,
                               const DeviceLimits& limits) {
-  std::set<Place> narrow = narrow_convolutions(graph);
   std::vector<double> floors;
-  for (const KernelInfo& kernel : program.kernels()) {
-    bool product = kernel.op.starts_with("matmul") ||
-                   (is_convolution(kernel.op) && !narrow.contains({kernel.op, kernel.scope}));
-    floors.push_back(std::max(kernel.cost.flops / (product ? limits.products : limits.others),
-                              kernel.cost.bytes / limits.bytes));
-  }
+  for (const KernelNeeds& each : needs_of(program, graph)) floors.push_back(each.floor(limits));
   return floors;
 }
 

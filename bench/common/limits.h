@@ -16,9 +16,18 @@ struct DeviceLimits {
 
 DeviceLimits limits_of(const Context& context);
 
-// Seconds that each kernel takes at least: the larger of its FLOPs and its bytes by the limits.
-// Convolutions of fewer than eight channels per group have no use for tensor cores. `graph` is what
-// the program was made of.
+// What one kernel has to do: FLOPs of products, which tensor cores can do, other FLOPs, and bytes.
+struct KernelNeeds {
+  double products = 0, others = 0, bytes = 0;
+  double floor(const DeviceLimits& limits) const;  // seconds
+};
+
+// By kernel. Products are matmuls, attention and convolutions, save those of fewer than eight
+// channels per group. What the engine adds to the graph's ops is needed by none of them: copies into
+// another layout, sums that another kernel could make on its way. Statistics of batch norms are:
+// nothing can be normalised before they are complete. `graph` is what the program was made of.
+std::vector<KernelNeeds> needs_of(const Program& program, const Graph& graph);
+// Seconds that each kernel takes at least.
 std::vector<double> floors_of(const Program& program, const Graph& graph,
                               const DeviceLimits& limits);
 

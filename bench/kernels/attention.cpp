@@ -32,9 +32,7 @@ void add_attention(const Sizes& sizes, std::vector<KernelCase>& cases) {
          {{query}, {key}, {key}},
          [causal = s.causal](const Values& x) {
            return ops::dot_product_attention(x[0], x[1], x[2], {.is_causal = causal});
-         },
-         true,
-         true});
+         }});
   }
 }
 

@@ -32,7 +32,6 @@ struct KernelCase {
   std::vector<Operand> operands;
   std::function<Value(const Values& operands)> forward;
   bool backward = true;  // also measures the gradient
-  bool product = false;  // for the limit of its FLOPs: tensor cores
 };
 
 // `elements` makes a tensor's shape of the extent's bytes.
@@ -56,7 +55,8 @@ class Sizes {
 void add_moving(const Sizes& sizes, std::vector<KernelCase>& cases);     // copies and index maps
 void add_pointwise(const Sizes& sizes, std::vector<KernelCase>& cases);  // and reductions
 void add_rows(const Sizes& sizes, std::vector<KernelCase>& cases);       // softmax, norms, lookups
-void add_images(const Sizes& sizes, std::vector<KernelCase>& cases);     // pooling, convolutions
+void add_images(const Sizes& sizes, std::vector<KernelCase>& cases);     // pooling, depthwise
+void add_convolutions(const Sizes& sizes, std::vector<KernelCase>& cases);
 void add_products(const Sizes& sizes, std::vector<KernelCase>& cases);
 void add_attention(const Sizes& sizes, std::vector<KernelCase>& cases);
 // Sorting, running sums, places, segments, draws, resizing, matrices.

@@ -1,4 +1,4 @@
-// Pooling, depthwise and other convolutions, products.
+// Pooling, depthwise convolutions, patches, products.
 #include <fmt/format.h>
 
 #include "kernels/cases.h"
@@ -38,36 +38,20 @@ void add_images(const Sizes& sizes, std::vector<KernelCase>& cases) {
                      [=, k = kernel, s = stride](const Values& x) {
                        return ops::depthwise_conv2d(x[0], x[1], padded_same(image, k, s));
                      }});
-  cases.push_back({"convolution 1×1 to 3 channels",
-                   {{image}, {{1, 1, image[3], 3}}},
-                   [](const Values& x) { return ops::conv2d(x[0], x[1]); },
-                   true,
-                   true});
-  cases.push_back(
-      {"convolution 3×3",
-       {{image}, {{3, 3, image[3], image[3]}}},
-       [image](const Values& x) { return ops::conv2d(x[0], x[1], padded_same(image, 3, 1)); },
-       true,
-       true});
   Shape photo = sizes.images_of(224, 3);
   photo = {photo[0], 224, 224, 3};
-  cases.push_back({"patches of 16×16",
-                   {{photo, 0, false}, {{16, 16, 3, 384}}},
-                   [](const Values& x) {
-                     return ops::conv2d(x[0], x[1], {.strides = {16, 16}});
-                   },
-                   true,
-                   true});
+  cases.push_back(
+      {"patches of 16×16", {{photo, 0, false}, {{16, 16, 3, 384}}}, [](const Values& x) {
+         return ops::conv2d(x[0], x[1], {.strides = {16, 16}});
+       }});
 }
 
 void add_products(const Sizes& sizes, std::vector<KernelCase>& cases) {
   int64_t odd = sizes.odd() ? 1 : 0;
   auto product = [&](const std::string& name, const Shape& a, const Shape& b, ops::MatMul options) {
-    cases.push_back({name,
-                     {{a}, {b}},
-                     [options](const Values& x) { return ops::matmul(x[0], x[1], options); },
-                     true,
-                     true});
+    cases.push_back({name, {{a}, {b}}, [options](const Values& x) {
+                       return ops::matmul(x[0], x[1], options);
+                     }});
   };
   Shape rows = sizes.rows_of(1024);
   int64_t inner = rows[1], batch = sizes.elements() / (196 * 6 * 64);

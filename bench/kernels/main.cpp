@@ -106,10 +106,11 @@ double bytes_of(const Graph& graph, Phase phase) {
 
 // Seconds, FLOPs and names of the kernels of a phase: the fastest of several runs.
 struct Timed {
-  double seconds = 1e18, flops = 0;
+  double seconds = 1e18;
+  KernelNeeds needs;  // bytes aside
   std::string kernels;
 };
-Timed time_phase(Program& program, Phase phase) {
+Timed time_phase(Program& program, const Graph& graph, Phase phase) {
   Timed timed;
   std::vector<int64_t> nanoseconds;
   double begin = now();
@@ -120,11 +121,14 @@ Timed time_phase(Program& program, Phase phase) {
       if (program.kernels()[i].phase == phase) seconds += double(nanoseconds[i]) * 1e-9;
     timed.seconds = std::min(timed.seconds, seconds);
   }
-  for (const KernelInfo& kernel : program.kernels())
-    if (kernel.phase == phase) {
-      timed.flops += kernel.cost.flops;
-      timed.kernels += (timed.kernels.empty() ? "" : " + ") + kernel.kernel;
-    }
+  std::vector<KernelNeeds> needs = needs_of(program, graph);
+  for (size_t i = 0; i < needs.size(); ++i) {
+    const KernelInfo& kernel = program.kernels()[i];
+    if (kernel.phase != phase) continue;
+    timed.needs.products += needs[i].products;
+    timed.needs.others += needs[i].others;
+    timed.kernels += (timed.kernels.empty() ? "" : " + ") + kernel.kernel;
+  }
   return timed;
 }
 
@@ -134,19 +138,19 @@ struct Setting {
   DeviceLimits limits;
 };
 
-void add_row(const std::string& name, Graph& graph, Program& program, Phase phase, bool product,
+void add_row(const std::string& name, Graph& graph, Program& program, Phase phase,
              const Setting& setting, Report& report) {
-  Timed timed = time_phase(program, phase);
-  double bytes = bytes_of(graph, phase);
-  double by_flops = timed.flops / (product ? setting.limits.products : setting.limits.others);
-  double by_bytes = bytes / setting.limits.bytes;
+  Timed timed = time_phase(program, graph, phase);
+  double bytes = timed.needs.bytes = bytes_of(graph, phase);
   if (timed.kernels.empty() || timed.seconds <= 0) return;  // nothing to do: an alias
-  report.add({.name = name,
-              .value = 100 * std::max(by_flops, by_bytes) / timed.seconds,
-              .unit = "%",
-              .note = fmt::format("{:.0f} GB/s, {:.1f} TFLOP/s, {:.1f} MB in {:.1f} us: {}",
-                                  bytes / timed.seconds * 1e-9, timed.flops / timed.seconds * 1e-12,
-                                  bytes * 1e-6, timed.seconds * 1e6, timed.kernels)});
+  report.add(
+      {.name = name,
+       .value = 100 * timed.needs.floor(setting.limits) / timed.seconds,
+       .unit = "%",
+       .note = fmt::format("{:.0f} GB/s, {:.1f} TFLOP/s, {:.1f} MB in {:.1f} us: {}",
+                           bytes / timed.seconds * 1e-9,
+                           (timed.needs.products + timed.needs.others) / timed.seconds * 1e-12,
+                           bytes * 1e-6, timed.seconds * 1e6, timed.kernels)});
 }
 
 std::unique_ptr<Program> compiled(Graph& graph, const Context& context) {
@@ -172,7 +176,7 @@ void measure(const KernelCase& each, const std::string& size, bool backward, con
     graph.output(y, "y");
   auto program = compiled(graph, setting.context);
   add_row(fmt::format("{}{}, {}", each.name, backward ? ", backward" : "", size), graph, *program,
-          backward ? Phase::backward : Phase::forward, each.product, setting, report);
+          backward ? Phase::backward : Phase::forward, setting, report);
 }
 
 // Updates of one large parameter, and of a network's worth of small ones.
@@ -201,7 +205,7 @@ void measure_updates(const Setting& setting, const Extent& extent, Report& repor
       auto program = compiled(graph, setting.context);
       add_row(fmt::format("{} of {} parameter{}, {}", each.name, parts, parts == 1 ? "" : "s",
                           extent.name),
-              graph, *program, Phase::update, false, setting, report);
+              graph, *program, Phase::update, setting, report);
     }
 }
 
@@ -212,6 +216,7 @@ std::vector<KernelCase> cases_of(const Extent& extent, DType dtype) {
   add_moving(sizes, cases);
   add_rows(sizes, cases);
   add_images(sizes, cases);
+  add_convolutions(sizes, cases);
   add_products(sizes, cases);
   add_attention(sizes, cases);
   add_orders(sizes, cases);

@@ -6,7 +6,7 @@
 //   bench_zoo --first NAME   what those processes do
 //   bench_zoo --serve NAME [--floor]   steps on request, for turns.py; with the floor of a step
 // A row per network: samples per second, with the rate of its floor as the limit, and the time to
-// the first step. SCRIPT is bench/zoo/peer.py, which trains the same networks in PyTorch.
+// the first step; with --profile the time and the floor of every kernel and op. SCRIPT is bench/zoo/peer.py, which trains the same networks in PyTorch.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -142,7 +142,10 @@ void measure(const Network& network, const Arguments& arguments, const Peers& pe
   double second = trainee.train(4);
   if (arguments.profile) {
     std::cout << network.name << "\n";
-    return print_profile(*trainee.program().program, trainee.first_batch().tensors(), 5, std::cout);
+    CachedProgram& cached = trainee.program();
+    std::vector<Tensor> batch = trainee.first_batch().tensors();
+    print_profile(*cached.program, batch, 5, std::cout);
+    return print_losses(*cached.program, *cached.graph, batch, 5, limits_of(context), std::cout);
   }
   int64_t steps =
       arguments.steps > 0 ? arguments.steps : std::clamp<int64_t>(int64_t(0.8 / second), 4, 400);

@@ -26,6 +26,7 @@ struct InstructionCall {
   std::vector<int> writes;
   std::string op = {};  // empty: the node's
   int node = -1;        // whose work it is; -1: the one that is built
+  double bytes = -1;    // that it moves, workspace aside; -1: what lies in its buffers
 };
 
 struct PlannedParts {

@@ -115,7 +115,8 @@ Instruction PlanBuilder::describe(InstructionCall call) {
     if (value >= 0) work.results.push_back(value);
   }
   work.is_node = work.node >= 0 && call.op.empty();
-  if (work.is_node || own_bytes_ == OwnBytes::counted) work.bytes = touched(instruction.operands);
+  if (work.is_node || own_bytes_ == OwnBytes::counted)
+    work.bytes = call.bytes >= 0 ? call.bytes : touched(instruction.operands);
   instruction.info.kernel = std::move(call.kernel);
   if (work.node >= 0) {
     const Node& worked = graph_.nodes()[size_t(work.node)];

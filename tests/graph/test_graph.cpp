@@ -173,6 +173,12 @@ TEST(Cost, OfBothConvolutionGradientsIsThatOfTheConvolution) {
   EXPECT_EQ(graph.cost(only(graph, "conv2d_weight_grad")).flops, forward);
 }
 
+TEST(Cost, OfASliceIsWhatItReadsNotTheWhole) {
+  Graph graph;
+  ops::slice(f32(graph, {8, 100}), {0, 40}, {8, 5});
+  EXPECT_EQ(graph.cost(only(graph, "slice")).bytes, 2.0 * 4 * 8 * 5);
+}
+
 TEST(Cost, OfAPhaseIsTheSumOfItsNodes) {
   Graph graph;
   Variable w = weight("w", {16, 4});

@@ -188,16 +188,21 @@ Values broadcast_to_gradient(const GradientCall& call) {
   return {emit::sum_to(call.output_gradients[0], call.inputs[0].shape())};
 }
 
+// A slice reads what it gives, not the whole.
+Cost slice_cost(const Attrs&, Specs, Specs outputs) {
+  return {.flops = 0, .bytes = 2 * bytes(outputs[0])};
+}
+
 // identity stops the gradient: it has a rule, which gives none.
 Values no_gradient(const GradientCall& call) { return Values(call.inputs.size()); }
 
 void add(OpRegistry& registry, std::string name, Infer infer, decltype(OpDef::gradient) gradient,
-         OpTraits traits = {}) {
+         OpTraits traits = {}, CostRule cost = no_flops()) {
   traits.moves = true;
   registry.add({.name = std::move(name),
                 .infer = std::move(infer),
                 .gradient = std::move(gradient),
-                .cost = no_flops(),
+                .cost = std::move(cost),
                 .dtypes = all_but_bytes(),
                 .in_place = traits.shares_bytes ? shares({{0, 0}}) : nullptr,
                 .traits = traits});
@@ -209,7 +214,7 @@ void register_shape_ops(OpRegistry& registry) {
   add(registry, "reshape", infer_reshape, reshape_gradient, {.shares_bytes = true});
   add(registry, "transpose", infer_transpose, transpose_gradient);
   add(registry, "concat", infer_concat, concat_gradient, {.operands = Operands::one_dtype});
-  add(registry, "slice", infer_slice, slice_gradient);
+  add(registry, "slice", infer_slice, slice_gradient, {}, slice_cost);
   add(registry, "pad", infer_pad, pad_gradient);
   add(registry, "broadcast_to", infer_broadcast_to, broadcast_to_gradient, {.elementwise = true});
   add(registry, "identity", same_as_first(1), no_gradient,

@@ -73,6 +73,7 @@ TEST(FuserRegions, ReadASliceInPlace) {
   std::vector<FoundRegion> found = regions_of(graph);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].region->operands[0].value, x.traced()->id);
+  EXPECT_EQ(found[0].region->bytes, 2.0 * 2 * 4 * 8 * 8 * 16) << "half of x, and the result";
 }
 
 TEST(FuserRegions, WriteAConcatenationOfWhatTheyComputeAtOnce) {

@@ -82,6 +82,24 @@ const std::vector<Geometry>& many_pixels() {
   return all;
 }
 
+// Groups of several channels, and 1×1 kernels over channels that no vector divides. Tiles of a GPU's
+// kernels end within the images.
+const std::vector<Geometry>& tiled() {
+  static const std::vector<Geometry> all = {
+      {"groups_of_4", {3, 9, 11, 16}, 3, 3, 16, {1, 1}, {1, 1, 1, 1}, {1, 1}, 4},
+      {"groups_of_6_stride_2", {2, 11, 9, 24}, 3, 3, 40, {2, 2}, {0, 1, 0, 1}, {1, 1}, 4},
+      {"groups_of_12_one_by_one", {3, 9, 13, 36}, 1, 1, 60, {1, 1}, {0, 0, 0, 0}, {1, 1}, 3},
+      {"groups_of_2_to_6", {2, 12, 12, 20}, 1, 1, 60, {1, 1}, {0, 0, 0, 0}, {1, 1}, 10},
+      {"groups_dilated", {2, 11, 13, 12}, 3, 3, 12, {1, 1}, {2, 2, 2, 2}, {2, 2}, 3},
+      {"groups_of_24_five_by_five", {1, 10, 20, 48}, 5, 5, 48, {1, 1}, {2, 2, 2, 2}, {1, 1}, 2},
+      {"one_by_one_58_channels", {5, 29, 31, 58}, 1, 1, 42},
+      {"one_by_one_116_channels", {3, 37, 41, 116}, 1, 1, 68},
+      {"one_by_one_30_channels_stride_2", {2, 15, 17, 30}, 1, 1, 22, {2, 2}},
+      {"one_by_one_few_pixels", {9, 1, 1, 10}, 1, 1, 24},
+  };
+  return all;
+}
+
 // First layers for photographs: three channels, stride 2. Tiles of a GPU's kernels end within some.
 const std::vector<Geometry>& photo_stems() {
   static const std::vector<Geometry> all = {
@@ -209,6 +227,16 @@ void add_convolution_cases(OpCaseTable& table) {
     dx.good.push_back(input_gradient(at));
     dx.good.back().gradient = false;
     dw.good.push_back(weight_gradient(at, true, {0.25, 1}));
+  }
+  for (const Geometry& at : tiled()) {
+    for (const char* activation : {"", "relu", "tanh"}) {
+      conv.good.push_back(fused(at, true, activation));
+      conv.good.back().gradient = false;
+    }
+    dx.good.push_back(input_gradient(at));
+    dx.good.back().gradient = false;
+    dw.good.push_back(weight_gradient(at, true, {0.25, 1}));
+    dw.good.back().gradient = false;
   }
   for (const char* activation : {"relu", "relu6", "tanh"})
     conv.good.push_back(fused(geometries()[25], true, activation));

@@ -150,7 +150,8 @@ void add_normalization_cases(OpCaseTable& table) {
   for (const Shape& x : {Shape{6, 3}, Shape{2, 5, 5, 3}, Shape{1, 7, 7, 30}, Shape{9, 1},
                          Shape{3, 4, 17}, Shape{4, 3, 3, 16}, Shape{50, 8}})
     for (std::string activation : {"", "relu"}) add_batch_norm(table, x, activation);
-  add_batch_norm(table, {8, 15, 15, 33}, "relu");
+  for (const Shape& x : {Shape{8, 15, 15, 33}, Shape{4, 9, 16, 58}, Shape{4, 2, 4, 300}})
+    add_batch_norm(table, x, "relu");
   add_layer_norm(table, {4, 7}, 1);
   add_layer_norm(table, {2, 3, 16}, 1);
   add_layer_norm(table, {3, 4, 5}, 2);

@@ -200,9 +200,10 @@ class Finder {
              std::ranges::binary_search(draft.nodes, readers_.index_of(producer));
     };
     auto is_rounded = [&](int value) { return readers_.uses(value) > 1; };
-    return {root, draft.nodes,
-            std::make_shared<const Region>(
-                lower(graph_, node(root), {.is_inside = is_inside, .is_rounded = is_rounded}))};
+    Region region = lower(graph_, node(root), {.is_inside = is_inside, .is_rounded = is_rounded});
+    region.bytes = bytes(node(root).outputs[0]);
+    for (const auto& [value, asked_for] : draft.reads) region.bytes += touched(value, asked_for);
+    return {root, draft.nodes, std::make_shared<const Region>(std::move(region))};
   }
 
   const Graph& graph_;

@@ -39,7 +39,6 @@ class Lowering {
     Place place = coordinates(Index::of(Counter::kept, region_.kept), spec.shape);
     int scalar = compute(root, place);
     region_.store = {root.outputs[0], spec.dtype, scalar};
-    count_bytes();
   }
 
   Region take() { return std::move(region_); }
@@ -240,15 +239,6 @@ class Lowering {
       first += extent;
     }
     return scalar >= 0 ? scalar : constant(0, graph_.spec(node.outputs[0]).dtype);
-  }
-
-  void count_bytes() {
-    auto size = [&](int value) {
-      const TensorSpec& spec = graph_.spec(value);
-      return double(spec.shape.elements()) * double(size_of(spec.dtype));
-    };
-    region_.bytes = size(region_.store.value);
-    for (const Region::Operand& operand : region_.operands) region_.bytes += size(operand.value);
   }
 
   const Graph& graph_;

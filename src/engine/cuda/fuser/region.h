@@ -62,7 +62,7 @@ struct Region {
   std::vector<Operand> operands;
   Store store;  // element k of the result
 
-  double bytes = 0;  // that it moves, each operand once
+  double bytes = 0;  // that it moves: what it needs of each operand once, and the result
 };
 
 }  // namespace stoker::fuser

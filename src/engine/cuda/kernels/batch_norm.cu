@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kBlock, kBlocks)
   const T *x = static_cast<const T*>(c.branch.x), *dy = static_cast<const T*>(c.dy),
           *y = static_cast<const T*>(c.y);
   T* dx = static_cast<T*>(c.branch.dx);
-  NormSlope<T, N> slope_of(c.branch.norm, c.branch.dgamma, c.branch.dbeta, channel, c.rows);
+  NormSlope<T, N> slope_of(c.branch.norm, c.branch.dgamma, c.branch.dbeta, channel, c.samples);
   NormValue<T, N> norm;
   if constexpr (Mask == ReluMask::from_x) norm.load(c.branch.norm, channel);
   Raw<T, N> values[kRows], slopes[kRows], outputs[kRows];
@@ -109,8 +109,8 @@ __global__ void __launch_bounds__(kBlock, 2)
   constexpr int kPairs = 2;  // in flight
   const int64_t channel = first_channel<N>(columns);
   if (channel >= c.channels) return;
-  NormSlope<T, N> first(c.branch.norm, c.branch.dgamma, c.branch.dbeta, channel, c.rows);
-  NormSlope<T, N> second(c.other.norm, c.other.dgamma, c.other.dbeta, channel, c.rows);
+  NormSlope<T, N> first(c.branch.norm, c.branch.dgamma, c.branch.dbeta, channel, c.samples);
+  NormSlope<T, N> second(c.other.norm, c.other.dgamma, c.other.dbeta, channel, c.samples);
   Raw<T, N> values[kPairs], others[kPairs], slopes[kPairs];
   auto write = [&](const NormSlope<T, N>& slope_of, const Raw<T, N>& raw, const Pack<T, N>& slope,
                    void* to, int64_t at) {
@@ -137,7 +137,23 @@ __global__ void __launch_bounds__(kBlock, 2)
 
 }  // namespace
 
-void run_norm_apply(const NormApply& call, cudaStream_t stream) {
+namespace {
+
+// Several rows as one, where that makes vectors of them.
+template <class Call>
+void fold_rows(Call& call, std::initializer_list<NormTerms*> terms) {
+  const int64_t fold = fold_of(call.dtype, call.rows, call.channels);
+  if (fold == 1) return;
+  for (NormTerms* each : terms) each->period = int(call.channels);
+  call.rows /= fold;
+  call.channels *= fold;
+}
+
+}  // namespace
+
+void run_norm_apply(const NormApply& given, cudaStream_t stream) {
+  NormApply call = given;
+  fold_rows(call, {&call.norm, &call.residual_norm});
   with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
     constexpr int kN = N::value;
     auto kernel = call.residual == nullptr             ? norm_apply<T, kN, Residual::none>
@@ -148,7 +164,10 @@ void run_norm_apply(const NormApply& call, cudaStream_t stream) {
   check_launch("norm_apply");
 }
 
-void run_norm_input_grad(const NormInputGrad& call, cudaStream_t stream) {
+void run_norm_input_grad(const NormInputGrad& given, cudaStream_t stream) {
+  NormInputGrad call = given;
+  call.samples = call.rows;
+  fold_rows(call, {&call.branch.norm, &call.other.norm});
   with_lanes(call.dtype, call.channels, [&]<class T, class N>(T, N) {
     constexpr int kN = N::value;
     auto kernel = call.other.x != nullptr         ? norm_input_grad_pair<T, kN>

@@ -15,6 +15,8 @@ namespace stoker::cuda {
 struct NormTerms {
   const float *mean = nullptr, *variance = nullptr, *gamma = nullptr, *beta = nullptr;
   float epsilon = 0;
+  int period =
+      0;  // of these tables, where a launch takes several rows as one; 0: they do not repeat
 };
 
 // y = norm(x) [+ residual, or + residual_norm(residual)], relu if asked for
@@ -33,6 +35,7 @@ void run_norm_apply(const NormApply& call, cudaStream_t stream);
 struct NormInputGrad {
   DType dtype = DType::float32;
   int64_t rows = 0, channels = 0;
+  int64_t samples = 0;  // set by the launch: rows, however many it takes as one
   const void *dy = nullptr, *y = nullptr;
   ReluMask mask = ReluMask::none;  // not from_bits: the sums have left a dy behind that needs none
   struct Branch {

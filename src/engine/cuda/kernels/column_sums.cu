@@ -17,6 +17,7 @@ template <ColumnSums What, ReluMask Mask, class T, int N, Source From>
 struct Sums {
   static constexpr bool kGradients = What == ColumnSums::gradients;
   static constexpr bool kJoins = From != Source::given, kShares = From == Source::shared;
+  static constexpr int kLanes = N;
   static constexpr int kCount = What == ColumnSums::sum ? 1 : kShares ? 3 : 2;
   static constexpr int kRows = kShares ? 2 : kGradients ? 4 : 8;  // in flight
 
@@ -34,11 +35,17 @@ struct Sums {
 
   // What the sums need to know of their channels.
   __device__ void begin(int64_t channel) {
-    if (What == ColumnSums::statistics) load_floats<N>(static_cast<const T*>(c.x) + channel, shift);
-    if constexpr (kGradients) load_channels(c.mean, channel, shift);
-    if constexpr (kShares) load_channels(c.other.mean, channel, other_shift);
+    if constexpr (What == ColumnSums::statistics) {
+      const T* x = static_cast<const T*>(c.x);
+      if (c.period == 0)
+        load_floats<N>(x + channel, shift);
+      else
+        for (int i = 0; i < N; ++i) shift[i] = to_float(x[(int(channel) + i) % c.period]);
+    }
+    if constexpr (kGradients) load_channels(c.mean, channel, c.period, shift);
+    if constexpr (kShares) load_channels(c.other.mean, channel, c.period, other_shift);
     if constexpr (Mask == ReluMask::from_x)
-      norm.load({c.mean, c.variance, c.gamma, c.beta, c.epsilon}, channel);
+      norm.load({c.mean, c.variance, c.gamma, c.beta, c.epsilon, c.period}, channel);
   }
 
   __device__ static void load(const void* from, int64_t at, bool there, Raw<T, N>& to) {
@@ -111,10 +118,10 @@ struct Sums {
     if constexpr (What == ColumnSums::sum) {
       static_cast<T*>(c.out)[channel] = from_float<T>(float(found[0]));
     } else if constexpr (What == ColumnSums::statistics) {
-      double mean = found[0] / double(c.rows);
+      const double samples = double(c.rows * c.plan.fold), mean = found[0] / samples;
       float first = to_float(static_cast<const T*>(c.x)[channel]);
       static_cast<float*>(c.out)[channel] = float(double(first) + mean);
-      double variance = found[1] / double(c.rows) - mean * mean;
+      double variance = found[1] / samples - mean * mean;
       c.second_out[channel] = float(variance < 0 ? 0 : variance);  // NaN passes
     } else {
       static_cast<float*>(c.out)[channel] = float(found[0]);
@@ -127,6 +134,42 @@ struct Sums {
     }
   }
 };
+
+// The last block of all adds what belongs to a channel: its places in the folded rows, of every
+// split, in a fixed order. Groups of threads divide them; `totals` has a place per thread.
+template <class Mine>
+__device__ inline void finish_folded(const Mine& mine, double* totals) {
+  const ColumnCall& c = mine.c;
+  constexpr int kSums = Mine::kCount;
+  const int width = c.plan.columns * Mine::kLanes, items = kSums * width, splits = int(gridDim.y);
+  const int channels = min(c.period, kThreads / kSums), groups = kThreads / (channels * kSums);
+  const int slot = int(threadIdx.x) % (channels * kSums),
+            group = int(threadIdx.x) / (channels * kSums);
+  const float* partials = static_cast<const float*>(c.partials);
+  for (int first = 0; first < c.period; first += channels) {
+    const int channel = first + slot % channels, sum = slot / channels;
+    double total = 0;
+    if (group < groups && channel < c.period)
+#pragma unroll 8
+      for (int part = group; part < c.plan.fold * splits; part += groups) {
+        const int place = part / splits * c.period + channel, slab = place / width;
+        total += double(
+            __ldcg(partials +
+                   (size_t(slab) * unsigned(splits) + unsigned(part % splits)) * unsigned(items) +
+                   sum * width + place % width));
+      }
+    __syncthreads();
+    totals[threadIdx.x] = total;
+    __syncthreads();
+    if (int(threadIdx.x) >= channels || channel >= c.period) continue;
+    double found[kSums] = {};
+#pragma unroll
+    for (int s = 0; s < kSums; ++s)
+      for (int g = 0; g < groups; ++g)
+        found[s] += totals[(g * kSums + s) * channels + int(threadIdx.x)];
+    mine.finish(channel, found);
+  }
+}
 
 template <ColumnSums What, ReluMask Mask, class T, int N, Source From>
 __global__ void __launch_bounds__(kThreads, 1) column_sums(const __grid_constant__ ColumnCall c) {
@@ -169,12 +212,16 @@ __global__ void __launch_bounds__(kThreads, 1) column_sums(const __grid_constant
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();  // all that the block has written, by the barrier before it
-    last = atomicAdd(c.counters + blockIdx.x, 1U) == gridDim.y - 1;
-    if (last) c.counters[blockIdx.x] = 0;
+    // Of this slab's blocks or, where channels are spread over slabs, of all.
+    const bool all = c.period > 0;
+    unsigned* counter = c.counters + (all ? 0 : blockIdx.x);
+    last = atomicAdd(counter, 1U) == (all ? gridDim.x * gridDim.y : gridDim.y) - 1;
+    if (last) *counter = 0;
     __threadfence();
   }
   __syncthreads();
   if (!last) return;
+  if (c.period > 0) return finish_folded(mine, totals);
   // Groups of threads add every so many-th partial; then one thread an item adds the groups.
   const int groups = kThreads / items;
   int item = int(threadIdx.x) % items, group = int(threadIdx.x) / items;
@@ -227,6 +274,9 @@ void launch_gradients(const ColumnCall& call, cudaStream_t stream) {
 
 ColumnPlan plan_columns(DType dtype, int64_t rows, int64_t channels) {
   ColumnPlan plan;
+  plan.fold = int(fold_of(dtype, rows, channels));
+  rows /= plan.fold;
+  channels *= plan.fold;
   plan.lanes = lanes_for(dtype, channels);
   int most = plan.lanes == 1 ? 32 : 8;
   while (plan.columns < most && plan.columns * plan.lanes < channels) plan.columns *= 2;
@@ -242,10 +292,16 @@ ColumnPlan plan_columns(DType dtype, int64_t rows, int64_t channels) {
 }
 
 size_t relu_bits_bytes(DType dtype, int64_t rows, int64_t channels) {
-  return size_t(rows * channels / lanes_for(dtype, channels));
+  return size_t(rows * channels / lanes_for(dtype, channels * fold_of(dtype, rows, channels)));
 }
 
-void run_column_sums(const ColumnCall& call, cudaStream_t stream) {
+void run_column_sums(const ColumnCall& given, cudaStream_t stream) {
+  ColumnCall call = given;
+  if (call.plan.fold > 1) {
+    call.period = int(call.channels);
+    call.rows /= call.plan.fold;
+    call.channels *= call.plan.fold;
+  }
   switch (call.what) {
     case ColumnSums::statistics:
       return launch<ColumnSums::statistics, ReluMask::none>(call, stream);

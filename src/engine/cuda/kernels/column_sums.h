@@ -14,6 +14,7 @@ namespace stoker::cuda {
 struct ColumnPlan {
   int lanes = 1;    // channels of a thread
   int columns = 1;  // threads side by side
+  int fold = 1;     // rows that are taken as one
   unsigned slabs = 1, splits = 1;
   size_t partial_bytes = 0;
   size_t counter_bytes = 0;  // zeroed once; every run leaves them zeroed
@@ -39,6 +40,7 @@ struct ColumnCall {
   DType dtype = DType::float32;
   int64_t rows = 0, channels = 0;
   ColumnPlan plan;
+  int period = 0;  // set by the launch where it takes several rows as one: channels of one of them
   const void *x = nullptr, *dy = nullptr, *y = nullptr;
   const float *mean = nullptr, *variance = nullptr;
   ReluMask mask = ReluMask::none;

@@ -4,6 +4,7 @@
 #include "engine/cuda/kernels/depthwise.h"
 #include "engine/cuda/kernels/rgb_stem.h"
 #include "engine/cuda/kernels/stem.h"
+#include "engine/cuda/kernels/tile_conv.h"
 
 namespace stoker::cuda {
 
@@ -149,6 +150,7 @@ void run_direct_conv(const DirectConv& call, cudaStream_t stream) {
   if (is_stem(s, call.dtype)) return run_stem(call, stream);
   if (is_depthwise(s)) return run_depthwise(call, stream);
   if (is_rgb_stem(s, call.dtype)) return run_rgb_stem(call, stream);
+  if (is_tile_conv(s, call.dtype)) return run_tile_conv(call, stream);
   visit_float(call.dtype, [&]<class T>(T) {
     conv<T><<<blocks_for(total, kBlock, 1 << 20), kBlock, 0, stream>>>(call);
   });
@@ -160,6 +162,7 @@ void run_direct_conv_input_grad(const DirectConv& call, cudaStream_t stream) {
   int64_t total = int64_t(s.batch) * s.height * s.width * s.channels;
   if (total == 0) return;
   if (is_depthwise(s)) return run_depthwise_input_grad(call, stream);
+  if (is_tile_conv_input_grad(s, call.dtype)) return run_tile_conv_input_grad(call, stream);
   visit_float(call.dtype, [&]<class T>(T) {
     conv_input_grad<T><<<blocks_for(total, kBlock, 1 << 20), kBlock, 0, stream>>>(call);
   });
@@ -170,6 +173,7 @@ namespace {
 
 int direct_conv_splits(const ConvShape& s, DType dtype) {
   if (is_rgb_stem(s, dtype)) return rgb_stem_splits(s);
+  if (is_tile_conv(s, dtype)) return tile_conv_splits(s);
   int64_t blocks =
       int64_t(s.kernel_y) * s.kernel_x * (s.channels / s.groups) * ((s.filters + 31) / 32);
   int64_t pixels = int64_t(s.batch) * s.out_height * s.out_width;
@@ -197,6 +201,8 @@ void run_direct_conv_weight_grad(const DirectConv& call, cudaStream_t stream) {
   visit_float(call.dtype, [&]<class T>(T) {
     if (is_rgb_stem(s, call.dtype))
       run_rgb_stem_partials(call, stream);
+    else if (is_tile_conv(s, call.dtype))
+      run_tile_conv_partials(call, stream);
     else
       conv_weight_grad<T><<<grid, kBlock, 0, stream>>>(call);
     add_partials<<<blocks_for(weights, 32), kBlock, 0, stream>>>(call.partials, weights, splits,

@@ -7,9 +7,15 @@
 
 namespace stoker::cuda {
 
-// N floats of a table by channel.
+// N floats of a table by channel, which repeats every `period` channels; 0: it does not.
 template <int N>
-__device__ inline void load_channels(const float* table, int64_t channel, float (&to)[N]) {
+__device__ inline void load_channels(const float* table, int64_t channel, int period,
+                                     float (&to)[N]) {
+  if (period > 0) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) to[i] = table[(int(channel) + i) % period];
+    return;
+  }
   constexpr int kWide = N % 4 == 0 ? 4 : 1;
 #pragma unroll
   for (int i = 0; i < N; i += kWide) load_floats<kWide>(table + channel + i, to + i);
@@ -17,7 +23,7 @@ __device__ inline void load_channels(const float* table, int64_t channel, float 
 
 template <int N>
 __device__ inline void load_rstd(const NormTerms& norm, int64_t channel, float (&rstd)[N]) {
-  load_channels(norm.variance, channel, rstd);
+  load_channels(norm.variance, channel, norm.period, rstd);
 #pragma unroll
   for (int i = 0; i < N; ++i) rstd[i] = rsqrtf(rstd[i] + norm.epsilon);
 }
@@ -35,9 +41,9 @@ struct NormValue {
   __device__ void load(const NormTerms& norm, int64_t channel) {
     float gamma[N], means[N];
     load_rstd(norm, channel, scale);
-    load_channels(norm.gamma, channel, gamma);
-    load_channels(norm.mean, channel, means);
-    load_channels(norm.beta, channel, shift);
+    load_channels(norm.gamma, channel, norm.period, gamma);
+    load_channels(norm.mean, channel, norm.period, means);
+    load_channels(norm.beta, channel, norm.period, shift);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       scale[i] *= gamma[i];
@@ -63,10 +69,10 @@ struct NormSlope {
     float rstd[N], means[N];
     const float share = 1 / float(rows);
     load_rstd(norm, channel, rstd);
-    load_channels(norm.gamma, channel, of_dy);
-    load_channels(norm.mean, channel, means);
-    load_channels(dgamma, channel, of_x);
-    load_channels(dbeta, channel, rest);
+    load_channels(norm.gamma, channel, norm.period, of_dy);
+    load_channels(norm.mean, channel, norm.period, means);
+    load_channels(dgamma, channel, norm.period, of_x);
+    load_channels(dbeta, channel, norm.period, rest);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       of_dy[i] *= rstd[i];

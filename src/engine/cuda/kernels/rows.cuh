@@ -2,6 +2,8 @@
 // rows.
 #pragma once
 
+#include <numeric>
+
 #include "engine/cuda/kernels/common.cuh"
 
 namespace stoker::cuda {
@@ -36,6 +38,13 @@ inline int lanes_for(DType dtype, int64_t channels) {
   return channels % lanes == 0 ? lanes : 1;
 }
 
+// How many rows are taken as one, so that a row of a channel count that no vector divides is made of
+// vectors all the same: [rows / fold, fold · channels]. Channel c is then c % channels.
+inline int64_t fold_of(DType dtype, int64_t rows, int64_t channels) {
+  int64_t lanes = dtype == DType::float32 ? 4 : 8, fold = lanes / std::gcd(lanes, channels);
+  return rows % fold == 0 ? fold : 1;
+}
+
 // function(T, lanes) with both known at compile time
 template <class Function>
 void with_lanes(DType dtype, int64_t channels, Function function) {
@@ -47,9 +56,11 @@ void with_lanes(DType dtype, int64_t channels, Function function) {
   });
 }
 
-// The channels of a thread begin here; `columns` threads lie side by side.
+// The channels of a thread begin here; `columns` threads lie side by side. Beyond all channels for
+// threads that are left over.
 template <int N>
 __device__ inline int64_t first_channel(int columns) {
+  if (int(threadIdx.x) >= kBlock / columns * columns) return std::numeric_limits<int64_t>::max();
   return (int64_t(blockIdx.x) * columns + threadIdx.x % unsigned(columns)) * N;
 }
 
@@ -58,8 +69,11 @@ __device__ inline int64_t first_channel(int columns) {
 template <class Call>
 void launch_rows(void (*kernel)(Call, int), const Call& call, int64_t rows, int64_t channels,
                  int lanes, cudaStream_t stream) {
-  int columns = 1, resident = 0;
-  while (columns < 32 && columns * lanes < channels) columns *= 2;
+  constexpr int64_t kMostColumns = 32;
+  int resident = 0;
+  // Equally many threads side by side in every slab of the channels.
+  const int64_t vectors = channels / lanes, parts = (vectors + kMostColumns - 1) / kMostColumns;
+  const int columns = int((vectors + parts - 1) / parts);
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kBlock, 0),
         "the size of a launch");
   unsigned slabs = blocks_for(channels, int64_t(columns) * lanes);

@@ -54,18 +54,35 @@ __global__ void __launch_bounds__(kBlock) kernel_layouts(const __grid_constant__
   lay_out<kTile, From, To, Way>(c, int(blockIdx.x), tile);
 }
 
-template <class T, bool kPad>
-__global__ void __launch_bounds__(kBlock)
-    pad_channels(const T* from, T* to, int64_t pixels, int channels, int padded) {
-  int width = kPad ? padded : channels;
-  for (int64_t item = int64_t(blockIdx.x) * kBlock + threadIdx.x; item < pixels * width;
-       item += int64_t(gridDim.x) * kBlock) {
-    int64_t pixel = item / width;
-    int channel = int(item % width);
-    if constexpr (kPad)
-      to[item] = channel < channels ? from[pixel * channels + channel] : from_float<T>(0);
-    else
-      to[item] = from[pixel * padded + channel];
+// A block has a line of the target, a thread kWide of its numbers at a time. kSame: pixels have as
+// many channels on both sides, so that their vectors are aligned.
+template <class E, int kWide, bool kSame>
+__global__ void __launch_bounds__(kBlock) frame_copy(const __grid_constant__ FrameCopy c) {
+  using Vector = std::conditional_t<kWide * sizeof(E) == 16, uint4, E>;
+  const int64_t lines = c.images * c.to_rows;
+  const int per_pixel = c.to_channels / kWide, items = c.to_columns * per_pixel;
+  for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
+    const int row = int(line % c.to_rows) - c.top;
+    const bool row_there = row >= 0 && row < c.rows;
+    const E* from =
+        static_cast<const E*>(c.from) + (line / c.to_rows * c.rows + row) * c.columns * c.channels;
+    E* to = static_cast<E*>(c.to) + line * c.to_columns * c.to_channels;
+    for (int item = int(threadIdx.x); item < items; item += kBlock) {
+      const int column = item / per_pixel - c.left, channel = item % per_pixel * kWide;
+      const bool there = row_there && column >= 0 && column < c.columns;
+      const E* source = from + int64_t(column) * c.channels + channel;
+      Vector vector = {};
+      if constexpr (kSame) {
+        if (there) vector = *reinterpret_cast<const Vector*>(source);
+      } else {
+        alignas(16) E numbers[kWide] = {};
+#pragma unroll
+        for (int i = 0; i < kWide; ++i)
+          if (there && channel + i < c.channels) numbers[i] = source[i];
+        vector = *reinterpret_cast<const Vector*>(numbers);
+      }
+      *reinterpret_cast<Vector*>(to + int64_t(item) * kWide) = vector;
+    }
   }
 }
 
@@ -114,22 +131,24 @@ void run_kernel_layouts(KernelLayouts& call, cudaStream_t stream) {
   check_launch("kernel_layouts");
 }
 
-void run_pad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
-                      int padded, cudaStream_t stream) {
-  visit_float(dtype, [&]<class T>(T) {
-    pad_channels<T, true><<<blocks_for(pixels * padded, kBlock, 132 * 32), kBlock, 0, stream>>>(
-        static_cast<const T*>(from), static_cast<T*>(to), pixels, channels, padded);
-  });
-  check_launch("pad_channels");
-}
-
-void run_unpad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
-                        int padded, cudaStream_t stream) {
-  visit_float(dtype, [&]<class T>(T) {
-    pad_channels<T, false><<<blocks_for(pixels * channels, kBlock, 132 * 32), kBlock, 0, stream>>>(
-        static_cast<const T*>(from), static_cast<T*>(to), pixels, channels, padded);
-  });
-  check_launch("unpad_channels");
+void run_frame_copy(const FrameCopy& call, cudaStream_t stream) {
+  const int64_t lines = call.images * call.to_rows;
+  if (lines * call.to_columns * call.to_channels == 0) return;
+  auto launch = [&]<class E, int kWide>(E, std::integral_constant<int, kWide>) {
+    auto kernel = call.channels == call.to_channels ? frame_copy<E, kWide, true>
+                                                    : frame_copy<E, kWide, false>;
+    kernel<<<blocks_for(lines, 1, 1 << 20), kBlock, 0, stream>>>(call);
+  };
+  using One = std::integral_constant<int, 1>;
+  if (call.element == 2 && call.to_channels % 8 == 0)
+    launch(uint16_t{}, std::integral_constant<int, 8>());
+  else if (call.element == 4 && call.to_channels % 4 == 0)
+    launch(uint32_t{}, std::integral_constant<int, 4>());
+  else if (call.element == 2)
+    launch(uint16_t{}, One());
+  else
+    launch(uint32_t{}, One());
+  check_launch("frame_copy");
 }
 
 }  // namespace stoker::cuda

@@ -63,10 +63,16 @@ using KernelLayouts = KernelLayoutsOf<200>;
 using FewLayouts = KernelLayoutsOf<16>;
 void run_kernel_layouts(KernelLayouts& call, cudaStream_t stream);
 
-// [pixels, channels] → [pixels, padded] with zeros, and back.
-void run_pad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
-                      int padded, cudaStream_t stream);
-void run_unpad_channels(DType dtype, const void* from, void* to, int64_t pixels, int channels,
-                        int padded, cudaStream_t stream);
+// Images in another frame: what lies outside the target is cut off, what it has beyond is zeros.
+struct FrameCopy {
+  int element = 2;  // bytes: 2 or 4
+  int64_t images = 0;
+  int rows = 0, columns = 0, channels = 0;           // of an image of `from`
+  int to_rows = 0, to_columns = 0, to_channels = 0;  // and of `to`
+  int top = 0, left = 0;  // where the first pixel of `from` lies in `to`; negative: outside
+  const void* from = nullptr;
+  void* to = nullptr;
+};
+void run_frame_copy(const FrameCopy& call, cudaStream_t stream);
 
 }  // namespace stoker::cuda

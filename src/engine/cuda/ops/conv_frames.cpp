@@ -3,6 +3,7 @@
 #include "engine/cuda/kernels/depthwise.h"
 #include "engine/cuda/kernels/rgb_stem.h"
 #include "engine/cuda/kernels/tall_product.h"
+#include "engine/cuda/kernels/tile_conv.h"
 
 namespace stoker::cuda {
 
@@ -38,13 +39,13 @@ bool takes_kernel_as_it_is(const Graph& graph, const Node& conv) {
   ConvShape s = conv_shape_of(conv, forward ? in : out, w, forward ? out : in);
   DType dtype = graph.spec(conv.inputs[0]).dtype;
   bool tall =
-      is_pixel_product(s) && is_tall_product(dtype, tall_shape(s).rows, s.channels, s.filters);
-  return is_depthwise(s) || is_patch_conv(s, dtype) || tall;
+      is_tall_conv(s, dtype) && is_tall_product(dtype, tall_shape(s).rows, s.channels, s.filters);
+  bool tiles = forward ? is_tile_conv(s, dtype) : is_tile_conv_input_grad(s, dtype);
+  return is_depthwise(s) || is_patch_conv(s, dtype) || is_small_product(s) || tall || tiles;
 }
 
-bool is_pixel_product(const ConvShape& s) {
-  return s.groups == 1 && s.kernel_y * s.kernel_x == 1 && s.stride_y == 1 && s.stride_x == 1 &&
-         s.top + s.bottom + s.left + s.right == 0;
+bool is_tall_conv(const ConvShape& s, DType dtype) {
+  return s.groups == 1 && is_pixel_product(s) && !is_tile_conv(s, dtype);
 }
 
 TallShape tall_shape(const ConvShape& s) {
@@ -62,26 +63,28 @@ ConvShape shape_for_cudnn(const ConvShape& shape, DType dtype) {
   return s;
 }
 
-StridedCopy frame_copy(const ConvShape& own, const ConvShape& framed, DType dtype, bool into) {
-  StridedCopy copy;
+FrameCopy frame_copy(const ConvShape& own, const ConvShape& framed, DType dtype, Frame way) {
+  // Padding that became a part of the image.
+  bool padded = framed.height != own.height || framed.width != own.width;
+  int top = padded ? own.top : 0, left = padded ? own.left : 0;
+  const ConvShape &from = way == Frame::put ? own : framed, &to = way == Frame::put ? framed : own;
+  FrameCopy copy;
   copy.element = int(size_of(dtype));
-  copy.rank = 4;
-  int64_t dims[4] = {own.batch, own.height, own.width, own.channels};
-  int64_t small[4] = {int64_t(own.height) * own.width * own.channels,
-                      int64_t(own.width) * own.channels, own.channels, 1};
-  int64_t large[4] = {int64_t(framed.height) * framed.width * framed.channels,
-                      int64_t(framed.width) * framed.channels, framed.channels, 1};
-  int64_t offset = framed.height == own.height && framed.width == own.width
-                       ? 0
-                       : own.top * large[1] + own.left * large[2];
-  for (int axis = 0; axis < 4; ++axis) {
-    copy.dims[axis] = dims[axis];
-    copy.from_strides[axis] = (into ? small : large)[axis];
-    copy.to_strides[axis] = (into ? large : small)[axis];
-  }
-  (into ? copy.to_offset : copy.from_offset) = offset;
-  copy.elements = dims[0] * dims[1] * dims[2] * dims[3];
+  copy.images = own.batch;
+  copy.rows = from.height, copy.columns = from.width, copy.channels = from.channels;
+  copy.to_rows = to.height, copy.to_columns = to.width, copy.to_channels = to.channels;
+  copy.top = way == Frame::put ? top : -top;
+  copy.left = way == Frame::put ? left : -left;
   return copy;
+}
+
+void emit_frame_copy(Builder& b, const FrameCopy& copy, const char* op, int from, int to) {
+  b.emit({"own:frame", {from}, {to}, op}, [copy](const Launch& at) {
+    FrameCopy bound = copy;
+    bound.from = at.get(0);
+    bound.to = at.get(1);
+    run_frame_copy(bound, at.stream);
+  });
 }
 
 size_t image_bytes(const ConvShape& s, DType dtype) {
@@ -96,23 +99,7 @@ bool is_framed(const ConvShape& own, const ConvShape& framed) {
 int framed_image(Builder& b, int x, const ConvShape& own, const ConvShape& framed, DType dtype) {
   if (!is_framed(own, framed)) return x;
   int to = b.scratch(image_bytes(framed, dtype));
-  if (own.height == framed.height && own.width == framed.width) {
-    int64_t pixels = int64_t(own.batch) * own.height * own.width;
-    b.emit({"own:pad", {x}, {to}, "pad"}, [=](const Launch& at) {
-      run_pad_channels(dtype, at.get(0), at.get(1), pixels, own.channels, framed.channels,
-                       at.stream);
-    });
-    return to;
-  }
-  StridedCopy copy = frame_copy(own, framed, dtype, true);
-  b.emit({"own:pad", {x}, {to}, "pad"},
-         [copy, bytes = image_bytes(framed, dtype)](const Launch& at) {
-           check(cudaMemsetAsync(at.get(1), 0, bytes, at.stream), "zeroing a frame");
-           StridedCopy bound = copy;
-           bound.from = at.get(0);
-           bound.to = at.get(1);
-           run_strided_copy(bound, at.stream);
-         });
+  emit_frame_copy(b, frame_copy(own, framed, dtype, Frame::put), "pad", x, to);
   return to;
 }
 
@@ -124,7 +111,11 @@ std::shared_ptr<const ConvPlan> find_conv_plan(Builder& b, ConvKey key) {
 
 bool prefers_direct_conv(const ConvShape& s, DType dtype) {
   bool grey = s.groups == 1 && s.channels == 1 && s.kernel_y * s.kernel_x <= 25;
-  return grey || is_rgb_stem(s, dtype) || is_depthwise(s);
+  return grey || is_rgb_stem(s, dtype) || is_depthwise(s) || is_tile_conv(s, dtype);
+}
+
+bool prefers_direct_input_grad(const ConvShape& s, DType dtype) {
+  return is_depthwise(s) || is_tile_conv_input_grad(s, dtype);
 }
 
 }  // namespace stoker::cuda

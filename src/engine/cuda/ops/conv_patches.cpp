@@ -1,5 +1,7 @@
-// Convolutions whose kernel is their stride: patches of the image, and a product.
+// Convolutions that are products: of patches, where the kernel is the stride; of pixels, where 1×1
+// kernels meet few of them.
 #include "engine/cuda/kernels/patches.h"
+#include "engine/cuda/kernels/tile_conv.h"
 #include "engine/cuda/ops/conv_frames.h"
 #include "engine/cuda/ops/op_builders.h"
 
@@ -72,6 +74,38 @@ void build_patch_conv_weight_grad(Builder& b, const Node& node, const ConvShape&
   MatmulKey key = key_of(b, dtype, patch_size(shape), shape.filters, patch_count(shape));
   key.transpose_a = true;
   emit_plain_product(b, key, patches, dy, b.define(node.outputs[0]));
+}
+
+// --- 1×1 over few pixels, as behind global pooling ---
+
+bool is_small_product(const ConvShape& s) {
+  constexpr int64_t kFewPixels = 4096;
+  int64_t pixels = int64_t(s.batch) * s.height * s.width;
+  return s.groups == 1 && is_pixel_product(s) && s.channels > 0 && pixels > 0 &&
+         pixels <= kFewPixels;
+}
+
+void build_small_product(Builder& b, const Node& node, const ConvShape& shape) {
+  MatmulKey key =
+      key_of(b, b.spec(node.inputs[0]).dtype, patch_count(shape), shape.filters, shape.channels);
+  emit_product(b, node, key, b.input(node.inputs[0]), b.input(node.inputs[1]),
+               {.bias_apart = true});
+}
+
+void build_small_product_input_grad(Builder& b, const Node& node, const ConvShape& shape) {
+  MatmulKey key =
+      key_of(b, b.spec(node.inputs[0]).dtype, patch_count(shape), shape.channels, shape.filters);
+  key.transpose_b = true;
+  int dy = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
+  emit_plain_product(b, key, dy, w, b.define(node.outputs[0]));
+}
+
+void build_small_product_weight_grad(Builder& b, const Node& node, const ConvShape& shape) {
+  MatmulKey key =
+      key_of(b, b.spec(node.inputs[0]).dtype, shape.channels, shape.filters, patch_count(shape));
+  key.transpose_a = true;
+  int x = b.input(node.inputs[0]), dy = b.input(node.inputs[1]);
+  emit_plain_product(b, key, x, dy, b.define(node.outputs[0]));
 }
 
 }  // namespace stoker::cuda

@@ -70,7 +70,11 @@ void build_conv_weight_grad(Builder& b, const Node& node) {
     if (node.outputs.size() > 1) emit_bias_grad(b, node);
     return build_patch_conv_weight_grad(b, node, own);
   }
-  if (is_pixel_product(own) && build_tall_weight_grad(b, node, tall_shape(own))) return;
+  if (is_small_product(own)) {
+    if (node.outputs.size() > 1) emit_bias_grad(b, node);
+    return build_small_product_weight_grad(b, node, own);
+  }
+  if (is_tall_conv(own, dtype) && build_tall_weight_grad(b, node, tall_shape(own))) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
   int dy = b.input(node.inputs[1]);
   std::shared_ptr<const ConvPlan> plan;

@@ -67,7 +67,8 @@ void build_conv2d(Builder& b, const Node& node) {
   ConvShape own = conv_shape_of(node, b.shape(node.inputs[0]), b.shape(node.inputs[1]),
                                 b.shape(node.outputs[0]));
   if (is_patch_conv(own, dtype)) return build_patch_conv(b, node, own);
-  if (is_pixel_product(own) && build_tall_product(b, node, tall_shape(own))) return;
+  if (is_small_product(own)) return build_small_product(b, node, own);
+  if (is_tall_conv(own, dtype) && build_tall_product(b, node, tall_shape(own))) return;
   int y = b.define(node.outputs[0]);
   if (b.shape(node.outputs[0]).elements() == 0) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
@@ -103,10 +104,11 @@ void build_input_grad(Builder& b, const Node& node) {
     return;
   }
   if (is_patch_conv(own, dtype)) return build_patch_conv_input_grad(b, node, own);
-  if (is_pixel_product(own) && build_tall_input_grad(b, node, tall_shape(own))) return;
+  if (is_small_product(own)) return build_small_product_input_grad(b, node, own);
+  if (is_tall_conv(own, dtype) && build_tall_input_grad(b, node, tall_shape(own))) return;
   ConvShape framed = shape_for_cudnn(own, dtype);
   std::shared_ptr<const ConvPlan> plan;
-  if (!is_depthwise(own))
+  if (!prefers_direct_input_grad(own, dtype))
     plan = find_conv_plan(b, {.kind = ConvKind::input_grad, .shape = framed, .dtype = dtype});
   int dy = b.input(node.inputs[0]);
   if (plan == nullptr) {
@@ -128,13 +130,7 @@ void build_input_grad(Builder& b, const Node& node) {
   });
   if (!is_copied) return;
   int result = b.define(node.outputs[0]);
-  StridedCopy copy = frame_copy(own, framed, dtype, false);
-  b.emit({"own:copy", {dx}, {result}, "slice"}, [copy](const Launch& at) {
-    StridedCopy bound = copy;
-    bound.from = at.get(0);
-    bound.to = at.get(1);
-    run_strided_copy(bound, at.stream);
-  });
+  emit_frame_copy(b, frame_copy(own, framed, dtype, Frame::taken_off), "slice", dx, result);
 }
 
 }  // namespace

@@ -50,13 +50,15 @@ void build_region(Builder& b, const fuser::Region& region) {
   std::shared_ptr<const LoadedKernel> code = b.shared().kernels.add(kernel);
   kernel.source.clear();
   size_t operands = reads.size() + writes.size();
-  b.emit({"own:fused", std::move(reads), std::move(writes)},
-         [kernel, code, operands](const Launch& at) {
-           std::vector<void*> addresses, arguments;
-           for (size_t i = 0; i < operands; ++i) addresses.push_back(at.get(i));
-           for (void*& address : addresses) arguments.push_back(&address);
-           code->launch(kernel, arguments, at.stream);
-         });
+  InstructionCall call{
+      .kernel = "own:fused", .reads = std::move(reads), .writes = std::move(writes)};
+  call.bytes = region.bytes;
+  b.emit(std::move(call), [kernel, code, operands](const Launch& at) {
+    std::vector<void*> addresses, arguments;
+    for (size_t i = 0; i < operands; ++i) addresses.push_back(at.get(i));
+    for (void*& address : addresses) arguments.push_back(&address);
+    code->launch(kernel, arguments, at.stream);
+  });
 }
 
 }  // namespace stoker::cuda

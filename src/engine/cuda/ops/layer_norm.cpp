@@ -49,7 +49,9 @@ void emit_layer_norm_grad(Builder& b, const Node& node, int addend, int sum) {
   writes.push_back(b.scratch(size_t(layer_norm_splits(call.dtype, call.rows, call.features)) * 2 *
                              size_t(call.features) * sizeof(float)));
   size_t next = reads.size();
-  b.emit({"own:layer_norm", reads, writes}, [call, adds, next](const Launch& at) {
+  Call made{"own:layer_norm", reads, writes};
+  made.node = b.index_of(node);  // also where it takes a sum along
+  b.emit(std::move(made), [call, adds, next](const Launch& at) {
     LayerNorm bound = call;
     bound.dy = at.get(0);
     bound.x = at.get(1);

@@ -77,8 +77,9 @@ void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w,
   int y = extras.out >= 0 ? extras.out : b.define(node.outputs[0]);
   // cuBLASLt adds a bias and takes relu; other functions are a pass of their own, over float32. So
   // is relu where only an own kernel keeps NaN.
-  key.relu = activation == "relu" && guard_sees(b.graph(), node);
-  bool in_epilogue = activation.empty() || key.relu;
+  bool apart = extras.bias_apart && has_bias && key.dtype != DType::float32;
+  key.relu = activation == "relu" && guard_sees(b.graph(), node) && !apart;
+  bool in_epilogue = (activation.empty() && !apart) || key.relu;
   key.bias = has_bias && in_epilogue;
   key.wide = !in_epilogue && key.dtype != DType::float32;
   key.addend = extras.addend >= 0;
@@ -90,7 +91,9 @@ void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w,
   if (key.bias) reads.push_back(bias);
   if (key.addend) reads.push_back(extras.addend);
   size_t next = reads.size();
-  b.emit({"cublaslt", reads, {product, workspace}}, [=](const Launch& at) {
+  Call call{"cublaslt", reads, {product, workspace}};
+  call.node = b.index_of(node);  // also where another node's kernel takes it along
+  b.emit(std::move(call), [=](const Launch& at) {
     plan->run(at.device, at.stream,
               {.a = at.get(0),
                .b = at.get(1),

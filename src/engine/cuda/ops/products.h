@@ -11,6 +11,9 @@ namespace stoker::cuda {
 struct ProductExtras {
   int out = -1;     // the result goes there, not into the node's output
   int addend = -1;  // is added; a product without activation
+  // In 16 bits the bias is added in a pass of its own, to a product in float32: for small ones
+  // cuBLASLt has kernels that round the product first.
+  bool bias_apart = false;
 };
 // y = activation(op(a) · op(b) + bias), with the node's bias (its third input) and activation, into
 // its first output. The key's epilogue is set here.
@@ -26,6 +29,13 @@ bool is_patch_conv(const ConvShape& shape, DType dtype);
 void build_patch_conv(Builder& b, const Node& node, const ConvShape& shape);
 void build_patch_conv_input_grad(Builder& b, const Node& node, const ConvShape& shape);
 void build_patch_conv_weight_grad(Builder& b, const Node& node, const ConvShape& shape);
+
+// Whether a 1×1 convolution has so few pixels that a library of convolutions takes longer to prepare
+// than to run it.
+bool is_small_product(const ConvShape& shape);
+void build_small_product(Builder& b, const Node& node, const ConvShape& shape);
+void build_small_product_input_grad(Builder& b, const Node& node, const ConvShape& shape);
+void build_small_product_weight_grad(Builder& b, const Node& node, const ConvShape& shape);
 
 // x: [rows, channels] of the node's first operand, and so on, by kernels/tall_product.h. The
 // forward has the node's bias and relu; false, and nothing happens, where they do not apply.

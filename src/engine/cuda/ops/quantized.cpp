@@ -3,6 +3,7 @@
 #include "graph/ops/quantized.h"
 
 #include "engine/cuda/kernels/quantized.h"
+#include "engine/cuda/kernels/tile_conv.h"
 #include "engine/cuda/ops/conv_frames.h"
 #include "engine/cuda/ops/op_builders.h"
 #include "engine/cuda/ops/pool_call.h"
@@ -188,7 +189,7 @@ void build_quantized_conv2d(Builder& b, const Node& node) {
     });
     return;
   }
-  bool pixels = is_pixel_product(shape);
+  bool pixels = shape.groups == 1 && is_pixel_product(shape);
   int rows = -1;
   if (pixels) {
     rows = signed_rows(b, x, count, inner);
