@@ -27,6 +27,7 @@ constexpr BackendTraits kTraits{.name = "cpu"};
 
 class CpuBackend final : public Backend {
  public:
+  CpuBackend() { limit_isa(); }
   const BackendTraits& traits() const override { return kTraits; }
 
   bool supports(std::string_view op, DType dtype) const override {

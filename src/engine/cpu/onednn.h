@@ -11,6 +11,10 @@ using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
 const dnnl::engine& cpu_engine();
+// oneDNN 2.6's int8 convolutions and products on AMX use tiles that are not configured, and an illegal
+// instruction ends the process: before version 3 it stops at AVX512_BF16. ONEDNN_MAX_CPU_ISA, where it
+// is set, decides. To be called before oneDNN is asked for anything.
+void limit_isa();
 
 #if DNNL_VERSION_MAJOR >= 3
 inline constexpr bool kOneDnn3 = true;

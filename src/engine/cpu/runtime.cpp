@@ -1,12 +1,24 @@
 #include "engine/cpu/runtime.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "engine/cpu/trial.h"
 
 namespace stoker::cpu {
 
+void limit_isa() {
+  static const bool limited = [] {
+    bool asked =
+        std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr;
+    return !kOneDnn3 && !asked &&
+           dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
+  }();
+  (void)limited;
+}
+
 const dnnl::engine& cpu_engine() {
+  limit_isa();
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }

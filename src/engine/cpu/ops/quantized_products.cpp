@@ -190,7 +190,10 @@ void build_quantized_conv2d(Builder& b, const Node& node) {
 
 }  // namespace
 
-bool has_exact_int8_sums() { return adds_products_exactly(); }
+bool has_exact_int8_sums() {
+  limit_isa();
+  return adds_products_exactly();
+}
 
 void add_quantized_product_builders(OpBuilders& table) {
   table["quantized_matmul"] = {takes_bytes, build_quantized_matmul};
