@@ -34,7 +34,14 @@ AtomicFile::AtomicFile(const std::string& path, FileSystem& files)
     : files_(files), place_(place_of(path, files)) {
   if (place_.replaceable) {
     temporary_ = temporary_name(place_.path);
-    file_ = files.create(temporary_, FileSystem::Write::replace);
+    try {
+      file_ = files.create(temporary_, FileSystem::Write::replace);
+    } catch (const FileError&) {
+      std::string folder = parent_of(place_.path);
+      if (files.exists(folder)) throw;
+      throw FileError(
+          fmt::format("{}: the folder {} does not exist; create it first", path, folder));
+    }
   } else {
     // Appends: an open file that a path leads to (/dev/fd/3) goes on where it is.
     file_ = files.create(path, FileSystem::Write::append);
