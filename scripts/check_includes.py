@@ -33,7 +33,7 @@ ALLOWED["apps"] = set(ALLOWED) | {"all"}
 # Which room a public header, include/stoker/NAME.h, belongs to. stoker.h is the sum of them, for users only.
 PUBLIC = {
     "base": "attrs batch context dtype error factor file random shape tensor tensor_view version",
-    "data": "categories csv dataset dataset_options element image image_augment mixing numpy svmlight text tokenizer "
+    "data": "categories csv dataset dataset_options element image image_augment mixing numpy svmlight text tfrecord tokenizer "
     "typed_function utils",
     "formats": "safetensors",
     "graph": "attention ops ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "

@@ -65,6 +65,7 @@
 #include <stoker/tensor.h>
 #include <stoker/tensor_view.h>
 #include <stoker/text.h>
+#include <stoker/tfrecord.h>
 #include <stoker/tokenizer.h>
 #include <stoker/typed_function.h>
 #include <stoker/utils.h>

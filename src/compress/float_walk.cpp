@@ -49,8 +49,7 @@ Layer FloatWalk::layer_for(const Layer& old, const std::string& path) {
         },
         "quantize");
   } else {
-    layer = layer_from_config(old.base().kind(), old.name(), full_config(old.base()),
-                              objects_.layers, {.path = path, .own = is_own_class(old.base())});
+    layer = made_again(old, full_config(old.base()), path, objects_);
   }
   layer.base().set_name(unique_name(path));
   made_.emplace(&old.base(), layer);

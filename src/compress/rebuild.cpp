@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <stoker/error.h>
+
 #include "train/model/model_base.h"
 #include "train/model/weight_paths.h"
 
@@ -9,6 +12,16 @@ namespace stoker::compress {
 
 Layer made_again(const Layer& layer, const Attrs& config, const std::string& path,
                  const CustomObjects& objects) {
+  const auto& makers = objects.layers;
+  const std::string kind = layer.base().kind();
+  if (is_own_class(layer.base()) && !makers.contains(kind) && !makers.contains(path) &&
+      !makers.contains(layer.name()))
+    throw ValueError(fmt::format(
+        "layer \"{}\" is a {}, a class of this program, which only the program can make again; "
+        "pass "
+        "it with the options: .custom_objects = {{.layers = {{{{\"{}\", [](const Attrs& config) {{ "
+        "return ...; }}}}}}}}",
+        path, kind, kind));
   return layer_from_config(layer.base().kind(), layer.name(), config, objects.layers,
                            {.path = path, .own = is_own_class(layer.base())});
 }

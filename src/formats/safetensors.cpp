@@ -24,14 +24,25 @@ constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000;  // the reference implementation's limit
 constexpr int kMaxErrorText = 400;            // a name in a broken file can be megabytes long
 
+// What other programs write weights into, by its first bytes; empty: something else.
+std::string_view other_format(uint64_t first) {
+  if ((first & 0xffffffff) == 0x04034b50)
+    return "; it is a zip archive, such as .keras, .npz and PyTorch's files: "
+           "scripts/keras_weights.py "
+           "converts what Keras saved";
+  if (first == 0x0a1a0a0d46444889)
+    return "; it is an HDF5 file, such as Keras's .h5: scripts/keras_weights.py converts it";
+  return "";
+}
+
 std::string read_header(FileReader& file) {
   if (file.size() < kLengthBytes)
     throw ValueError(fmt::format("expected {} bytes or more, got {}", kLengthBytes, file.size()));
   uint64_t length = 0;
   file.read_exactly(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kMaxHeader || length > file.size() - kLengthBytes)
-    throw ValueError(fmt::format("a header of {} bytes does not fit into a file of {} (limit {})",
-                                 length, file.size(), kMaxHeader));
+    throw ValueError(fmt::format("a header of {} bytes does not fit into a file of {} (limit {}){}",
+                                 length, file.size(), kMaxHeader, other_format(length)));
   std::string text(size_t(length), ' ');
   file.read_exactly(kLengthBytes, std::as_writable_bytes(std::span(text)));
   return text;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/emit.h"
 #include "graph/graph.h"
 #include "graph/operands.h"
 #include "graph/placement.h"
@@ -148,6 +149,11 @@ std::vector<NodePointer> topological(const Values& outputs, const Known& known) 
 Values emit_op(Graph& graph, const SketchOp& op, const Values& inputs) {
   if (op.op == "cast" && name(inputs[0].dtype()) == op.attrs.get<std::string>("dtype"))
     return inputs;
+  // Which axes make which is a question for sketches alone: here all extents are known.
+  if (op.op == "reshape" && (op.attrs.has("split") || op.attrs.has("merge")))
+    return {emit::reshape(inputs[0], infer(OpRegistry::get().find(op.op), op.attrs,
+                                           std::vector{inputs[0].spec()}, "")[0]
+                                         .shape)};
   return append(graph, OpRegistry::get().find(op.op), inputs, op.attrs);
 }
 

@@ -14,7 +14,9 @@ namespace {
 
 struct SpecOf {
   const TensorSpec& operator()(std::monostate) const {
-    throw Error("an undefined Value has no shape or dtype");
+    throw Error(
+        "an undefined Value has no shape or dtype; what may be missing, such as the mask of an "
+        "input, says so with defined()");
   }
   const TensorSpec& operator()(const Value::Traced& traced) const {
     return traced.graph->spec(traced.id);

@@ -9,10 +9,12 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "graph/placement.h"
 #include "graph/sketch.h"
 #include "nn/constraint_notes.h"
 #include "nn/layer_call.h"
 #include "nn/layer_tree.h"
+#include "nn/layers/recurrent.h"
 #include "nn/masks.h"
 #include "nn/names.h"
 
@@ -290,6 +292,8 @@ Values Layer::call_all(const Values& inputs, const CallOptions& options) const {
   auto call = std::make_shared<LayerCall>(*this, options.training, options.arguments);
   Values operands = call->with_masks(inputs, options.mask);
   call->trial = std::ranges::any_of(inputs, [](const Value& v) { return v.sketched() != nullptr; });
+  if (call->trial) call->expect_masks_of(inputs);
+  graph_of(base_->title(), operands);  // what belongs to nothing is named with its layer
   bool first = call->trial && !base_->built();
   Values outputs;
   try {
@@ -324,12 +328,13 @@ std::vector<Variable> Layer::trainable_weights() const {
 
 std::vector<Tensor> Layer::get_weights() const {
   std::vector<Tensor> values;
-  for (const Variable& weight : weights()) values.push_back(weight.read());
+  for (const Variable& weight : weights_without_states(*base_, weights()))
+    values.push_back(weight.read());
   return values;
 }
 
 void Layer::set_weights(const std::vector<Tensor>& values) const {
-  std::vector<Variable> weights = this->weights();
+  std::vector<Variable> weights = weights_without_states(*base_, this->weights());
   if (values.size() != weights.size())
     throw ValueError(fmt::format("{}: set_weights got {} tensors for {} weights{}", base_->title(),
                                  values.size(), weights.size(),

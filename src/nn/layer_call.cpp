@@ -39,7 +39,36 @@ void show_watched(Graph& graph, const LayerBase& layer, const Values& outputs) {
     found->second = outputs[0];
 }
 
+std::vector<int> mask_ranks_of(const Values& values) {
+  std::vector<int> ranks;
+  for (const Value& mask : masks_of(values))
+    ranks.push_back(mask.defined() ? mask.shape().rank() : 0);
+  return ranks;
+}
+
+void stand_in_masks(Graph& graph, const Values& inputs, const std::vector<int>& ranks,
+                    Values& masks) {
+  for (size_t i = 0; i < inputs.size() && i < ranks.size(); ++i) {
+    if (ranks[i] == 0 || masks[i].defined()) continue;
+    Shape shape(inputs[i].shape().dims().first(size_t(ranks[i])));
+    masks[i] = graph.input("trial mask", {DType::bool_, shape});
+    set_mask(inputs[i], masks[i], "trial");
+  }
+}
+
 }  // namespace
+
+void LayerCall::expect_masks_of(const Values& inputs) {
+  for (const Value& input : inputs) {
+    mask_ranks.push_back(0);
+    if (input.sketched() == nullptr) continue;
+    const auto& [node, output] = *input.sketched();
+    const auto* callable = std::get_if<std::shared_ptr<Callable>>(&node->what);
+    const auto* call = callable ? dynamic_cast<const LayerCall*>(callable->get()) : nullptr;
+    if (call != nullptr && size_t(output) < call->output_mask_ranks.size())
+      mask_ranks.back() = call->output_mask_ranks[size_t(output)];
+  }
+}
 
 Values LayerCall::with_masks(const Values& inputs, const Values& masks) {
   if (masks.size() > inputs.size())
@@ -62,13 +91,17 @@ Values LayerCall::apply(Graph& graph, const Values& operands) {
   Values masks = masks_of(inputs);
   for (size_t i = 0; i < masked.size(); ++i)
     masks[masked[i]] = as_mask(operands[inputs.size() + i]);
+  if (trial) stand_in_masks(graph, inputs, mask_ranks, masks);
   if (!trial || inputs.empty() || inputs[0].shape().rank() == 0) {
     Values outputs = layer.base().run(graph, inputs, masks, arguments);
     show_watched(graph, layer.base(), outputs);
+    if (trial) output_mask_ranks = mask_ranks_of(outputs);
     return outputs;
   }
   try {
-    return layer.base().run(graph, inputs, masks, arguments);
+    Values outputs = layer.base().run(graph, inputs, masks, arguments);
+    output_mask_ranks = mask_ranks_of(outputs);
+    return outputs;
   } catch (const ShapeError& error) {
     throw ShapeError(without_batch(error.what(), inputs[0].shape()[0]));
   }

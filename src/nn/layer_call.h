@@ -4,6 +4,8 @@
 // A call made inside another layer's call() registers the called layer as its child.
 #pragma once
 
+#include <vector>
+
 #include <stoker/layer.h>
 
 #include "graph/op.h"
@@ -28,6 +30,10 @@ class LayerCall : public Callable {
   // While a sketch tries the layer out, its batch size is a placeholder: errors show "None" in its
   // place.
   bool trial = false;
+  // How many extents the masks have that the inputs carry (0: none), for trials, whose inputs are
+  // stand-ins; and those of the outputs, which the trial finds out for the calls behind this one.
+  std::vector<int> mask_ranks, output_mask_ranks;
+  void expect_masks_of(const Values& inputs);
 };
 
 }  // namespace stoker

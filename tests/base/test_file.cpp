@@ -115,6 +115,18 @@ TEST(Files, AreRemovedWithoutFollowingLinks) {
   EXPECT_FALSE(local_files().exists(dir / "kept/file/below"));
 }
 
+TEST(AtomicWrite, NamesAFolderThatIsMissing) {
+  TempDir dir;
+  std::string said;
+  try {
+    write_file_atomically(dir / "missing/a", "text");
+  } catch (const FileError& error) {
+    said = error.what();
+  }
+  EXPECT_EQ(said, (dir / "missing/a") + ": the folder " + (dir / "missing") +
+                      " does not exist; create it first");
+}
+
 TEST(AtomicWrite, LeavesNoTemporaryFile) {
   TempDir dir;
   write_file_atomically(dir / "a", "new");

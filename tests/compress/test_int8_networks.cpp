@@ -209,7 +209,8 @@ TEST_F(Int8Networks, KeepsOwnLayersInFloat) {
   Model model(x, Dense(3, {.name = "b"})(own(Dense(16, {.name = "a"})(x))));
   own.set_weights({Tensor::full({}, 1.5)});
   Tensor data = normal({32, 10}, 1);
-  EXPECT_TRUE(says(error_of<ValueError>([&] { quantize(model, data); }), {"Doubling"}));
+  EXPECT_TRUE(says(error_of<ValueError>([&] { quantize(model, data); }),
+                   {"\"own\" is a Doubling", "with the options: .custom_objects"}));
   CustomObjects objects;
   objects.layers["Doubling"] = [](const Attrs&) { return make_layer<Doubling>(); };
   Quantized q = quantize(model, data, {.custom_objects = objects});

@@ -301,6 +301,22 @@ TEST(Safetensors, ThatCannotBeWrittenLeavesTheOldFile) {
   EXPECT_EQ(read_safetensors(dir / "a").tensors.size(), 1U);
 }
 
+TEST(Safetensors, NamesTheFormatsOfOthers) {
+  TempDir dir;
+  dir.write("a.keras", "PK\x03\x04 and so on");
+  dir.write("a.h5", "\x89HDF\r\n\x1a\n and so on");
+  auto said = [&](const char* name) -> std::string {
+    try {
+      read_safetensors(dir / name);
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(said("a.keras").find("zip archive"), std::string::npos) << said("a.keras");
+  EXPECT_NE(said("a.h5").find("HDF5"), std::string::npos) << said("a.h5");
+}
+
 TEST(Safetensors, IsReadThroughShortReadsAndReportsFailingOnes) {
   TempDir dir;
   write_safetensors(dir / "a", small_file());

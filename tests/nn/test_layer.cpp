@@ -208,5 +208,12 @@ TEST(Layer, ThatIsEmptySaysSo) {
             "an empty Layer was called: it was declared, but never given a layer");
 }
 
+TEST(Layer, OfConstantsAloneIsNamed) {
+  Embedding positions(4, 2, {.name = "positions"});
+  std::string said = message_of<Error>([&] { positions(ops::arange(4)); });
+  EXPECT_EQ(said.find("Embedding \"positions\": none of its inputs belongs to a graph"), 0U)
+      << said;
+}
+
 }  // namespace
 }  // namespace stoker::test

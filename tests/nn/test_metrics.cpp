@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include <stoker/confusion_metrics.h>
 #include <stoker/metrics.h>
 
 #include "graph/graph.h"
@@ -121,6 +122,7 @@ TEST(Metric, IsNamedAsWrittenOrAsKerasDoes) {
   EXPECT_EQ(Metric("mse").name(), "mse");
   EXPECT_EQ(Metric("mse").kind(), "MeanSquaredError");
   EXPECT_EQ(SparseTopKCategoricalAccuracy().name(), "sparse_top_k_categorical_accuracy");
+  EXPECT_EQ(FBetaScore().name(), "fbeta_score");
   EXPECT_EQ(Precision(0.5, {.name = "p", .output = "head"}).name(), "p");
   EXPECT_EQ(Precision(0.5, {.name = "p", .output = "head"}).output(), "head");
 }

@@ -120,5 +120,21 @@ TEST_P(FunctionTest, Keeps32ProgramsAtMost) {
   EXPECT_EQ(f.traces(), 34U);
 }
 
+TEST_P(FunctionTest, FunctionsAndComputationsDrawNumbersOfTheirOwn) {
+  auto draw = [] { return ops::random::normal({8}); };
+  auto drawing = [&] { return function([&](Value x) { return draw() + 0.0 * x; }); };
+  auto all = [&] {
+    set_seed(7);
+    auto one = drawing(), other = drawing();
+    Tensor zero(0.0F);
+    return std::vector<Tensor>{compute(draw), compute(draw), one(zero).tensor(), one(zero).tensor(),
+                               other(zero).tensor()};
+  };
+  std::vector<Tensor> drawn = all();
+  for (size_t i = 0; i < drawn.size(); ++i)
+    for (size_t k = 0; k < i; ++k) EXPECT_FALSE(drawn[i] == drawn[k]) << i << ", " << k;
+  EXPECT_EQ(all(), drawn);  // the same seed, the same numbers
+}
+
 }  // namespace
 }  // namespace stoker

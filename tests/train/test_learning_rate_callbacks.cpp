@@ -142,5 +142,20 @@ TEST(TerminateOnNaN, EndsTheTrainingInPlaceOfAnError) {
   EXPECT_TRUE(says(out.str(), {"epoch 1, step 3", "training ends here"}));
 }
 
+TEST(ReduceLROnPlateau, RefusesAScheduleBeforeTheFirstStep) {
+  test::Data data = test::line(16, 3);
+  Sequential model({Input({2}), Dense(1)});
+  model.compile(
+      {.optimizer =
+           SGD({.learning_rate = CosineDecay({.initial_learning_rate = 0.1, .decay_steps = 10})}),
+       .loss = "mse"});
+  EXPECT_TRUE(says(error_of<Error>([&] {
+                     model.fit(data.x, data.y,
+                               {.callbacks = {ReduceLROnPlateau({.monitor = "loss"})}});
+                   }),
+                   {"ReduceLROnPlateau", "CosineDecay", "a number"}));
+  EXPECT_EQ(model.optimizer().iterations(), 0);
+}
+
 }  // namespace
 }  // namespace stoker

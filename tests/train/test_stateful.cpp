@@ -28,6 +28,19 @@ TEST(Stateful, PredictionsGoOnWhereTheBatchBeforeEnded) {
   EXPECT_EQ(model.predict_on_batch(x).values<float>()[0], first.values<float>()[0]);
 }
 
+// Keras's way to train on many sequences at once and to go on with one.
+TEST(Stateful, WeightsGoToAModelForBatchesOfAnotherSize) {
+  set_seed(1);
+  Sequential many = stateful_model(), one = stateful_model(1);
+  many.fit(sequences(8).x, sequences(8).y, {.batch_size = kBatch, .shuffle = false, .verbose = 0});
+  reset_states(many);
+  EXPECT_EQ(many.get_weights().size(), 8U);  // three, three and two
+  one.set_weights(many.get_weights());
+  Tensor x = normal({kBatch, kSteps, 2}, 5);
+  expect_near(one.predict_on_batch(x.slice(0, 1)), many.predict_on_batch(x).slice(0, 1), 1e-6);
+  EXPECT_EQ(many.weights().size(), 11U);  // with the states, as files have them
+}
+
 // Twice T steps in two batches are 2 T steps in one.
 TEST(Stateful, TwoBatchesAreOneSequence) {
   set_seed(1);

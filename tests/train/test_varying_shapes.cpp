@@ -223,5 +223,52 @@ TEST(VaryingPrograms, NestedModelsCarryMasks) {
   test::expect_near(model.predict(padded), model.predict(brief), 1e-6);
 }
 
+// Keras's guide: a softmax over the steps that count.
+class TemporalSoftmax : public LayerBase {
+ public:
+  std::string kind() const override { return "TemporalSoftmax"; }
+  Values call(const Values& inputs, CallContext& context) override {
+    Value counts = ops::expand_dims(ops::cast(context.mask(), DType::float32), -1);
+    Value parts = ops::exp(inputs[0]) * counts;
+    return {parts / ops::sum(parts, {.axes = {1}, .keepdims = true})};
+  }
+};
+
+TEST(VaryingPrograms, AnOwnLayerThatNeedsAMaskHasItWhereAModelIsDrawn) {
+  OnDevice device;
+  for (int64_t length : {4, -1}) {
+    Value ids = Input({length}, {.dtype = DType::int32});
+    Value scores = Dense(1)(Dropout(0.1)(Embedding(10, 8, {.mask_zero = true})(ids)));
+    Model model(ids, make_layer<TemporalSoftmax>()(scores));
+    Tensor y = model.predict(Tensor::from<int32_t>({3, 4, 0, 0}, {1, 4}));
+    EXPECT_NEAR(y.at(0) + y.at(1), 1, 1e-6);
+    EXPECT_EQ(y.at(2), 0);
+    EXPECT_THROW(make_layer<TemporalSoftmax>()(Dense(1)(Input({4, 2}))), Error);  // there is none
+  }
+}
+
+TEST(VaryingPrograms, PixelsBecomeChannelsAndBackAtAnySize) {
+  OnDevice device;
+  test::TempDir dir;
+  Value in = Input({-1, -1, 1});
+  Value small = ops::space_to_depth(in, 2);
+  EXPECT_EQ(small.shape(), (Shape{-1, -1, -1, 4}));
+  Value image = ops::depth_to_space(Conv2D(36, 3, {.padding = "same"})(small), 3);
+  EXPECT_EQ(image.shape(), (Shape{-1, -1, -1, 4}));
+  Value swapped = ops::rearrange(image, "b (h s) w c -> b w (h s c)", {{"s", 3}});
+  Model model(Values{in}, Values{image, swapped});
+  Value fixed = Input({6, 4, 1});
+  Layer conv = model.get_layer("conv2d");
+  Model same(fixed, ops::depth_to_space(conv(ops::space_to_depth(fixed, 2)), 3));
+  Tensor x = RandomNormal({.seed = 1})({2, 6, 4, 1});
+  std::vector<Tensor> made = model.predict_all(x);
+  EXPECT_EQ(made[0], same.predict(x));
+  EXPECT_EQ(made[1].shape(), (Shape{2, 6, 36}));
+  EXPECT_EQ(model.predict_all(Tensor::zeros({1, 4, 10, 1}))[0].shape(), (Shape{1, 6, 15, 4}));
+  EXPECT_THROW(model.predict_all(Tensor::zeros({1, 5, 4, 1})), ShapeError);
+  model.save(dir / "model.stoker");
+  EXPECT_EQ(load_model(dir / "model.stoker").predict_all(x), made);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -256,22 +256,23 @@ Value depth_to_space(const Value& x, int64_t block_size) {
         fmt::format("depth_to_space: expected [B, H, W, C] with C a multiple of {}, got {}",
                     block_size * block_size, to_string(shape)));
   int64_t channels = shape[3] / (block_size * block_size);
-  Value apart = emit::reshape(x, {shape[0], shape[1], shape[2], block_size, block_size, channels});
-  return emit::reshape(emit::transpose(apart, {0, 1, 3, 2, 4, 5}),
-                       {shape[0], shape[1] * block_size, shape[2] * block_size, channels});
+  Value apart =
+      split_axes(x, {shape[0], shape[1], shape[2], block_size, block_size, channels}, {1, 1, 1, 3});
+  return merge_axes(emit::transpose(apart, {0, 1, 3, 2, 4, 5}), {1, 2, 2, 1});
 }
 
 Value space_to_depth(const Value& x, int64_t block_size) {
   const Shape& shape = x.shape();
-  if (shape.rank() != 4 || block_size < 1 || shape[1] % block_size != 0 ||
-      shape[2] % block_size != 0)
+  auto divides = [&](int64_t extent) { return extent < 0 || extent % block_size == 0; };
+  if (shape.rank() != 4 || block_size < 1 || !divides(shape[1]) || !divides(shape[2]))
     throw ShapeError(
         fmt::format("space_to_depth: expected [B, H, W, C] with H and W multiples of {}, got {}",
                     block_size, to_string(shape)));
-  int64_t height = shape[1] / block_size, width = shape[2] / block_size;
-  Value apart = emit::reshape(x, {shape[0], height, block_size, width, block_size, shape[3]});
-  return emit::reshape(emit::transpose(apart, {0, 1, 3, 2, 4, 5}),
-                       {shape[0], height, width, block_size * block_size * shape[3]});
+  auto part_of = [&](int64_t extent) { return extent < 0 ? -1 : extent / block_size; };
+  Value apart = split_axes(
+      x, {shape[0], part_of(shape[1]), block_size, part_of(shape[2]), block_size, shape[3]},
+      {1, 2, 2, 1});
+  return merge_axes(emit::transpose(apart, {0, 1, 3, 2, 4, 5}), {1, 1, 1, 3});
 }
 
 Value extract_sequences(const Value& x, int64_t sequence_length, int64_t stride) {

@@ -7,6 +7,7 @@
 #include <stoker/error.h>
 
 #include "graph/emit.h"
+#include "graph/op.h"
 
 namespace stoker {
 
@@ -71,6 +72,33 @@ Value truth(const Value& x) {
 Value absolute_of(const Value& x) {
   if (x.scalar() || is_floating(x.dtype())) return emit::unary("abs", x);
   return emit::binary("maximum", x, -x);
+}
+
+namespace {
+
+// "split" and "merge" say what a reshape with several unknown extents means; others need neither.
+Value reshape_groups(const Value& x, const Ints& extents, const char* how, const Ints& counts) {
+  if (std::ranges::count(extents, -1) <= 1)
+    return emit::reshape(x, Shape(std::span<const int64_t>(extents)));
+  return apply("reshape", {x}, {{"shape", extents}, {how, counts}})[0];
+}
+
+}  // namespace
+
+Value split_axes(const Value& x, const Ints& extents, const Ints& counts) {
+  return reshape_groups(x, extents, "split", counts);
+}
+
+Value merge_axes(const Value& x, const Ints& counts) {
+  Ints extents;
+  int axis = 0;
+  for (int64_t count : counts) {
+    int64_t product = 1;
+    for (int64_t i = 0; i < count; ++i, ++axis)
+      product = product < 0 || x.shape()[axis] < 0 ? -1 : product * x.shape()[axis];
+    extents.push_back(product);
+  }
+  return reshape_groups(x, extents, "merge", counts);
 }
 
 }  // namespace stoker

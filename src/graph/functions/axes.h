@@ -18,6 +18,11 @@ Ints swapped(int rank, int64_t a, int64_t b);  // the permutation that exchanges
 Value to_last(const Value& x, int64_t axis);
 Value from_last(const Value& x, int64_t axis);
 
+// Axis i of x becomes counts[i] axes, and counts[i] axes of x become axis i, also where several extents
+// are not known yet. extents: of the new axes; at most one of a group may be -1.
+Value split_axes(const Value& x, const Ints& extents, const Ints& counts);
+Value merge_axes(const Value& x, const Ints& counts);
+
 // A reshape that goes where x is: a kernel usually belongs to no graph yet.
 Value reshape_beside(const Value& x, const Value& kernel, const Shape& shape);
 

@@ -8,6 +8,7 @@
 #include <stoker/ops_arrays.h>
 
 #include "graph/emit.h"
+#include "graph/functions/axes.h"
 
 namespace stoker::ops {
 
@@ -90,18 +91,13 @@ Value rearrange(const Value& x, const std::string& pattern, const AxisLengths& l
   if (sorted != wanted || std::ranges::adjacent_find(sorted) != sorted.end())
     throw ValueError(
         fmt::format("rearrange: both sides of \"{}\" must name the same axes, each once", pattern));
-  Ints apart, perm, dims;
+  Ints apart, perm, split, merge;
   for (const std::string& name : before) apart.push_back(known.at(name));
   for (const std::string& name : after)
     perm.push_back(std::ranges::find(before, name) - before.begin());
-  for (const Group& group : to) {
-    int64_t product = 1;
-    for (const std::string& name : group)
-      product = known.at(name) < 0 || product < 0 ? -1 : product * known.at(name);
-    dims.push_back(product);
-  }
-  Value split = emit::reshape(x, Shape(std::span<const int64_t>(apart)));
-  return emit::reshape(emit::transpose(split, perm), Shape(std::span<const int64_t>(dims)));
+  for (const Group& group : from) split.push_back(int64_t(named(group).size()));
+  for (const Group& group : to) merge.push_back(int64_t(named(group).size()));
+  return merge_axes(emit::transpose(split_axes(x, apart, split), perm), merge);
 }
 
 }  // namespace stoker::ops

@@ -57,8 +57,47 @@ Shape resolve(const Shape& wanted, const Shape& have) {
   return shape;
 }
 
+// `groups` counts that make `axes` together. A file may say anything.
+void expect_groups(const Ints& counts, int axes, size_t groups) {
+  int64_t left = axes;
+  for (int64_t count : counts) left = count < 0 || count > left ? -1 : left - count;
+  if (counts.size() != groups || left != 0)
+    throw ShapeError(fmt::format("expected groups that make {} axes", axes));
+}
+
+// Every axis of `have` becomes counts[i] axes of `wanted`, of which one may be -1.
+Shape resolve_split(const Shape& wanted, const Shape& have, const Ints& counts) {
+  expect_groups(counts, wanted.rank(), size_t(have.rank()));
+  Ints filled;
+  for (int axis = 0; axis < have.rank(); ++axis) {
+    Ints group;
+    for (int64_t i = 0; i < counts[size_t(axis)]; ++i)
+      group.push_back(wanted[int(filled.size()) + int(i)]);
+    Shape whole = Shape(std::span<const int64_t>(&have.dims()[size_t(axis)], 1));
+    for (int64_t extent : resolve(to_shape(group), whole)) filled.push_back(extent);
+  }
+  return to_shape(filled);
+}
+
+// counts[i] axes of `have` become axis i.
+Shape resolve_merge(const Shape& have, const Ints& counts) {
+  expect_groups(counts, have.rank(), counts.size());
+  Ints filled;
+  int axis = 0;
+  for (int64_t count : counts) {
+    filled.push_back(1);
+    for (int64_t i = 0; i < count; ++i) filled.back() *= have[axis++];
+  }
+  return to_shape(filled);
+}
+
 std::vector<TensorSpec> infer_reshape(const Attrs& attrs, Specs inputs) {
   expect_count(inputs, 1);
+  if (attrs.has("split"))
+    return {{inputs[0].dtype, resolve_split(to_shape(attrs.get<Ints>("shape")), inputs[0].shape,
+                                            attrs.get<Ints>("split"))}};
+  if (attrs.has("merge"))
+    return {{inputs[0].dtype, resolve_merge(inputs[0].shape, attrs.get<Ints>("merge"))}};
   return {{inputs[0].dtype, resolve(to_shape(attrs.get<Ints>("shape")), inputs[0].shape)}};
 }
 

@@ -235,17 +235,31 @@ void RecurrentLayer::reset_states() {
   for (Variable& state : states_) state.write(Tensor::zeros(state.shape()));
 }
 
-void reset_states(const Layer& layer) {
-  bool found = false;
-  auto reset = [&](LayerBase& base) {
+namespace {
+
+std::vector<RecurrentLayer*> stateful_layers(LayerBase& layer) {
+  std::vector<RecurrentLayer*> found;
+  auto look_at = [&](LayerBase& base) {
     auto* recurrent = dynamic_cast<RecurrentLayer*>(&base);
-    if (recurrent == nullptr || !recurrent->sequence().stateful) return;
-    recurrent->reset_states();
-    found = true;
+    if (recurrent != nullptr && recurrent->sequence().stateful) found.push_back(recurrent);
   };
-  reset(layer.base());
-  for (const Descendant& inner : descendants(layer.base())) reset(inner.layer.base());
-  if (!found)
+  look_at(layer);
+  for (const Descendant& inner : descendants(layer)) look_at(inner.layer.base());
+  return found;
+}
+
+}  // namespace
+
+std::vector<Variable> weights_without_states(LayerBase& layer, std::vector<Variable> weights) {
+  for (const RecurrentLayer* stateful : stateful_layers(layer))
+    for (const Variable& state : stateful->states()) std::erase(weights, state);
+  return weights;
+}
+
+void reset_states(const Layer& layer) {
+  std::vector<RecurrentLayer*> found = stateful_layers(layer.base());
+  for (RecurrentLayer* stateful : found) stateful->reset_states();
+  if (found.empty())
     throw Error(
         fmt::format("reset_states: {} has no stateful layer; make one with {{.stateful = "
                     "true}}",

@@ -28,6 +28,7 @@ class RecurrentLayer : public LayerBase {
   void keep_time_order() { time_order_ = true; }
   void zero_masked_outputs(bool zero) { options_.zero_output_for_mask = zero; }
   void reset_states();
+  const std::vector<Variable>& states() const { return states_; }  // of a stateful layer
 
  private:
   struct Run {
@@ -51,5 +52,9 @@ class RecurrentLayer : public LayerBase {
   bool time_order_ = false;
   std::vector<Variable> states_;  // of a stateful layer
 };
+
+// Of the weights of a layer or model, those that are no states of stateful layers: what get_weights()
+// gives and set_weights() takes, as in Keras, so that they fit a model for batches of another size.
+std::vector<Variable> weights_without_states(LayerBase& layer, std::vector<Variable> weights);
 
 }  // namespace stoker

@@ -124,7 +124,7 @@ Metric F1Score(const F1ScoreOptions& options) {
 }
 Metric FBetaScore(const FBetaScoreOptions& options) {
   return made_metric(FBetaRule{options.average, options.beta, options.threshold},
-                     {options.name, options.output});
+                     {options.name.empty() ? "fbeta_score" : options.name, options.output});
 }
 
 void add_f_scores(std::vector<MetricKind>& kinds) {

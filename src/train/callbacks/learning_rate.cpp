@@ -61,6 +61,11 @@ ReduceLROnPlateau::ReduceLROnPlateau(ReduceLROnPlateauOptions options)
 }
 
 void ReduceLROnPlateau::on_train_begin() {
+  if (model().optimizer().schedule().defined())
+    throw Error(fmt::format(
+        "{}: the optimiser has a schedule ({}), which decides the learning rate by itself; give it "
+        "a number for its learning_rate, or leave the callback out",
+        kPlateau, model().optimizer().schedule().kind()));
   best_ = monitor_.worst();
   wait_ = cooldown_ = 0;
 }

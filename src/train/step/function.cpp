@@ -49,7 +49,9 @@ struct TracedFunction::Impl {
   Context* context;
   ProgramCache programs;
   Variable random_state;
-  std::vector<Applied> optimizers;                          // whose apply() the body calls
+  bool draws = false;               // a program of it reads the random state
+  bool numbered = false;            // the random state is that of no other function
+  std::vector<Applied> optimizers;  // whose apply() the body calls
   std::vector<std::shared_ptr<LazyTensor::State>> results;  // of the last call
   size_t traces = 0;
   OneThread one_thread;
@@ -77,6 +79,7 @@ struct TracedFunction::Impl {
   std::unique_ptr<Graph> graph_of(const Replica& replica, std::span<const TensorSpec> specs);
   Values over_replicas(Graph& graph, const Values& returned) const;
   void begin_alike(Graph& graph);
+  void number_draws();
   // A later run overwrites the outputs: results that are still held are fetched first.
   void release_results() {
     for (const auto& result : results)
@@ -133,6 +136,7 @@ CachedProgram& TracedFunction::Impl::trace(std::span<const Tensor> inputs) {
   std::vector<TensorSpec> specs = specs_of(inputs);
   std::unique_ptr<Graph> graph = graph_of({}, specs);
   ++traces;
+  number_draws();
   optimizers = graph->notes<AppliedOptimizers>().list;
   return programs.add(kind(), std::move(specs), std::move(graph), *context);
 }
@@ -159,6 +163,7 @@ std::unique_ptr<Graph> TracedFunction::Impl::graph_of(const Replica& replica,
       outputs = over_replicas(*graph, outputs);
     }
     bool drawn = graph->use_counts()[size_t(graph->random_state().traced()->id)] > 0;
+    draws |= drawn;
     if (options.training || drawn) {
       Graph::Scope phase(*graph, Phase::update);
       graph->assign(random_state, Value(random_state) + Value(Tensor::from<int64_t>({0, 1}, {2})),
@@ -177,6 +182,7 @@ CachedProgram& TracedFunction::Impl::trace_replicas(std::vector<TensorSpec> spec
                        }};
   Distribution::Made made = distribution->compile(step, *context);
   ++traces;
+  number_draws();
   begin_alike(*made.graph);
   optimizers = made.graph->notes<AppliedOptimizers>().list;
   return programs.add(kind(), std::move(specs), std::move(made.graph), std::move(made.program));
@@ -206,6 +212,15 @@ Values TracedFunction::Impl::over_replicas(Graph& graph, const Values& returned)
   for (size_t i = 0, next = 0; i < all.size(); ++i)
     if (!joined[i]) all[i] = means[next++];
   return all;
+}
+
+// A function that draws has a key of its own, by its place among the initialisers and functions of the
+// program: two functions, and two calls of compute(), give different numbers.
+void TracedFunction::Impl::number_draws() {
+  if (!draws || numbered) return;
+  numbered = true;
+  uint64_t key = derived_seed(context->seed.value(), kDropoutPurpose);
+  random_state.write(make_random_state("", key, context->next_stream()).read());
 }
 
 // Every process begins with what the first one holds. State that one replica keeps is as it was made.
