@@ -46,12 +46,24 @@ int64_t Runner::State::claim_size(const Work& work) const {
                     std::max<int64_t>(fair, 1));
 }
 
+int64_t Runner::State::make_runs(Work& work, int64_t begin, int64_t end, Worker& worker) const {
+  int64_t part = begin, made = 1;
+  while (made > 0 && part < end && !stop_now.load(std::memory_order_relaxed)) {
+    RowWriter first(work.rows, part);
+    made = maker->make_row_run(work.tickets[0], part, end, first, worker);
+    part += made;
+  }
+  return part - begin;
+}
+
 void Runner::State::make(const Claim& claim, Worker& worker) {
   Work& work = *claim.work;
   for (int64_t part = claim.begin; part < claim.end; ++part) {
     if (stop_now.load(std::memory_order_relaxed)) return;
     try {
       if (work.by_rows) {
+        part += make_runs(work, part, claim.end, worker);
+        if (part == claim.end) return;
         RowWriter row(work.rows, part);
         maker->hint_row(work.tickets[0], part + kRowsAhead);
         if (!maker->make_row(work.tickets[0], part, row, worker).kept) {
