@@ -228,14 +228,25 @@ def run_case(case: Case, dtype: str, differentiable: bool = True) -> dict[str, A
     return parts
 
 
-def record_cases(file: str, cases: dict[str, Case], no_gradient: set[str], float32_only: set[str], metadata: dict[str, str]) -> None:
+def record_cases(
+    file: str,
+    cases: dict[str, Case],
+    no_gradient: set[str],
+    float32_only: set[str],
+    metadata: dict[str, str],
+    again: dict[str, Case] | None = None,
+) -> None:
+    """`again`: a further draw of some cases."""
     recording = Recording()
     recording.whole_number("seed", SEED)
     for name, case in cases.items():
         only = "float32" if name in float32_only else None
         exact, draw = in_both(lambda dtype: run_case(case, only or dtype, name not in no_gradient))
+        draws = [draw]
+        if again and name in again:
+            draws.append(run_case(again[name], "float32", name not in no_gradient))
         for part, value in exact.items():
-            recording.add(f"{name}/{part}", value, [draw[part].astype("float32")])
+            recording.add(f"{name}/{part}", value, [each[part].astype("float32") for each in draws])
     recording.save(file, metadata)
 
 
