@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from keras import layers
 from keras import ops as k
 
 from keras_ops import Case, record_cases, spd, with_gaps
@@ -176,6 +177,9 @@ MORE_CASES: dict[str, Case] = {
     "adaptive_max_pool_3d": ("image", lambda i: k.adaptive_max_pool(volume(i), (2, 3, 3))),
     "dot_product_attention": ("image", lambda i: k.dot_product_attention(*[k.reshape(i, (2, 3, 2, 24))[:, :, :, n : n + 8] for n in (0, 8, 16)], is_causal=True)),
     "ctc_loss": ("image", lambda i: ctc(sequence(i) * 4, [[1, 2, 2, 3], [4, 1, 0, 0]])),
+    "category_encoding": ("places", lambda i: layers.CategoryEncoding(6)(i)),
+    "category_encoding_count": ("places x", lambda i, x: layers.CategoryEncoding(6, output_mode="count")(i, count_weights=k.cast(x[:, :2], "float32"))),
+    "discretization": ("x", lambda x: layers.Discretization([-1.0, 0.0, 0.5])(k.cast(x, "float32"))),
     # --- signals and images
     "fft2": ("a", lambda a: k.fft2((a, a * a))), "conj": ("x y", lambda x, y: [k.real(k.conj(tf.complex(x, y))), k.imag(k.conj(tf.complex(x, y)))]),
     "angle": ("x y", lambda x, y: k.angle(tf.complex(x, y))), "real": ("x y", lambda x, y: k.real(tf.complex(x, y))),
@@ -194,7 +198,7 @@ MORE_CASES: dict[str, Case] = {
 # TensorFlow has some of them for float32 only. There is none of Lu, a projection is
 # resampled where it should be transposed, and those of singular and eigenvectors
 # depend on their signs.
-NO_GRADIENT = {"eigh", "svd", "lu_factor", "perspective_transform"}
+NO_GRADIENT = {"eigh", "svd", "lu_factor", "perspective_transform", "category_encoding_count"}
 FLOAT32_ONLY = {"max_pool_3d", "average_pool_3d", "adaptive_max_pool_3d"}
 
 # The same values in other roundings, where Keras computes in float32 whatever it is given: classes in another order.

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <stoker/attention.h>
+#include <stoker/category_layers.h>
 #include <stoker/losses.h>
 
 #include "parity/op_cases.h"
@@ -337,6 +338,12 @@ OpCases more_networks() {
 
 OpCases more_signals() {
   return {
+      {"category_encoding", STOKER_CASE("places", {CategoryEncoding(6)(i[0])})},
+      {"category_encoding_count",
+       STOKER_CASE("places x", {CategoryEncoding(6, {.output_mode = "count"})(
+                                   {i[0], part(i[1], {{}, {.end = 2}})})})},
+      {"discretization",
+       STOKER_CASE("x", {Discretization({.bin_boundaries = {-1, 0, 0.5}})(i[0])})},
       {"fft2", STOKER_CASE("a", {ops::fft2({i[0], i[0] * i[0]}).real,
                                  ops::fft2({i[0], i[0] * i[0]}).imag})},
       {"conj", STOKER_CASE("x y", {ops::conj({i[0], i[1]}).real, ops::conj({i[0], i[1]}).imag})},

@@ -130,7 +130,7 @@ class MoreOps : public Ops {
   MoreOps() : Ops("more_ops") {}
 };
 
-TEST_P(MoreOps, AreKeras) { expect_all(more_cases(), 188); }
+TEST_P(MoreOps, AreKeras) { expect_all(more_cases(), 191); }
 TEST_P(MoreOps, AreAllThatTheFileHolds) { expect_held({more_cases()}); }
 
 INSTANTIATE_TEST_SUITE_P(Parity, Ops, kDevices, device_name);
