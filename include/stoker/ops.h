@@ -202,6 +202,7 @@ RecurrentResult recurrent(const Value& x, const Value& kernel, const Value& recu
 }  // namespace stoker::ops
 
 // The rest, by subject.
+#include <stoker/ops_any_rank.h>
 #include <stoker/ops_arrays.h>
 #include <stoker/ops_fft.h>
 #include <stoker/ops_image.h>

@@ -28,6 +28,25 @@ struct Sampling {
 // transform: [8] or [B, 8]; pixel (x, y) of the result is that of the image at
 // ((t₀x + t₁y + t₂) / k, (t₃x + t₄y + t₅) / k), k = t₆x + t₇y + 1.
 Value affine_transform(const Value& images, const Value& transform, const Sampling& options = {});
+// images with the corners of start_points where those of end_points are; both [4, 2] or [B, 4, 2], (x, y)
+// of top left, bottom left, top right, bottom right. Outside is fill_value.
+struct Perspective {
+  std::string interpolation = "bilinear";  // nearest
+  double fill_value = 0;
+};
+Value perspective_transform(const Value& images, const Value& start_points, const Value& end_points,
+                            const Perspective& options = {});
+
+// [B, H, W, C] → [B, size[0], size[1], C]: what stands at row y of the images stands at scale · y +
+// translation of the result, with pixels of size 1 from 0 on. Zero where there is no image.
+struct ScaleAndTranslate {
+  std::array<double, 2> scale = {1, 1};  // of rows, of columns
+  std::array<double, 2> translation = {0, 0};
+  std::string method = "linear";  // cubic, lanczos3, lanczos5
+  bool antialias = true;          // wider kernels where the image shrinks
+};
+Value scale_and_translate(const Value& images, std::array<int64_t, 2> size,
+                          const ScaleAndTranslate& options = {});
 // The elements of x at coordinates [rank, ..]; order 0: the nearest, 1: linear.
 struct MapCoordinates {
   int order = 1;

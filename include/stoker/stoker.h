@@ -35,6 +35,7 @@
 #include <stoker/initializers.h>
 #include <stoker/language_models.h>
 #include <stoker/layer.h>
+#include <stoker/layer_names.h>
 #include <stoker/layer_options.h>
 #include <stoker/layers.h>
 #include <stoker/lighter.h>

@@ -72,6 +72,23 @@ Piece scan_piece(const char* begin, const char* end, const CsvFormat& format, bo
   return piece;
 }
 
+constexpr ptrdiff_t kLineBytes = 1 << 12;  // looked at together
+
+// The next records, where each of them is a line and quotes stand around whole fields.
+struct LineEnds {
+  uint32_t ends[csv_scan::most_ends(kLineBytes)];
+  size_t count;  // not 0
+
+  bool find(const char* at, const char* end, const CsvFormat& format) {
+    if (format.comment != '\0') return false;
+    auto [found, regular] = csv_scan::kernels().record_ends(
+        at, std::min(at + kLineBytes, end), {.delimiter = format.delimiter, .quote = format.quote},
+        ends);
+    count = found;
+    return regular && count > 0;
+  }
+};
+
 [[noreturn]] void bad_record(const std::string& path, uint64_t line, bool open, uint64_t most) {
   if (open)
     throw FileError(fmt::format(
@@ -111,35 +128,29 @@ std::optional<std::string_view> CsvReader::next() {
   }
 }
 
-// Without quotes, comments and blank lines a record is a line, and lines need only be counted.
-bool CsvReader::index_plain_lines(RecordIndex& index, uint64_t& records) {
-  const char* begin = buffer_.data() + begin_;
-  const auto* last = static_cast<const char*>(::memrchr(begin, '\n', end_ - begin_));
-  if (last == nullptr || options_.format.comment != '\0') return false;
-  auto length = size_t(last + 1 - begin);
-  if (length > options_.most_record_bytes || *begin == '\n') return false;
-  char quote = options_.format.quote != '\0' ? options_.format.quote : '\r';
-  if (!has_plain_lines(begin, begin + length, '\r', quote)) return false;
-  for (const char* at = begin; at <= last;) {
-    auto offset = base_ + uint64_t(at - buffer_.data());
-    index.add(records, offset, next_line_ - 1);
-    // The first record that begins a block follows the first line end from `near` on.
-    uint64_t near = std::max(index.next_block(), offset + 1) - 1;
-    const char* from = std::min(at + (near - offset), last);
-    const char* next =
-        static_cast<const char*>(std::memchr(from, '\n', size_t(last + 1 - from))) + 1;
-    uint64_t lines = count_byte(at, next, '\n');
-    records += lines;
-    next_line_ += lines;
-    at = next;
+bool CsvReader::index_lines(RecordIndex& index, uint64_t& records) {
+  LineEnds lines;
+  if (options_.most_record_bytes < kLineBytes ||
+      !lines.find(buffer_.data() + begin_, buffer_.data() + end_, options_.format))
+    return false;
+  uint64_t base = base_ + begin_;
+  auto begin_of = [&](size_t line) { return line == 0 ? base : base + lines.ends[line - 1] + 1; };
+  const uint32_t *first = lines.ends, *last = first + lines.count - 1;
+  for (size_t line = 0; line < lines.count;) {
+    index.add(records + line, begin_of(line), next_line_ - 1 + line);
+    // The next block begins with the first record from there on.
+    uint64_t near = index.next_block() - base;
+    line = size_t(std::lower_bound(first + line, last, near - 1) - first) + 1;
   }
-  begin_ = size_t(last + 1 - buffer_.data());
+  begin_ += *last + 1;
+  records += lines.count;
+  next_line_ += lines.count;
   return true;
 }
 
 void CsvReader::index_rest(RecordIndex& index, uint64_t& records) {
   while (true) {
-    if (index_plain_lines(index, records)) continue;
+    if (index_lines(index, records)) continue;
     // What the buffer holds, one by one.
     for (uint64_t until = base_ + end_; end() <= until;) {
       if (!next()) return;
@@ -165,26 +176,43 @@ void cut_csv(std::string_view block, const CsvFormat& format,
   records.clear();
   const char* at = block.data();
   const char* end = at + block.size();
+  LineEnds lines;
   while (at < end) {
-    Piece piece = scan_piece(at, end, format, /*last=*/true);
-    if (piece.end == nullptr) piece.end = piece.next = end;  // not what was indexed
-    if (piece.record) records.emplace_back(at, size_t(piece.end - at));
-    at = piece.next;
+    if (lines.find(at, end, format)) {
+      const char* begin = at;
+      for (uint32_t place : std::span(lines.ends, lines.count)) {
+        records.emplace_back(at, size_t(begin + place - at));
+        at = begin + place + 1;
+      }
+      continue;
+    }
+    for (const char* until = std::min(at + kLineBytes, end); at < until;) {
+      Piece piece = scan_piece(at, end, format, /*last=*/true);
+      if (piece.end == nullptr) piece.end = piece.next = end;  // not what was indexed
+      if (piece.record) records.emplace_back(at, size_t(piece.end - at));
+      at = piece.next;
+    }
   }
 }
 
 std::string_view CsvFields::quoted() {
   const char* begin = ++at_;
-  uint64_t lines = 0;
-  const char* behind = behind_quote(at_, end_, format_.quote, lines);
-  if (behind == nullptr) throw ValueError("a quoted field is not closed");
-  if (behind != end_ && *behind != format_.delimiter)
+  bool doubled = false;
+  const char* close = begin;
+  while (true) {
+    close = find_either(close, end_, format_.quote, format_.quote);
+    if (close == end_) throw ValueError("a quoted field is not closed");
+    if (close + 1 == end_ || close[1] != format_.quote) break;
+    doubled = true;
+    close += 2;
+  }
+  if (!ends_at(close + 1))
     throw ValueError(fmt::format(
         "a quoted field is followed by \"{}\" instead of a delimiter; a quote inside it is doubled",
-        std::string_view(behind, std::min<size_t>(size_t(end_ - behind), 8))));
-  std::string_view field(begin, size_t(behind - 1 - begin));
-  take(behind);
-  if (field.find(format_.quote) == std::string_view::npos) return field;
+        std::string_view(close + 1, std::min<size_t>(size_t(end_ - close - 1), 8))));
+  std::string_view field(begin, size_t(close - begin));
+  take(close + 1);
+  if (!doubled) return field;
   unescaped_.clear();
   for (size_t i = 0; i < field.size(); ++i) {
     unescaped_ += field[i];
@@ -196,8 +224,7 @@ std::string_view CsvFields::quoted() {
 std::optional<std::string_view> CsvFields::next() {
   if (done_) return {};
   if (format_.quote != '\0' && at_ < end_ && *at_ == format_.quote) return quoted();
-  const void* found = std::memchr(at_, format_.delimiter, size_t(end_ - at_));
-  return take(found == nullptr ? end_ : static_cast<const char*>(found));
+  return take(find_either(at_, end_, format_.delimiter, format_.delimiter));
 }
 
 std::string csv_field(std::string_view text, const CsvFormat& format) {

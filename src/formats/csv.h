@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/isa/csv_kernels.h"
 #include "formats/record_index.h"
 #include "formats/text_buffer.h"
 
@@ -48,9 +50,8 @@ class CsvReader : TextBuffer {
   void index_rest(RecordIndex& index, uint64_t& records);
 
  private:
-  // The same for all whole lines of the buffer at once, where each of them is a record; false: they are
-  // not.
-  bool index_plain_lines(RecordIndex& index, uint64_t& records);
+  // The same for the next lines of the buffer, where each of them is a record; false: they are not.
+  bool index_lines(RecordIndex& index, uint64_t& records);
 
   std::string path_;
   CsvReadOptions options_;
@@ -85,6 +86,17 @@ class CsvFields {
     done_ = end == end_;
     at_ = done_ ? end_ : end + 1;
     return field;
+  }
+  // Takes the fields from here on that are plain numbers, into row `row` of their targets, up to the
+  // first that is not; how many. Memory can be read up to `readable`, at least to end().
+  size_t take_numbers(std::span<const csv_scan::NumberTarget> targets, size_t row,
+                      const char* readable) {
+    auto [fields, next] = csv_scan::kernels().numbers({at_, end_, readable}, format_.delimiter,
+                                                      targets.data(), targets.size(), row);
+    if (fields == 0) return 0;
+    done_ = next > end_;
+    at_ = done_ ? end_ : next;
+    return fields;
   }
 
  private:

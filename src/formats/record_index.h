@@ -49,10 +49,22 @@ class RecordIndex {
     return lines_.empty() ? blocks_[block].record : lines_[block];
   }
   uint64_t bytes(size_t block) const { return blocks_[block + 1].offset - blocks_[block].offset; }
-  // The block's bytes, into memory that is used again. From any thread.
+  // The bytes of a block, or of [begin, end), into memory that is used again. From any thread.
   void read(FileReader& file, size_t block, std::string& bytes) const {
-    bytes.resize(size_t(this->bytes(block)));
-    file.read_exactly(blocks_[block].offset, std::as_writable_bytes(std::span(bytes)));
+    read(file, block, block + 1, bytes);
+  }
+  void read(FileReader& file, size_t begin, size_t end, std::string& bytes) const {
+    bytes.resize(size_t(blocks_[end].offset - blocks_[begin].offset));
+    file.read_exactly(blocks_[begin].offset, std::as_writable_bytes(std::span(bytes)));
+  }
+  // Behind the blocks that hold `count` records from `record` of `block` on, of at most `bytes`; one at
+  // least.
+  size_t end_of_run(size_t block, uint64_t record, uint64_t count, uint64_t bytes) const {
+    size_t end = block + 1;
+    while (end < blocks() && blocks_[end].record < record + count &&
+           blocks_[end + 1].offset - blocks_[block].offset <= bytes)
+      ++end;
+    return end;
   }
 
  private:

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "base/memory_file.h"
-#include "formats/find_byte.h"
 #include "formats/number_text.h"
 #include "support/deflate.h"
 
@@ -131,28 +130,6 @@ TEST(CsvIndex, IsTheSameWhetherLinesAreCountedOrRead) {
         }
       }
     }
-}
-
-TEST(PlainLines, AreSeenAtAnyPlace) {
-  std::string text;
-  for (int row = 0; row < 20; ++row) text += fmt::format("{},b\n", row);
-  auto plain = [](const std::string& lines) {
-    return has_plain_lines(lines.data(), lines.data() + lines.size(), '\r', '"');
-  };
-  EXPECT_TRUE(plain(text));
-  EXPECT_TRUE(plain(""));
-  for (size_t at = 0; at < text.size(); ++at)
-    for (char other : {'\r', '"'}) {
-      std::string changed = text;
-      changed[at] = other;
-      EXPECT_FALSE(plain(changed)) << at;
-    }
-  for (size_t at = 0; at < text.size(); ++at) {
-    std::string changed = text;
-    changed.insert(at, "\n");
-    bool blank = text[at] == '\n' || (at > 0 && text[at - 1] == '\n');
-    EXPECT_EQ(plain(changed), !blank) << at;
-  }
 }
 
 TEST(CsvFields, UndoQuotes) {

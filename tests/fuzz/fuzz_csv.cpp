@@ -1,5 +1,6 @@
 // The first byte: the size of the buffer, the second the format. Reading on, and going to the blocks of
 // an index, must give the same records; fields that are written again must come back.
+#include <cstring>
 #include <vector>
 
 #include <stoker/error.h>
@@ -12,6 +13,8 @@
 namespace {
 
 using namespace stoker;
+using csv_scan::NumberKind;
+using csv_scan::NumberTarget;
 
 struct CsvOutcome {
   std::vector<std::string> records;
@@ -67,8 +70,19 @@ void read_fields(const std::string& record, const CsvFormat& format) {
   for (const std::string& field : fields) {
     float number = 0;
     int64_t whole = 0;
-    parse_float(field.data(), field.data() + field.size(), number);
-    parse_integer(field.data(), field.data() + field.size(), whole);
+    const char* end = field.data() + field.size();
+    const char* behind = parse_float(field.data(), end, number);
+    const char* behind_whole = parse_integer(field.data(), end, whole);
+    CsvFields plain(field, format);
+    float same = 0;
+    NumberTarget target{reinterpret_cast<char*>(&same), sizeof same, NumberKind::float32};
+    if (plain.take_numbers({&target, 1}, 0, end) == 1 && plain.done())
+      test::expect(behind == end && std::memcmp(&same, &number, sizeof same) == 0);
+    CsvFields plain_whole(field, format);
+    int64_t same_whole = 0;
+    target = {reinterpret_cast<char*>(&same_whole), sizeof same_whole, NumberKind::int64};
+    if (plain_whole.take_numbers({&target, 1}, 0, end) == 1 && plain_whole.done())
+      test::expect(behind_whole == end && same_whole == whole);
     if (format.quote == '\0') continue;
     std::string written = csv_field(field, format);
     CsvFields again(written, format);
@@ -85,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                     .quote = choice % 4 < 3 ? '"' : '\0',
                                     .comment = choice % 8 < 4 ? '\0' : '#'},
                          .skip_first = choice % 16 < 8,
-                         .most_record_bytes = choice % 32 < 16 ? 1000U : 20U,
+                         .most_record_bytes = choice % 32 < 16 ? 5000U : 20U,
                          .buffer_bytes = size_t(buffer) * 3};
   read_by_index(input.rest(), options);
   for (const std::string& record : read_on(input.rest(), options).records)

@@ -206,8 +206,8 @@ def outputs_of(result: Any) -> list[tf.Tensor]:
     return [k.convert_to_tensor(each) for each in many]
 
 
-def run_case(name: str, dtype: str) -> dict[str, Array]:
-    names, function = CASES[name]
+def run_case(case: Case, dtype: str, differentiable: bool = True) -> dict[str, Array]:
+    names, function = case
     inputs = {each: tensor(INPUTS[each], dtype) for each in names.split()}
     floats = {each: value for each, value in inputs.items() if value.dtype.is_floating}
     with tf.GradientTape() as tape:
@@ -221,19 +221,34 @@ def run_case(name: str, dtype: str) -> dict[str, Array]:
                 sums.append(tf.reduce_sum(result * tf.cast(weights, result.dtype)))
         loss = tf.add_n(sums) if sums else None
     parts = {f"value/{index}": tf.cast(result, "float64").numpy() for index, result in enumerate(results)}
-    if loss is not None and name not in NO_GRADIENT:
+    if loss is not None and differentiable:
         for each, gradient in tape.gradient(loss, floats).items():
             if gradient is not None:
                 parts[f"gradient/{each}"] = tf.cast(tf.convert_to_tensor(gradient), "float64").numpy()
     return parts
 
 
-def record_ops(metadata: dict[str, str]) -> None:
+def record_cases(
+    file: str,
+    cases: dict[str, Case],
+    no_gradient: set[str],
+    float32_only: set[str],
+    metadata: dict[str, str],
+    again: dict[str, Case] | None = None,
+) -> None:
+    """`again`: a further draw of some cases."""
     recording = Recording()
     recording.whole_number("seed", SEED)
-    for name in CASES:
-        only = "float32" if name in FLOAT32_ONLY else None
-        exact, draw = in_both(lambda dtype: run_case(name, only or dtype))
+    for name, case in cases.items():
+        only = "float32" if name in float32_only else None
+        exact, draw = in_both(lambda dtype: run_case(case, only or dtype, name not in no_gradient))
+        draws = [draw]
+        if again and name in again:
+            draws.append(run_case(again[name], "float32", name not in no_gradient))
         for part, value in exact.items():
-            recording.add(f"{name}/{part}", value, [draw[part].astype("float32")])
-    recording.save("ops", metadata)
+            recording.add(f"{name}/{part}", value, [each[part].astype("float32") for each in draws])
+    recording.save(file, metadata)
+
+
+def record_ops(metadata: dict[str, str]) -> None:
+    record_cases("ops", CASES, NO_GRADIENT, FLOAT32_ONLY, metadata)

@@ -22,6 +22,7 @@ OpCases statistics_cases();
 OpCases linear_cases();
 OpCases nn_cases();
 OpCases signal_cases();
+OpCases more_cases();  // of keras_more_ops.py
 
 inline Value part(const Value& x, std::vector<ops::Slicing> axes) { return ops::get_item(x, axes); }
 inline Value first_column(const Value& x) { return ops::squeeze(part(x, {{}, {.end = 1}}), 1); }
@@ -38,6 +39,11 @@ inline Value first_column(const Value& x) { return ops::squeeze(part(x, {{}, {.e
 #define STOKER_CASE(inputs, ...)                                  \
   {                                                               \
     inputs, [](const Values& i) -> Values { return __VA_ARGS__; } \
+  }
+// Of no inputs.
+#define STOKER_MADE(...)                                    \
+  {                                                         \
+    "", [](const Values&) -> Values { return __VA_ARGS__; } \
   }
 
 }  // namespace stoker::test

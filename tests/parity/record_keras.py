@@ -24,6 +24,8 @@ import keras_attention
 import keras_audio
 import keras_augment
 import keras_layers
+import keras_more_layers
+import keras_more_ops
 import keras_more_optimizers
 import keras_networks
 import keras_ops
@@ -54,9 +56,11 @@ def main() -> None:
     keras_sequences.record_sequences(metadata)
     keras_attention.record_attention(metadata)
     keras_ops.record_ops(metadata)
+    keras_more_ops.record_more_ops(metadata)
     keras_spatial.record_spatial(metadata)
     keras_augment.record_augment(metadata)
     keras_audio.record_audio(metadata)
+    keras_more_layers.record_more_layers(metadata)
     keras_vocabulary.record_vocabulary(metadata)
     keras_applications.record_applications(metadata)
     keras_more_optimizers.record_more_optimizers(metadata)

@@ -1,12 +1,15 @@
-// From a record of CSV to components. Numbers are read in place; what is not a plain number (quotes,
-// spaces, missing values) takes the long way.
+// From a record of CSV to components. Plain numbers are read by the vector kernels, as many as follow
+// each other, the others in place; what is no number at first sight (quotes, spaces, missing values)
+// takes the long way.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "base/printable.h"
 #include "base/visit_dtype.h"
 #include "data/csv/schema.h"
+#include "data/runtime/records.h"
 #include "formats/number_text.h"
 
 namespace stoker::data {
@@ -23,7 +26,15 @@ struct Field {
   std::optional<std::string> fallback = {};  // as text, checked
 };
 
-class CsvDecoder final : public ElementFunction {
+using csv_scan::NumberKind;
+using csv_scan::NumberTarget;
+
+NumberKind kind_of(DType dtype) {
+  if (dtype == DType::float32) return NumberKind::float32;
+  return dtype == DType::int64 ? NumberKind::int64 : NumberKind::none;
+}
+
+class CsvDecoder final : public ElementFunction, public RecordFunction {
  public:
   CsvDecoder(CsvSchema schema, const CsvOptions& options)
       : format_(csv_format(options)), na_values_(options.na_values) {
@@ -65,29 +76,74 @@ class CsvDecoder final : public ElementFunction {
 
   void apply(std::span<const ConstTensorView> in, ElementWriter& out, Rng&) const override {
     const auto& record = *static_cast<const std::string*>(in[0].data);
-    CsvFields walk(record, format_);
-    float* packed = packed_ == 0
-                        ? nullptr
-                        : static_cast<float*>(out.put(0, DType::float32, {int64_t(packed_)}));
+    constexpr size_t kFew = 32;
+    if (fields_.size() <= kFew) {
+      std::array<NumberTarget, kFew> few;
+      decode(record, record.data() + record.size(), targets(out, few), 0);
+    } else {
+      std::vector<NumberTarget> many(fields_.size());
+      decode(record, record.data() + record.size(), targets(out, many), 0);
+    }
+  }
+
+  int64_t apply_records(Records records, ElementWriter& out) const override {
+    std::vector<NumberTarget> memory(fields_.size());
+    std::span<const NumberTarget> places = targets(out, memory);
+    const char* readable = records.back().data() + records.back().size();
+    size_t row = 0;
+    try {
+      for (; row < records.size(); ++row) decode(records[row], readable, places, row);
+    } catch (const ValueError&) {  // apply() says it
+    }
+    return int64_t(row);
+  }
+
+ private:
+  // Where the fields go, in their order.
+  std::span<const NumberTarget> targets(ElementWriter& out, std::span<NumberTarget> memory) const {
+    char* packed = nullptr;
+    if (packed_ > 0) packed = static_cast<char*>(out.put(0, DType::float32, {int64_t(packed_)}));
     for (size_t i = 0; i < fields_.size(); ++i) {
       const Field& field = fields_[i];
+      DType dtype = field.column.dtype;
+      NumberTarget& target = memory[i];
+      if (!field.used)
+        target = {};
+      else if (field.packed)
+        target = {packed + field.component * sizeof(float), packed_ * sizeof(float),
+                  NumberKind::float32};
+      else
+        target = {static_cast<char*>(out.put(field.component, dtype, {})), size_of(dtype),
+                  kind_of(dtype)};
+    }
+    return memory.first(fields_.size());
+  }
+
+  void decode(std::string_view record, const char* readable, std::span<const NumberTarget> places,
+              size_t row) const {
+    CsvFields walk(record, format_);
+    size_t i = 0;
+    while (true) {
+      if (i < places.size() && places[i].kind != NumberKind::none)
+        i += walk.take_numbers(places.subspan(i), row, readable);
+      if (i == places.size()) break;
       if (walk.done()) wrong_count(i);
-      if (!field.used) {
-        read(i, walk);
-      } else if (field.packed) {
-        number(i, walk, packed[field.component]);
-      } else {
-        void* place = out.put(field.component, field.column.dtype, {});
-        if (field.column.dtype == DType::float32)
-          number(i, walk, *static_cast<float*>(place));
-        else
-          value(i, walk, place);
-      }
+      take_field(i, walk, places[i].data + row * places[i].stride);
+      if (++i < places.size() && walk.done()) wrong_count(i);
     }
     if (!walk.done()) wrong_count(fields_.size() + count_rest(walk));
   }
 
- private:
+  void take_field(size_t i, CsvFields& walk, void* place) const {
+    const Field& field = fields_[i];
+    if (!field.used)
+      read(i, walk);
+    else if (field.column.dtype == DType::float32)
+      number(i, walk, *static_cast<float*>(place));
+    else
+      value(i, walk, place);
+  }
+
   static void pack(Field& field, size_t) {
     if (field.column.dtype == DType::bytes)
       throw ValueError(fmt::format(

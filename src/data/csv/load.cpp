@@ -6,6 +6,7 @@
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "data/csv/schema.h"
+#include "data/runtime/records.h"
 #include "data/sources/files.h"
 #include "formats/gzip.h"
 
@@ -61,24 +62,17 @@ std::vector<TablePart> parts_of(const IndexedTable& table) {
   return parts;
 }
 
-void decode(const TablePart& part, const IndexedTable& table, const CsvFormat& format,
-            const ElementFunction& decoder, std::vector<Tensor>& columns) {
+// False: a row cannot be used.
+bool decode(const TablePart& part, const IndexedTable& table, const CsvFormat& format,
+            const RecordFunction& decoder, std::vector<Tensor>& columns) {
   const RecordIndex& index = table.indices[part.file];
   ColumnWriter out(columns);
-  Rng rng(0);
-  std::string contents, record;
+  std::string contents;
   std::vector<std::string_view> records;
-  for (size_t block = part.begin; block < part.end; ++block) {
-    index.read(*table.files[part.file], block, contents);
-    cut_csv(contents, format, records);
-    uint64_t row = part.first + index.first_record(block);
-    for (std::string_view text : records) {
-      record = text;
-      ConstTensorView view(DType::bytes, {}, &record);
-      out.begin(row++);
-      decoder.apply({&view, 1}, out, rng);
-    }
-  }
+  index.read(*table.files[part.file], part.begin, part.end, contents);
+  cut_csv(contents, format, records);
+  out.begin(part.first + index.first_record(part.begin));
+  return records.empty() || decoder.apply_records(records, out) == int64_t(records.size());
 }
 
 // Through a dataset: streams, and rows that cannot be used, whose errors then have an address.
@@ -111,14 +105,15 @@ TensorMap load_csv(const std::string& path, const CsvOptions& options) {
   FunctionRef decoder = csv_decoder(schema, whole);
   bool done = indexed;
   if (indexed) {
+    const auto& of_records = dynamic_cast<const RecordFunction&>(*decoder);
     ThreadPool pool({.threads = available_cores(), .name = "load_csv"});
-    std::vector<Future<void>> parts;
+    std::vector<Future<bool>> parts;
     for (const TablePart& part : parts_of(table))
-      parts.push_back(
-          pool.submit([&, part] { decode(part, table, csv_format(whole), *decoder, columns); }));
-    for (Future<void>& part : parts) {
+      parts.push_back(pool.submit(
+          [&, part] { return decode(part, table, csv_format(whole), of_records, columns); }));
+    for (Future<bool>& part : parts) {
       try {
-        part.get();
+        done = part.get() && done;
       } catch (const Error&) {
         done = false;
       }

@@ -27,6 +27,11 @@ class CountedBatchMaker final : public Maker {
     return make_part("batch", *input_, {.epoch = ticket.epoch, .index = ticket.index * size_ + row},
                      out, worker);
   }
+  int64_t make_row_run(const Ticket& ticket, int64_t begin, int64_t end, ElementWriter& out,
+                       Worker& worker) const override {
+    return input_->make_run({.epoch = ticket.epoch, .index = ticket.index * size_ + begin},
+                            end - begin, out, worker);
+  }
   void hint_row(const Ticket& ticket, int64_t row) const override {
     int64_t index = ticket.index * size_ + row;
     if (index < length_) input_->hint({.epoch = ticket.epoch, .index = index});
@@ -296,6 +301,11 @@ Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out,
   RowsInto rows(out, count);
   for (int64_t row = 0; row < count; ++row) {
     rows.begin(row);
+    while (int64_t made = maker.make_row_run(ticket, row, count, rows, worker)) {
+      row += made;
+      if (row == count) return {ticket.epoch, ticket.index};
+      rows.begin(row);
+    }
     maker.hint_row(ticket, row + kRowsAhead);
     maker.make_row(ticket, row, rows, worker);
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kSamplePeriod = 64;     // of calls that are cheaper than
 constexpr double kAlwaysMeasured = 5'000;  // nanoseconds: 60 for two clock readings are 1 % then
-constexpr int64_t kCpuPeriod = 16;         // of measured calls: whose time on a core is taken
+constexpr int64_t kCpuPeriod = 16;         // of measured elements: whose time on a core is taken
 
 // Counts what goes through, for the bytes that a cache would hold.
 int64_t bytes_of(const ConstTensorView& view) {
@@ -84,6 +84,7 @@ class MapMaker final : public Maker {
            size_t scratch, StageStats& stats, bool per_row)
       : input_(std::move(input)),
         function_(std::move(function)),
+        of_records_(dynamic_cast<const RecordFunction*>(function_.get())),
         spec_(std::move(spec)),
         stage_(std::move(stage)),
         key_(key),
@@ -108,6 +109,17 @@ class MapMaker final : public Maker {
     }
     return made;
   }
+  // Whatever goes wrong with a record is said by make().
+  int64_t make_run(const Ticket& first, int64_t count, ElementWriter& out,
+                   Worker& worker) const override {
+    if (of_records_ == nullptr) return 0;
+    try {
+      Records records = input_->records(first, count, worker);
+      return records.empty() ? 0 : apply_measured(records, out);
+    } catch (const Error&) {
+      return 0;
+    }
+  }
   void hint(const Ticket& ticket) const override { input_->hint(ticket); }
   std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
   MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
@@ -119,26 +131,42 @@ class MapMaker final : public Maker {
  private:
   void apply_measured(const ScratchElement& in, ElementWriter& out, Rng& rng) const {
     MeasuredWriter measured(out);
-    bool with_cpu = stats_.sampled.value() % kCpuPeriod == 0;
+    measure(measured, [&] {
+      function_->apply(in.views(), measured, rng);
+      return 1;
+    });
+    stats_.sample_period.store(stats_.mean_ns() < kAlwaysMeasured ? kSamplePeriod : 1,
+                               std::memory_order_relaxed);
+  }
+  int64_t apply_measured(Records records, ElementWriter& out) const {
+    MeasuredWriter measured(out);
+    return measure(measured, [&] { return of_records_->apply_records(records, measured); });
+  }
+
+  // `call` makes some elements of one size through `out`, and says how many.
+  template <class F>
+  int64_t measure(const MeasuredWriter& out, F call) const {
+    bool with_cpu = stats_.cpu_sampled.value() * kCpuPeriod <= stats_.sampled.value();
     int64_t cpu = with_cpu ? thread_cpu_ns() : 0, begin = steady_clock().now();
-    function_->apply(in.views(), measured, rng);
-    int64_t ns = steady_clock().now() - begin;
+    int64_t made = call(), ns = steady_clock().now() - begin;
+    if (made == 0) return 0;
     trace_span(stats_.name, begin, begin + ns);
     if (with_cpu) {
       stats_.cpu_ns.add(thread_cpu_ns() - cpu);
       stats_.cpu_sampled_ns.add(ns);
-      stats_.cpu_sampled.add();
+      stats_.cpu_sampled.add(made);
     }
-    if (ns > stats_.longest_ns.load(std::memory_order_relaxed)) stats_.longest_ns.store(ns);
+    if (ns / made > stats_.longest_ns.load(std::memory_order_relaxed))
+      stats_.longest_ns.store(ns / made);
     stats_.sampled_ns.add(ns);
-    stats_.sampled.add();
-    stats_.bytes.add(measured.bytes);
-    stats_.sample_period.store(stats_.mean_ns() < kAlwaysMeasured ? kSamplePeriod : 1,
-                               std::memory_order_relaxed);
+    stats_.sampled.add(made);
+    stats_.bytes.add(out.bytes * made);
+    return made;
   }
 
   MakerRef input_;
   FunctionRef function_;
+  const RecordFunction* of_records_;  // the same function; null: it takes one element at a time
   ElementSpec spec_;
   std::string stage_;
   uint64_t key_;

@@ -16,6 +16,8 @@
 #include <stoker/batch.h>
 #include <stoker/element.h>
 
+#include "data/runtime/records.h"
+
 namespace stoker::data {
 
 class PlanContext;
@@ -60,6 +62,17 @@ class Maker {
   virtual int64_t rows(const Ticket&) const { return 0; }
   virtual Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                         Worker& worker) const;
+  // The rows [begin, end) at once, where that is quicker than one by one: `out` says where the first goes,
+  // and the others follow it in memory. Returns how many were made, none of them dropped; the next one
+  // is to be made by make_row, which throws what is wrong with it.
+  virtual int64_t make_row_run(const Ticket&, int64_t, int64_t, ElementWriter&, Worker&) const {
+    return 0;
+  }
+  // The same of elements: those of a ticket and of up to count - 1 indices behind it.
+  virtual int64_t make_run(const Ticket&, int64_t, ElementWriter&, Worker&) const { return 0; }
+  // The texts of such elements, where they are single ones and in memory; none: to be made one by one.
+  // Valid until the worker makes something else.
+  virtual Records records(const Ticket&, int64_t, Worker&) const { return {}; }
   // The row will be made soon: what it reads may be fetched into the caches.
   virtual void hint_row(const Ticket&, int64_t) const {}
   virtual void hint(const Ticket&) const {}

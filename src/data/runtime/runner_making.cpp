@@ -8,6 +8,7 @@ namespace stoker::data {
 
 namespace {
 
+constexpr int64_t kMostClaimNs = 4 * kClaimNs;
 constexpr int kSpins = 500;  // pauses for which a worker looks for tickets to come
 
 }  // namespace
@@ -41,9 +42,21 @@ bool Runner::State::see_end_of_pull(std::unique_lock<std::mutex>& lock) {
 int64_t Runner::State::claim_size(const Work& work) const {
   if (synchronous()) return work.parts;
   if (mean_part_ns <= 0) return 1;
+  // Cheap rows: each worker takes its share at once, for a claim costs a lock, two readings of the
+  // thread's clock and, of files, a read of its own (3,400 instead of 800 for 400,000 rows of CSV).
   int64_t fair = (work.parts + options.workers - 1) / options.workers;
-  return std::clamp(kClaimNs / std::max<int64_t>(mean_part_ns, 1), int64_t(1),
+  return std::clamp(kMostClaimNs / std::max<int64_t>(mean_part_ns, 1), int64_t(1),
                     std::max<int64_t>(fair, 1));
+}
+
+int64_t Runner::State::make_runs(Work& work, int64_t begin, int64_t end, Worker& worker) const {
+  int64_t part = begin, made = 1;
+  while (made > 0 && part < end && !stop_now.load(std::memory_order_relaxed)) {
+    RowWriter first(work.rows, part);
+    made = maker->make_row_run(work.tickets[0], part, end, first, worker);
+    part += made;
+  }
+  return part - begin;
 }
 
 void Runner::State::make(const Claim& claim, Worker& worker) {
@@ -52,6 +65,8 @@ void Runner::State::make(const Claim& claim, Worker& worker) {
     if (stop_now.load(std::memory_order_relaxed)) return;
     try {
       if (work.by_rows) {
+        part += make_runs(work, part, claim.end, worker);
+        if (part == claim.end) return;
         RowWriter row(work.rows, part);
         maker->hint_row(work.tickets[0], part + kRowsAhead);
         if (!maker->make_row(work.tickets[0], part, row, worker).kept) {

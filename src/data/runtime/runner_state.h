@@ -82,6 +82,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   bool claim(std::unique_lock<std::mutex>& lock, Claim& out);
   bool see_end_of_pull(std::unique_lock<std::mutex>& lock);
   int64_t claim_size(const Work& work) const;
+  // Rows from `begin` on, many at a time, as far as the maker can; how many.
+  int64_t make_runs(Work& work, int64_t begin, int64_t end, Worker& worker) const;
   void make(const Claim& claim, Worker& worker);
   void run(std::unique_lock<std::mutex>& lock, const Claim& claim, Worker& worker);
   std::unique_ptr<Worker> take_worker();

@@ -31,7 +31,9 @@ struct IndexedFile {
 };
 using IndexedFiles = std::vector<IndexedFile>;
 
-// The block that a worker has read last; records next to each other come from one read.
+constexpr uint64_t kRunBytes = 1 << 16;  // read at once for a run of records
+
+// The blocks that a worker has read last; records next to each other come from one read.
 struct ReadBlock {
   ~ReadBlock() {
     if (budget != nullptr) budget->release(charged);
@@ -73,11 +75,7 @@ class IndexedMaker final : public Maker {
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
     auto record = uint64_t(ticket.index);
     try {
-      auto& block = worker.local<ReadBlock>(place_);
-      if (!block.holds(record)) {
-        read(record, block);
-        block.charge(worker.budget());
-      }
+      const ReadBlock& block = block_with(record, 1, worker);
       auto& text = *static_cast<std::string*>(out.put(0, DType::bytes, {}));
       text = block.records[size_t(record - block.first)];
       if (format_->check) format_->check(text);
@@ -87,6 +85,14 @@ class IndexedMaker final : public Maker {
     return {ticket.epoch, ticket.index};
   }
 
+  Records records(const Ticket& first, int64_t count, Worker& worker) const override {
+    auto record = uint64_t(first.index);
+    if (format_->check) return {};
+    const ReadBlock& block = block_with(record, uint64_t(count), worker);
+    Records here = Records(block.records).subspan(size_t(record - block.first));
+    return here.first(std::min(here.size(), size_t(count)));
+  }
+
   // Reads the block once more to count the lines in it.
   std::string origin(const Ticket& ticket) const override {
     auto record = uint64_t(ticket.index);
@@ -94,7 +100,7 @@ class IndexedMaker final : public Maker {
     if (!format_->lines) return path;
     try {
       ReadBlock block;
-      read(record, block);
+      read(record, 1, block);
       const char* begin = block.records[size_t(record - block.first)].data();
       auto before = std::count(static_cast<const char*>(block.contents.data()), begin, '\n');
       return place_of(path, block.line + uint64_t(before) + 1);
@@ -110,12 +116,21 @@ class IndexedMaker final : public Maker {
         [](uint64_t value, const IndexedFile& file) { return value < file.first; });
     return size_t(after - files_->begin()) - 1;
   }
-  void read(uint64_t record, ReadBlock& block) const {
+  const ReadBlock& block_with(uint64_t record, uint64_t count, Worker& worker) const {
+    auto& block = worker.local<ReadBlock>(place_);
+    if (block.holds(record)) return block;
+    read(record, count, block);
+    block.charge(worker.budget());
+    return block;
+  }
+  // The block of a record, and those of the next records of its file.
+  void read(uint64_t record, uint64_t count, ReadBlock& block) const {
     size_t at = file_of(record);
     const IndexedFile& file = (*files_)[at];
     size_t number = file.index.block_of(record - file.first);
+    size_t end = file.index.end_of_run(number, record - file.first, count, kRunBytes);
     block.records.clear();
-    file.index.read(*readers_[at], number, block.contents);
+    file.index.read(*readers_[at], number, end, block.contents);
     format_->cut(block.contents, block.records);
     block.first = file.first + file.index.first_record(number);
     block.line = file.index.first_line(number);

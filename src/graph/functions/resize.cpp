@@ -45,20 +45,38 @@ std::function<double(double)> kernel_of(const std::string& name) {
       name));
 }
 
+// Along one axis: how far apart the pixels of the result lie, and where its edge lies, in pixels.
+struct Spacing {
+  double apart = 1, begin = 0;
+};
+
 // [from, to]: what each pixel of the result takes of each pixel; outside there are none.
-Tensor weights(int64_t from, int64_t to, const Resize& options) {
-  auto kernel = kernel_of(options.interpolation);
-  double scale = double(from) / double(to), wide = options.antialias ? std::fmax(1, scale) : 1;
+Tensor weights(int64_t from, int64_t to, const Spacing& spacing, const std::string& interpolation,
+               bool antialias) {
+  auto kernel = kernel_of(interpolation);
+  double wide = antialias ? std::fmax(1, spacing.apart) : 1;
   Tensor table(DType::float32, {from, to});
   std::vector<double> column(static_cast<size_t>(from));
   for (int64_t out = 0; out < to; ++out) {
-    double centre = (double(out) + 0.5) * scale - 0.5, sum = 0;
+    double centre = (double(out) + 0.5) * spacing.apart + spacing.begin - 0.5, sum = 0;
+    bool inside = centre >= -0.5 && centre <= double(from) - 0.5;
     for (int64_t in = 0; in < from; ++in)
       sum += column[size_t(in)] = kernel((double(in) - centre) / wide);
     for (int64_t in = 0; in < from; ++in)
-      table.data_mut<float>()[in * to + out] = float(column[size_t(in)] / sum);
+      table.data_mut<float>()[in * to + out] = inside ? float(column[size_t(in)] / sum) : 0;
   }
   return table;
+}
+
+// Rows and columns by matrices [H, H'] and [W, W'], in float32 whatever the policy's products are in.
+Value by_weights(const Value& x, const std::optional<Tensor>& rows,
+                 const std::optional<Tensor>& columns) {
+  std::optional<Graph::ComputeDtype> exact;
+  if (x.traced()) exact.emplace(*x.traced()->graph, DType::float32);
+  Value y = x;
+  if (rows) y = from_last(emit::matmul(to_last(y, 1), *rows, false, false), 1);
+  if (columns) y = from_last(emit::matmul(to_last(y, 2), *columns, false, false), 2);
+  return y;
 }
 
 Value nearest(const Value& x, int64_t axis, int64_t to) {
@@ -102,16 +120,35 @@ Value resize(const Value& images, std::array<int64_t, 2> size, const Resize& opt
     if (options.interpolation == "nearest") return nearest(nearest(x, 1, size[0]), 2, size[1]);
     kernel_of(options.interpolation);
     return in_floats(x, [&](const Value& wide) {
-      std::optional<Graph::ComputeDtype> exact;  // whatever the policy's products are in
-      if (wide.traced()) exact.emplace(*wide.traced()->graph, DType::float32);
-      Value y = wide;
-      if (height != size[0])
-        y = from_last(emit::matmul(to_last(y, 1), weights(height, size[0], options), false, false),
-                      1);
-      if (width != size[1])
-        y = from_last(emit::matmul(to_last(y, 2), weights(width, size[1], options), false, false),
-                      2);
-      return y;
+      auto along = [&](int64_t from, int64_t to) -> std::optional<Tensor> {
+        if (from == to) return std::nullopt;
+        return weights(from, to, {.apart = double(from) / double(to)}, options.interpolation,
+                       options.antialias);
+      };
+      return by_weights(wide, along(height, size[0]), along(width, size[1]));
+    });
+  });
+}
+
+Value scale_and_translate(const Value& images, std::array<int64_t, 2> size,
+                          const ScaleAndTranslate& options) {
+  if (size[0] < 1 || size[1] < 1 || !(options.scale[0] > 0) || !(options.scale[1] > 0))
+    throw ValueError(fmt::format(
+        "scale_and_translate: expected a size of 1 x 1 or more and scales above 0, got {} x {}, {} "
+        "and {}",
+        size[0], size[1], options.scale[0], options.scale[1]));
+  std::string method = options.method == "linear"  ? "bilinear"
+                       : options.method == "cubic" ? "bicubic"
+                                                   : options.method;
+  return on_pictures("scale_and_translate", images, [&](const Value& pictures) {
+    return in_floats(pictures, [&](const Value& x) {
+      auto along = [&](size_t axis) {
+        double apart = 1 / options.scale[axis];
+        return weights(x.shape()[int(axis) + 1], size[axis],
+                       {.apart = apart, .begin = -options.translation[axis] * apart}, method,
+                       options.antialias);
+      };
+      return by_weights(x, along(0), along(1));
     });
   });
 }

@@ -6,6 +6,7 @@
 #include <stoker/ops.h>
 #include <stoker/ops_arrays.h>
 #include <stoker/ops_image.h>
+#include <stoker/ops_linalg.h>
 #include <stoker/ops_math.h>
 
 #include "graph/emit.h"
@@ -114,6 +115,29 @@ Value affine_transform(const Value& images, const Value& transform, const Sampli
       return sampled(x, row, column, options);
     });
   });
+}
+
+// The eight numbers of the projection that takes end_points to start_points: two equations per corner.
+Value perspective_transform(const Value& images, const Value& start_points, const Value& end_points,
+                            const Perspective& options) {
+  auto corners = [](const Value& points) {
+    const Shape& shape = points.shape();
+    if (shape.rank() < 2 || shape.rank() > 3 || shape[-2] != 4 || shape[-1] != 2)
+      throw ShapeError(fmt::format(
+          "perspective_transform: expected points [4, 2] or [B, 4, 2], got {}", to_string(shape)));
+    return emit::cast(shape.rank() == 2 ? expand_dims(points, 0) : points, DType::float32);
+  };
+  Value start = corners(start_points), end = corners(end_points);
+  Values from = unstack(start, 2), to = unstack(end, 2);  // x, y: [B, 4]
+  Value one = ones_like(to[0]), none = zeros_like(to[0]);
+  Value across =
+      stack({to[0], to[1], one, none, none, none, -from[0] * to[0], -from[0] * to[1]}, 2);
+  Value down = stack({none, none, none, to[0], to[1], one, -from[1] * to[0], -from[1] * to[1]}, 2);
+  Value numbers = linalg::solve(concatenate({across, down}, 1),
+                                expand_dims(concatenate({from[0], from[1]}, 1), 2));
+  return affine_transform(
+      images, squeeze(numbers, 2),
+      {.interpolation = options.interpolation, .fill_value = options.fill_value});
 }
 
 Value map_coordinates(const Value& x, const Value& coordinates, const MapCoordinates& options) {

@@ -133,7 +133,9 @@ Value nanmean(const Value& x, const Reduce& options) {
 Value nanvar(const Value& x, const Reduce& options) {
   Value wide = emit::cast(x, DType::float32);
   Value centre = nanmean(wide, kept(options));
-  return nanmean(square(wide - centre), options);
+  // No NaN is squared: its gradient would be one, whatever it is multiplied with.
+  Value gap = isnan(wide), off = where(gap, 0.0, without_nan(wide, 0) - centre);
+  return nanmean(where(gap, std::numeric_limits<double>::quiet_NaN(), square(off)), options);
 }
 
 Value nanstd(const Value& x, const Reduce& options) { return sqrt(nanvar(x, options)); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <stoker/ops_any_rank.h>
 #include <stoker/ops_arrays.h>
 #include <stoker/ops_nn.h>
 
@@ -43,38 +44,6 @@ Value pooled(const char* what, const Value& x, const Pool1dOptions& options,
   Padding padding = padding_of(what, options.padding, image, options.pool_size, stride, 1, false);
   return as_sequence(
       pool(image, {.window = {1, options.pool_size}, .strides = {1, stride}, .padding = padding}));
-}
-
-// The windows of an adaptive pooling along one axis: [begin, end) of each.
-std::vector<std::pair<int64_t, int64_t>> adaptive(int64_t extent, int64_t count) {
-  std::vector<std::pair<int64_t, int64_t>> windows;
-  for (int64_t i = 0; i < count; ++i)
-    windows.emplace_back(i * extent / count, ((i + 1) * extent + count - 1) / count);
-  return windows;
-}
-
-using Reduction = Value (*)(const Value&, const Reduce&);
-
-Value adaptive_axis(const Value& x, int64_t axis, int64_t count, Reduction reduce) {
-  Values parts;
-  for (auto [begin, end] : adaptive(x.shape()[int(axis)], count)) {
-    Ints from(size_t(x.shape().rank()), 0), size(from.size(), -1);
-    from[size_t(axis)] = begin;
-    size[size_t(axis)] = end - begin;
-    parts.push_back(reduce(emit::slice(x, from, size), {.axes = {axis}, .keepdims = true}));
-  }
-  return concatenate(parts, int(axis));
-}
-
-// A mean of means is that of the window: all parts of a row have the same rows.
-Value adaptive_pool(const char* what, const Value& x, int64_t height, int64_t width,
-                    Reduction reduce) {
-  const Shape& shape = x.shape();
-  if (shape.rank() != 4 || height < 1 || width < 1 || shape[1] < 1 || shape[2] < 1)
-    throw ShapeError(
-        fmt::format("{}: expected [B, H, W, C] and a size of 1 or more, got {} and {} x {}", what,
-                    to_string(shape), height, width));
-  return adaptive_axis(adaptive_axis(x, 1, height, reduce), 2, width, reduce);
 }
 
 // For every window, where its pixels stand in the image, row by row.
@@ -144,10 +113,10 @@ Value average_pool1d(const Value& x, const Pool1dOptions& options) {
 }
 
 Value adaptive_average_pool2d(const Value& x, int64_t height, int64_t width) {
-  return adaptive_pool("adaptive_average_pool2d", x, height, width, mean);
+  return adaptive_average_pool(x, {height, width});
 }
 Value adaptive_max_pool2d(const Value& x, int64_t height, int64_t width) {
-  return adaptive_pool("adaptive_max_pool2d", x, height, width, max);
+  return adaptive_max_pool(x, {height, width});
 }
 
 Value unfold(const Value& x, const Windows& options) {

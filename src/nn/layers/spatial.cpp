@@ -67,20 +67,4 @@ Value convolve(const Value& x, const Value& kernel, const SpatialWindow<3>& wind
   return ops::conv3d(x, kernel, how);
 }
 
-TransposedEdge transposed_edge(int64_t size, int64_t stride, int64_t dilation, bool same,
-                               const std::optional<int64_t>& output_padding) {
-  int64_t reach = dilation * (size - 1) + 1;
-  // Of the (T - 1) · s + reach steps that the kernel touches; may be below 0.
-  int64_t cropped = 0;
-  if (same)
-    cropped = output_padding ? reach - reach % 2 - *output_padding : reach - stride;
-  else
-    cropped = output_padding ? -*output_padding : std::min<int64_t>(reach - stride, 0);
-  // An odd step is cropped at the end, as "same" padding pads it there.
-  int64_t before = same ? std::clamp<int64_t>(cropped / 2, 0, reach - 1) : 0;
-  return {.before = before,
-          .after = std::max<int64_t>(cropped - before, 0),
-          .more = std::max<int64_t>(before - cropped, 0)};
-}
-
 }  // namespace stoker

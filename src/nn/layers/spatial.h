@@ -8,6 +8,7 @@
 #include <stoker/convolution_layers.h>
 #include <stoker/ops.h>
 
+#include "graph/functions/volume.h"
 #include "nn/field_types.h"
 #include "nn/layers/single_input_layer.h"
 
@@ -75,13 +76,7 @@ Value convolve(const Value& x, const Value& kernel, const SpatialWindow<1>& wind
 Value convolve(const Value& x, const Value& kernel, const SpatialWindow<2>& window);
 Value convolve(const Value& x, const Value& kernel, const SpatialWindow<3>& window);
 
-// Where a transposed convolution begins and ends along one axis: Keras's lengths, "valid" T · s +
-// max(reach - s, 0), "same" T · s; with output_padding (T - 1) · s + reach (or, "same", reach % 2) +
-// output_padding.
-struct TransposedEdge {
-  int64_t before, after, more;
-};
-TransposedEdge transposed_edge(int64_t size, int64_t stride, int64_t dilation, bool same,
-                               const std::optional<int64_t>& output_padding);
+using ops::transposed_edge;
+using ops::TransposedEdge;
 
 }  // namespace stoker

@@ -1,0 +1,63 @@
+// The inner loops of CSV, compiled once per instruction set (csv.cpp beside it), as a table of
+// functions. All sets give the same results; a set without a loop of its own takes nothing and leaves
+// the work to the plain code of formats/csv.cpp.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/isa.h"
+
+namespace stoker::csv_scan {
+
+enum class NumberKind : uint8_t { none, float32, int64 };
+
+// Where a field goes: row r of a column is at data + r * stride. none: not a number.
+struct NumberTarget {
+  char* data = nullptr;
+  size_t stride = 0;
+  NumberKind kind = NumberKind::none;
+};
+
+// A record, and how far memory can be read: at least to its end.
+struct RecordText {
+  const char* begin;
+  const char* end;
+  const char* readable;
+};
+
+struct TakenNumbers {
+  size_t fields;     // taken, from the first on
+  const char* next;  // behind the delimiter of the last one; behind `end`: it ended the record
+};
+
+// Of lines.
+struct LineMarks {
+  char delimiter = ',';
+  char quote = '\0';  // '\0': none
+};
+
+struct RecordEnds {
+  size_t count;
+  bool regular;  // false: nothing was found out
+};
+
+// Lines have two bytes at least; those of a chunk are written before they are looked at.
+constexpr size_t most_ends(size_t bytes) { return bytes / 2 + 65; }
+
+struct Kernels {
+  // Numbers of up to 15 characters, or 16 digits at the end of a record, as formats/number_text.h reads them: the fields of a record from its
+  // begin on, up to the first that is anything else or has no target.
+  TakenNumbers (*numbers)(const RecordText& record, char delimiter, const NumberTarget* targets,
+                          size_t count, size_t row);
+  // Where the records of [begin, end) end, at most 2^32 bytes: the places of their "\n" behind `begin`,
+  // in order, in memory for most_ends(end - begin). Regular: one line per record, none blank, no "\r",
+  // and quotes only around whole fields.
+  RecordEnds (*record_ends)(const char* begin, const char* end, const LineMarks& marks,
+                            uint32_t* ends);
+};
+
+const Kernels& kernels();  // of this host
+const Kernels& kernels_of(Isa isa);
+
+}  // namespace stoker::csv_scan
