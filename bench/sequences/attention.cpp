@@ -11,13 +11,19 @@
 namespace stoker::bench {
 
 std::string AttentionCase::name() const {
-  return fmt::format("attention b{} h{} T{} d{}{}{}", batch, heads, length, dim,
-                     causal ? " causal" : "", masked ? " masked" : "");
+  return fmt::format("attention b{} h{} T{} d{}{}{}{}", batch, heads, length, dim,
+                     causal ? " causal" : "", masked ? " masked" : "", rate > 0 ? " dropout" : "");
 }
 
 std::vector<AttentionCase> attention_cases() {
-  return {{4, 16, 4096, 128, true}, {4, 16, 4096, 128, false}, {4, 16, 4096, 64, true},
-          {4, 16, 4096, 64, false}, {16, 12, 1024, 64, true},  {16, 12, 1024, 64, false, true}};
+  return {{4, 16, 4096, 128, true},
+          {4, 16, 4096, 128, false},
+          {4, 16, 4096, 64, true},
+          {4, 16, 4096, 64, false},
+          {16, 12, 1024, 64, true},
+          {16, 12, 1024, 64, false, true},
+          {16, 12, 1024, 64, false, false, 0.1},
+          {16, 12, 1024, 64, false, true, 0.1}};
 }
 
 namespace {
@@ -35,12 +41,18 @@ double seconds_of(const AttentionCase& size, bool gradient, bool deterministic) 
       number = rng.uniform(-1, 1);
     inputs.push_back(numbers.cast(DType::bfloat16));
   }
-  Attrs attrs = {
-      {"causal", size.causal}, {"deterministic", deterministic}, {"masked", size.masked}};
+  Attrs attrs = {{"causal", size.causal},
+                 {"deterministic", deterministic},
+                 {"masked", size.masked},
+                 {"rate", size.rate}};
   Values operands = {rows[0], rows[1], rows[2]};
   if (size.masked) {
     inputs.push_back(Tensor::full({size.batch, 1, 1, size.length}, 1, DType::bool_));
     operands.push_back(graph.input("mask", inputs.back().spec()));
+  }
+  if (size.rate > 0) {
+    inputs.push_back(Tensor::full({2}, 7, DType::int64));
+    operands.push_back(graph.input("state", inputs.back().spec()));
   }
   Values forward = apply("attention", operands, attrs);
   Values results = {forward[0]};

@@ -13,6 +13,7 @@ struct AttentionCase {
   int64_t batch, heads, length, dim;
   bool causal;
   bool masked = false;       // by a mask of keys, [batch, 1, 1, length]
+  double rate = 0;           // of dropout
   std::string name() const;  // "attention b4 h16 T4096 d64 causal"
 };
 std::vector<AttentionCase> attention_cases();

@@ -24,8 +24,17 @@ ROWS = (("LSTM", False), ("LSTM", True), ("GRU", False))
 
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 SERVES = sys.argv[1:2] == ["--serve"]
-# batch, heads, length, dim, causal; None: with a mask of keys
-ATTENTION = ((4, 16, 4096, 128, True), (4, 16, 4096, 128, False), (4, 16, 4096, 64, True), (4, 16, 4096, 64, False), (16, 12, 1024, 64, True), (16, 12, 1024, 64, None))
+# batch, heads, length, dim, kind
+ATTENTION = (
+    (4, 16, 4096, 128, "causal"),
+    (4, 16, 4096, 128, ""),
+    (4, 16, 4096, 64, "causal"),
+    (4, 16, 4096, 64, ""),
+    (16, 12, 1024, 64, "causal"),
+    (16, 12, 1024, 64, "masked"),
+    (16, 12, 1024, 64, "dropout"),
+    (16, 12, 1024, 64, "masked dropout"),
+)
 
 
 def wanted(row: str) -> bool:
@@ -157,21 +166,22 @@ def run_attention() -> None:
     from torch.nn import functional
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    for batch, heads, length, dim, causal in ATTENTION:
-        row = f"attention b{batch} h{heads} T{length} d{dim}{' causal' if causal else ' masked' if causal is None else ''}"
+    for batch, heads, length, dim, kind in ATTENTION:
+        row = f"attention b{batch} h{heads} T{length} d{dim} {kind}".rstrip()
         if ONLY not in row:
             continue
         shape = (batch, length, heads, dim)
         q, k, v, dout = (torch.rand(shape, device="cuda").mul(2).sub(1).bfloat16().transpose(1, 2) for _ in range(4))
         for operand in (q, k, v):
             operand.requires_grad_()
-        mask = torch.ones((batch, 1, 1, length), dtype=torch.bool, device="cuda") if causal is None else None
+        mask = torch.ones((batch, 1, 1, length), dtype=torch.bool, device="cuda") if "masked" in kind else None
+        causal, rate = kind == "causal", 0.1 if "dropout" in kind else 0.0
         backends = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
         if mask is not None:
             backends = {"efficient": SDPBackend.EFFICIENT_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
         for name, backend in backends.items():
             with sdpa_kernel(backend):
-                forward = lambda: functional.scaled_dot_product_attention(q, k, v, mask, is_causal=bool(causal))  # noqa: E731
+                forward = lambda: functional.scaled_dot_product_attention(q, k, v, mask, rate, causal)  # noqa: E731
                 out = forward()
                 backward = lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)  # noqa: E731
                 peer = "PyTorch " + name

@@ -76,7 +76,8 @@ double score_of(const OpRun& run, const AttentionShape& s) {
   if (s.bias)
     for (double x : numbers(run.inputs[s.mask()]))
       bias = std::max(bias, std::isinf(x) ? 0 : std::abs(x));
-  return s.scale * double(s.dim) * largest(run.inputs[s.query()]) * largest(run.inputs[s.key()]) +
+  return std::abs(s.scale) * double(s.dim) * largest(run.inputs[s.query()]) *
+             largest(run.inputs[s.key()]) +
          bias;
 }
 
@@ -113,8 +114,8 @@ std::vector<double> gradient_sizes(const OpRun& run, const AttentionShape& s, do
   double dweight =
       dims * dout * (largest(run.inputs[s.value()]) / (1 - s.rate) + largest(run.inputs[s.out()]));
   double readers = std::sqrt(double(s.queries * s.group()));
-  return {s.scale * largest(run.inputs[s.key()]) * dweight,
-          s.scale * largest(run.inputs[s.query()]) * dweight * readers,
+  return {std::abs(s.scale) * largest(run.inputs[s.key()]) * dweight,
+          std::abs(s.scale) * largest(run.inputs[s.query()]) * dweight * readers,
           dout * readers / (1 - s.rate),
           dweight * std::sqrt(double(s.batch * s.heads * s.queries))};
 }
@@ -221,6 +222,16 @@ void add_attention_cases(OpCaseTable& table) {
   add(table, {{1, 65, 190, 1, 1, 96, 40}, true, shared});
   add(table, {{1, 70, 70, 2, 2, 32, 32}, true, {}, 0.25});
   add(table, {{1, 66, 131, 2, 1, 16, 16}, false, head_bias});
+  // Lengths of several blocks: tiles that a mask hides as a whole, dropout across them, its numbers out of step with the keys.
+  Masking padding{"padding", {1, 2}};
+  for (int key = 0; key < 400; ++key)
+    padding.fill.values.push_back(key < 130 || key == 390 ? 1 : 0);
+  add(table, {{1, 70, 400, 2, 1, 64, 64}, false, padding});
+  add(table, {{1, 200, 200, 1, 1, 64, 64}, true, {}, 0.2});
+  add(table, {{1, 66, 135, 2, 2, 128, 128}, false, whole, 0.3});
+  add(table, {{1, 50, 131, 1, 1, 40, 72}, true, {}, 0.5});
+  add(table, {{1, 135, 70, 2, 1, 64, 64}, false, by_query});
+  add(table, {{1, 40, 40, 1, 1, 64, 64}, false, {}, 0, -0.2});
   // Scores far beyond what exp can take.
   add(table, {{1, 9, 9, 2, 2, 4, 4}, false, {}, 0, 1.0, {-6, 6}}, false);
   table["attention"].differentiable_outputs = 2;

@@ -1,4 +1,5 @@
 // The result of attention. Rows: queries.
+#include "engine/cuda/kernels/attention_hopper.h"
 #include "engine/cuda/kernels/attention_parts.cuh"
 
 namespace stoker::cuda {
@@ -93,8 +94,16 @@ __global__ void __launch_bounds__(Tiles::kThreads)
 
 }  // namespace
 
+bool is_fast_attention(const AttentionCall& call) { return hopper_attention_takes(call); }
+
+size_t attention_scratch(const AttentionCall& call, bool gradient) {
+  if (hopper_attention_takes(call)) return hopper_attention_scratch(call, gradient);
+  return gradient ? size_t(call.batch * call.heads * call.queries) * sizeof(float) : 0;
+}
+
 void run_attention(const AttentionCall& call, cudaStream_t stream) {
   if (call.batch * call.heads * call.queries == 0) return;
+  if (hopper_attention_takes(call)) return run_hopper_attention(call, stream);
   visit_tiles(call, [&]<class Tiles>(Tiles) {
     auto kernel = forward<Tiles, Extras::none>;
     if (extras_of(call) == Extras::mask) kernel = forward<Tiles, Extras::mask>;

@@ -1,5 +1,6 @@
 // The gradient of attention: dq by rows of queries, dk and dv by rows of keys. The scores are computed for both: every sum has
 // one owner and one order.
+#include "engine/cuda/kernels/attention_hopper.h"
 #include "engine/cuda/kernels/attention_parts.cuh"
 
 namespace stoker::cuda {
@@ -19,7 +20,8 @@ __global__ void __launch_bounds__(kBlock) row_products(const __grid_constant__ A
   for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0U, sum, offset);
   int64_t head = row % c.heads, query = row / c.heads % c.queries,
           batch = row / c.heads / c.queries;
-  if (threadIdx.x % 32 == 0) c.delta[(batch * c.heads + head) * c.queries + query] = sum;
+  if (threadIdx.x % 32 == 0)
+    static_cast<float*>(c.scratch)[(batch * c.heads + head) * c.queries + query] = sum;
 }
 
 // Rows: queries.
@@ -47,7 +49,7 @@ __global__ void __launch_bounds__(Tiles::kThreads)
     int query = min(row + warp_row<Tiles>() + Tiles::own_row(r), int(c.queries) - 1);
     int64_t at = (batch * c.heads + head) * c.queries + query;
     lse[r] = c.lse[at];
-    delta[r] = c.delta[at];
+    delta[r] = static_cast<float*>(c.scratch)[at];
   }
   typename Tiles::Sums sums;
 #pragma unroll
@@ -128,7 +130,7 @@ __global__ void __launch_bounds__(Tiles::kThreads)
       if (int i = int(threadIdx.x); i < Tiles::kColumns) {
         int64_t at = (batch * c.heads + head) * c.queries + min(column + i, int(c.queries) - 1);
         lse[i] = c.lse[at];
-        delta[i] = c.delta[at];
+        delta[i] = static_cast<float*>(c.scratch)[at];
       }
       __syncthreads();
       typename Tiles::Scores scores, through;
@@ -176,6 +178,7 @@ __global__ void __launch_bounds__(Tiles::kThreads)
 
 void run_attention_grad(const AttentionCall& call, cudaStream_t stream) {
   if (call.batch * call.heads == 0) return;
+  if (hopper_attention_takes(call)) return run_hopper_attention_grad(call, stream);
   int64_t rows = call.batch * call.heads * call.queries;
   visit_tiles(call, [&]<class Tiles>(Tiles) {
     if (rows > 0) {

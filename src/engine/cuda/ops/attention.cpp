@@ -2,6 +2,7 @@
 #include "engine/cuda/ops/attention.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engine/cuda/attention_plan.h"
 #include "engine/cuda/kernels/attention.h"
@@ -52,15 +53,19 @@ int64_t divisor_up_to(int64_t count, int64_t most) {
   return part;
 }
 
-// Without a plan: float32, masks, dropout with this library's random numbers.
+// In steps of sixteen bytes, for sixteen-bit numbers.
+bool is_aligned(const HeadPlaces& places) {
+  return std::ranges::all_of(
+      std::array{places.query, places.key, places.value},
+      [](const HeadPlace& place) { return place.offset % 8 == 0 && place.pitch % 8 == 0; });
+}
+
+// Without a plan: float32, masks, dropout with this library's random numbers, and scales for which cuDNN gives NaN.
 AttentionParts find_plan(Builder& b, const AttentionShape& s, DType dtype, const HeadPlaces& from,
                          bool backward) {
-  auto is_aligned = [](const HeadPlace& place) {
-    return place.offset % 8 == 0 && place.pitch % 8 == 0;
-  };
-  bool fits = dtype != DType::float32 && !s.masked && s.rate == 0 && s.dim == s.value_dim &&
-              s.dim % 8 == 0 && s.dim <= 128 && s.keys > 1 && s.queries > 1 && s.batch > 0 &&
-              is_aligned(from.query) && is_aligned(from.key) && is_aligned(from.value);
+  bool fits = dtype != DType::float32 && !s.masked && s.rate == 0 && s.scale > 0 &&
+              s.dim == s.value_dim && s.dim % 8 == 0 && s.dim <= 128 && s.keys > 1 &&
+              s.queries > 1 && s.batch > 0 && is_aligned(from);
   if (!fits) return {};
   AttentionParts parts{nullptr, s.batch, s.kv_heads};
   if (backward && s.deterministic) {
@@ -118,6 +123,14 @@ void run_parts(const AttentionParts& parts, const AttentionCall& call, void* wor
     }
 }
 
+// Whether the own ordered gradient is faster than cuDNN's: measured, docs/design/026. cuDNN's keeps scores besides, and is cut
+// into parts for it.
+bool own_gradient_is_faster(const AttentionCall& call, const AttentionParts& parts) {
+  if (!is_fast_attention(call)) return false;
+  if (call.dim <= 64) return call.dim > 32 && call.keys >= (call.causal ? 2048 : 1024);
+  return call.causal && (parts.batch < call.batch || parts.kv_heads < call.kv_heads);
+}
+
 AttentionCall call_of(const AttentionShape& s, DType dtype, const HeadPlaces& from) {
   AttentionCall call{.dtype = dtype,
                      .batch = s.batch,
@@ -130,8 +143,10 @@ AttentionCall call_of(const AttentionShape& s, DType dtype, const HeadPlaces& fr
                      .q_pitch = from.query.pitch,
                      .k_pitch = from.key.pitch,
                      .v_pitch = from.value.pitch,
+                     .aligned = is_aligned(from),
                      .causal = s.causal,
                      .scale = float(s.scale),
+                     .masked = s.masked,
                      .bias = s.bias,
                      .rate = s.rate,
                      .stream_number = s.stream};
@@ -191,8 +206,12 @@ void emit_attention(Builder& b, const Node& node, const HeadPlaces& from) {
            [=](const Launch& at) { run_parts(parts, bind(at), at.get(next + 2), at.device); });
     return;
   }
-  b.emit({"own:attention", reads, {out, lse}},
-         [=](const Launch& at) { run_attention(bind(at), at.stream); });
+  b.emit({"own:attention", reads, {out, lse, b.scratch(attention_scratch(call, false))}},
+         [=](const Launch& at) {
+           AttentionCall bound = bind(at);
+           bound.scratch = at.get(next + 2);
+           run_attention(bound, at.stream);
+         });
 }
 
 void emit_attention_grad(Builder& b, const Node& node, const HeadPlaces& from,
@@ -204,6 +223,7 @@ void emit_attention_grad(Builder& b, const Node& node, const HeadPlaces& from,
     writes.push_back(b.is_defined(value) ? b.input(value) : b.define(value));
   size_t next = reads.size();
   AttentionCall call = call_of(s, dtype, from);
+  call.aligned = call.aligned && is_aligned(to);
   auto bind = [=](const Launch& at) {
     AttentionCall bound = call;
     HeadAddress address{size_of(call.dtype)};
@@ -216,16 +236,18 @@ void emit_attention_grad(Builder& b, const Node& node, const HeadPlaces& from,
     bound.dv = address(at, next + 2, to.value);
     return bound;
   };
-  if (AttentionParts parts = find_plan(b, s, dtype, from, true); parts.plan != nullptr) {
+  AttentionParts parts = find_plan(b, s, dtype, from, true);
+  bool own = s.deterministic && own_gradient_is_faster(call, parts);
+  if (parts.plan != nullptr && !own) {
     writes.push_back(b.scratch(parts.plan->workspace()));
     b.emit({parts.plan->name(), reads, writes},
            [=](const Launch& at) { run_parts(parts, bind(at), at.get(next + 3), at.device); });
     return;
   }
-  writes.push_back(b.scratch(size_t(s.batch * s.heads * s.queries) * sizeof(float)));
+  writes.push_back(b.scratch(attention_scratch(call, true)));
   b.emit({"own:attention", reads, writes}, [=](const Launch& at) {
     AttentionCall bound = bind(at);
-    bound.delta = at.get<float>(next + 3);
+    bound.scratch = at.get(next + 3);
     run_attention_grad(bound, at.stream);
   });
 }
