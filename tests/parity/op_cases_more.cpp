@@ -12,13 +12,13 @@ namespace stoker::test {
 namespace {
 
 Value nan_value() { return Tensor(std::numeric_limits<float>::quiet_NaN()); }
-Value infinity() { return Tensor(std::numeric_limits<float>::infinity()); }
+Value endless() { return Tensor(std::numeric_limits<float>::infinity()); }
 
-Value with_gaps(const Value& x) { return ops::where(ops::greater(x, 1.2), nan_value(), x); }
+Value gaps_in(const Value& x) { return ops::where(ops::greater(x, 1.2), nan_value(), x); }
 // NaN and both infinities in it.
 Value with_holes(const Value& x) {
-  Value y = ops::where(ops::less(x, -1.2), -infinity(), with_gaps(x));
-  return ops::where(ops::less(ops::abs(x), 0.3), infinity(), y);
+  Value y = ops::where(ops::less(x, -1.2), -endless(), gaps_in(x));
+  return ops::where(ops::less(ops::abs(x), 0.3), endless(), y);
 }
 
 // Numbers of `a`, repeated, as a kernel.
@@ -31,9 +31,9 @@ Value kernel(const Value& a, const Shape& shape) {
 
 Value sequence(const Value& image) { return ops::reshape(image, {2, 16, 9}); }
 Value volume(const Value& image) { return ops::reshape(image, {2, 3, 4, 4, 3}); }
-Value spd(const Value& a) { return ops::matmul(a, ops::transpose(a, {0, 2, 1})) / 4.0; }
+Value definite(const Value& a) { return ops::matmul(a, ops::transpose(a, {0, 2, 1})) / 4.0; }
 
-Value numbers(const std::vector<float>& values) {
+Value some_floats(const std::vector<float>& values) {
   return Tensor::from(values, {int64_t(values.size())});
 }
 
@@ -46,7 +46,7 @@ Value corners(const std::vector<float>& moves) {
   return Tensor::from(moved, {1, 4, 2});
 }
 
-Value attention(const Value& image) {
+Value causal_attention(const Value& image) {
   Value heads = ops::reshape(image, {2, 3, 2, 24});
   auto third = [&](int64_t at) { return ops::slice(heads, {0, 0, 0, at}, {2, 3, 2, 8}); };
   return ops::dot_product_attention(third(0), third(8), third(16), {.is_causal = true});
@@ -173,21 +173,21 @@ OpCases more_statistics() {
                                       {{}, {.begin = 2, .end = 3}}),
                                  1)})},
       {"percentile", STOKER_CASE("x", {ops::percentile(i[0], 35, {.axes = {1}})})},
-      {"digitize", STOKER_CASE("x", {ops::digitize(i[0], numbers({-1, 0, 0.5, 1.5}))})},
+      {"digitize", STOKER_CASE("x", {ops::digitize(i[0], some_floats({-1, 0, 0.5, 1.5}))})},
       {"histogram", STOKER_CASE("x", {ops::histogram(ops::ravel(i[0]), 5, -1.5, 1.5).counts,
                                       ops::histogram(ops::ravel(i[0]), 5, -1.5, 1.5).edges})},
       {"in_top_k", STOKER_CASE("ids x", {ops::in_top_k(i[1], i[0], 3)})},
-      {"nansum", STOKER_CASE("x", {ops::nansum(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanprod", STOKER_CASE("p", {ops::nanprod(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanmax", STOKER_CASE("x", {ops::nanmax(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanmin", STOKER_CASE("x", {ops::nanmin(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanmean", STOKER_CASE("x", {ops::nanmean(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanvar", STOKER_CASE("x", {ops::nanvar(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanstd", STOKER_CASE("x", {ops::nanstd(with_gaps(i[0]), {.axes = {1}})})},
-      {"nanargmax", STOKER_CASE("x", {ops::nanargmax(with_gaps(i[0]), 1)})},
-      {"nanargmin", STOKER_CASE("x", {ops::nanargmin(with_gaps(i[0]), 1)})},
-      {"nancumsum", STOKER_CASE("x", {ops::nancumsum(with_gaps(i[0]), 1)})},
-      {"nancumprod", STOKER_CASE("x", {ops::nancumprod(with_gaps(i[0]), 1)})},
+      {"nansum", STOKER_CASE("x", {ops::nansum(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanprod", STOKER_CASE("p", {ops::nanprod(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanmax", STOKER_CASE("x", {ops::nanmax(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanmin", STOKER_CASE("x", {ops::nanmin(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanmean", STOKER_CASE("x", {ops::nanmean(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanvar", STOKER_CASE("x", {ops::nanvar(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanstd", STOKER_CASE("x", {ops::nanstd(gaps_in(i[0]), {.axes = {1}})})},
+      {"nanargmax", STOKER_CASE("x", {ops::nanargmax(gaps_in(i[0]), 1)})},
+      {"nanargmin", STOKER_CASE("x", {ops::nanargmin(gaps_in(i[0]), 1)})},
+      {"nancumsum", STOKER_CASE("x", {ops::nancumsum(gaps_in(i[0]), 1)})},
+      {"nancumprod", STOKER_CASE("x", {ops::nancumprod(gaps_in(i[0]), 1)})},
   };
 }
 
@@ -197,9 +197,9 @@ OpCases more_linear() {
       {"matmul", STOKER_CASE("t b", {matmul(i[0], i[1])})},
       {"cdist", STOKER_CASE("x y", {cdist(i[0], i[1] + 5.0)})},
       {"cholesky_inverse",
-       STOKER_CASE("a", {linalg::cholesky_inverse(linalg::cholesky(spd(i[0])))})},
+       STOKER_CASE("a", {linalg::cholesky_inverse(linalg::cholesky(definite(i[0])))})},
       {"slogdet", STOKER_CASE("a", {linalg::slogdet(i[0]).sign, linalg::slogdet(i[0]).logabsdet})},
-      {"logdet", STOKER_CASE("a", {linalg::logdet(spd(i[0]))})},
+      {"logdet", STOKER_CASE("a", {linalg::logdet(definite(i[0]))})},
       {"lu_factor",
        STOKER_CASE(
            "a",
@@ -207,7 +207,7 @@ OpCases more_linear() {
             linalg::lu_factor(reshape(ops::slice(i[0], {0, 0, 0}, {1, 4, 4}), {4, 4})).pivots})},
       {"pinv", STOKER_CASE("b", {linalg::pinv(i[0])})},
       {"matrix_rank", STOKER_CASE("a", {linalg::matrix_rank(i[0])})},
-      {"eigh", STOKER_CASE("a", {abs(linalg::eigh(spd(i[0])).vectors)})},
+      {"eigh", STOKER_CASE("a", {abs(linalg::eigh(definite(i[0])).vectors)})},
       {"svd", STOKER_CASE("b", {abs(linalg::svd(i[0]).u), abs(linalg::svd(i[0]).s),
                                 abs(linalg::svd(i[0]).v)})},
   };
@@ -327,7 +327,7 @@ OpCases more_networks() {
       {"adaptive_max_pool_2d", STOKER_CASE("image", {ops::adaptive_max_pool(i[0], {4, 3})})},
       {"adaptive_max_pool_3d",
        STOKER_CASE("image", {ops::adaptive_max_pool(volume(i[0]), {2, 3, 3})})},
-      {"dot_product_attention", STOKER_CASE("image", {attention(i[0])})},
+      {"dot_product_attention", STOKER_CASE("image", {causal_attention(i[0])})},
       {"ctc_loss",
        STOKER_CASE("image",
                    {CTC().per_sample(

@@ -40,7 +40,7 @@ bool is_same(const char* what, const std::string& padding) {
   throw ValueError(fmt::format("{}: padding is valid or same, got \"{}\"", what, padding));
 }
 
-void expect_kernel(const char* what, const Value& kernel, size_t axes) {
+void expect_rank_of_kernel(const char* what, const Value& kernel, size_t axes) {
   if (kernel.shape().rank() != int(axes) + 2)
     throw ShapeError(fmt::format("{}: expected a kernel of rank {}, got {}", what, axes + 2,
                                  to_string(kernel.shape())));
@@ -54,7 +54,7 @@ std::array<int64_t, n> last_of(const Extents& values, int64_t first = 1) {
   return all;
 }
 
-Extents window_of(const Value& kernel, size_t axes) {
+Extents window_of_kernel(const Value& kernel, size_t axes) {
   return {kernel.shape().begin(), kernel.shape().begin() + ptrdiff_t(axes)};
 }
 
@@ -65,8 +65,8 @@ struct Sliding {
 };
 
 Sliding sliding(const char* what, const Value& kernel, size_t axes, const AnyConv& options) {
-  expect_kernel(what, kernel, axes);
-  return {.window = window_of(kernel, axes),
+  expect_rank_of_kernel(what, kernel, axes);
+  return {.window = window_of_kernel(kernel, axes),
           .strides = per_axis(what, "strides", options.strides, axes),
           .dilation = per_axis(what, "dilation_rate", options.dilation_rate, axes),
           .same = is_same(what, options.padding)};
@@ -81,7 +81,7 @@ Sliding sliding(const char* what, const Extents& pool_size, size_t axes, const A
           .same = is_same(what, options.padding)};
 }
 
-Value as_image(const Value& x) { return x.shape().rank() == 3 ? expand_dims(x, 1) : x; }
+Value image_of(const Value& x) { return x.shape().rank() == 3 ? expand_dims(x, 1) : x; }
 Value kernel_of_image(const Value& x, const Value& kernel) {
   return x.shape().rank() == 3 ? reshape_beside(x, kernel, kernel.shape().prepend(1)) : kernel;
 }
@@ -90,7 +90,7 @@ Value from_image(const Value& x, const Value& y) {
 }
 
 // Of [B, H, W, C].
-Padding edges(const Sliding& how, const Value& image) {
+Padding edges_of(const Sliding& how, const Value& image) {
   if (!how.same) return {};
   return same_padding(image.shape(), last_of<2>(how.window), last_of<2>(how.strides),
                       last_of<2>(how.dilation));
@@ -103,7 +103,7 @@ Padding3 faces(const Sliding& how, const Value& x) {
 
 Conv of_images(const Sliding& how, const Value& image, int64_t groups = 1) {
   return {.strides = last_of<2>(how.strides),
-          .padding = edges(how, image),
+          .padding = edges_of(how, image),
           .dilation = last_of<2>(how.dilation),
           .groups = groups};
 }
@@ -112,18 +112,18 @@ using Pool2 = Value (*)(const Value&, const Pool&);
 using PoolVolume = Value (*)(const Value&, const Pool3&);
 using Reduction = Value (*)(const Value&, const Reduce&);
 
-Value pool(const char* what, const Value& x, const Extents& pool_size, const AnyPool& options,
-           Pool2 of_image, PoolVolume of_volume) {
+Value pool_by_rank(const char* what, const Value& x, const Extents& pool_size,
+                   const AnyPool& options, Pool2 of_image, PoolVolume of_volume) {
   size_t axes = axes_of(what, x);
   Sliding how = sliding(what, pool_size, axes, options);
   if (axes == 3)
     return of_volume(x, {.window = last_of<3>(how.window),
                          .strides = last_of<3>(how.strides),
                          .padding = faces(how, x)});
-  Value image = as_image(x);
+  Value image = image_of(x);
   return from_image(x, of_image(image, {.window = last_of<2>(how.window),
                                         .strides = last_of<2>(how.strides),
-                                        .padding = edges(how, image)}));
+                                        .padding = edges_of(how, image)}));
 }
 
 // Window i of n along an axis is [i · length / n, (i + 1) · length / n), rounded outwards.
@@ -183,14 +183,14 @@ Value conv(const Value& x, const Value& kernel, const AnyConv& options) {
                    .padding = faces(how, x),
                    .dilation = last_of<3>(how.dilation),
                    .groups = groups});
-  Value image = as_image(x);
+  Value image = image_of(x);
   return from_image(x, conv2d(image, kernel_of_image(x, kernel), of_images(how, image, groups)));
 }
 
 Value depthwise_conv(const Value& x, const Value& kernel, const AnyConv& options) {
   size_t axes = axes_of("depthwise_conv", x, 2);
   Sliding how = sliding("depthwise_conv", kernel, axes, options);
-  Value image = as_image(x);
+  Value image = image_of(x);
   return from_image(x, depthwise_conv2d(image, kernel_of_image(x, kernel), of_images(how, image)));
 }
 
@@ -223,7 +223,7 @@ Value conv_transpose(const Value& x, const Value& kernel, const AnyConvTranspose
                              .dilation = last_of<3>(how.dilation)});
   return from_image(
       x,
-      conv2d_transpose(as_image(x), kernel_of_image(x, kernel),
+      conv2d_transpose(image_of(x), kernel_of_image(x, kernel),
                        {.strides = last_of<2>(how.strides),
                         .padding = {ends[1].before, ends[1].after, ends[2].before, ends[2].after},
                         .output_padding = {ends[1].more, ends[2].more},
@@ -231,10 +231,10 @@ Value conv_transpose(const Value& x, const Value& kernel, const AnyConvTranspose
 }
 
 Value max_pool(const Value& x, const Extents& pool_size, const AnyPool& options) {
-  return pool("max_pool", x, pool_size, options, max_pool2d, max_pool3d);
+  return pool_by_rank("max_pool", x, pool_size, options, max_pool2d, max_pool3d);
 }
 Value average_pool(const Value& x, const Extents& pool_size, const AnyPool& options) {
-  return pool("average_pool", x, pool_size, options, average_pool2d, average_pool3d);
+  return pool_by_rank("average_pool", x, pool_size, options, average_pool2d, average_pool3d);
 }
 
 Value adaptive_average_pool(const Value& x, const Extents& output_size) {
