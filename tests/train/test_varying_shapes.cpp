@@ -166,7 +166,7 @@ TEST(VaryingPrograms, SummaryAndMemoryPlanShowWhatIsUnknown) {
   Batch batch = sequences(8, 7, 1);
   model.train_on_batch(batch[0], batch[1]);
   text = model.summary();
-  EXPECT_TRUE(test::says(text, {"[None, None, 8]", "a sample of [7]", "at batch 32 of [7]"}))
+  EXPECT_TRUE(test::says(text, {"[None, None, 8]", "per sample of [7]", "at batch 32 of [7]"}))
       << text;
   EXPECT_TRUE(model.memory_plan().has_value());
 }
