@@ -31,7 +31,7 @@ Place broadcast_place(const Place& place, const Shape& small) {
 class Lowering {
  public:
   Lowering(const Graph& graph, const Node& root, const LowerOptions& options)
-      : graph_(graph), options_(options), root_(root) {
+      : graph_(graph), options_(options) {
     find_reduction(root);
     const TensorSpec& spec = graph.spec(root.outputs[0]);
     region_.kept = spec.shape.elements();
@@ -243,7 +243,6 @@ class Lowering {
 
   const Graph& graph_;
   const LowerOptions& options_;
-  const Node& root_;
   const Node* reduce_ = nullptr;
   Region region_;
   std::vector<Range> ranges_;  // that hold where a scalar is needed
