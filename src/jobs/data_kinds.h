@@ -14,8 +14,7 @@ namespace stoker::jobs {
 
 // What a spec may be, for errors and for the command line; data_spec.h says more.
 inline constexpr const char* kDataSpecs =
-    "image folder, idx:DIR, shards:DIR, tfrecord:GLOB, csv:GLOB, svmlight:GLOB, npz:FILE "
-    "or npy:DIR";
+    "a folder, idx:DIR, shards:DIR, npy:DIR, npz:FILE, csv:, svmlight:, tfrecord:GLOB";
 
 // Those whose rows a model can predict from, without labels.
 inline constexpr const char* kRowSpecs = "csv:GLOB, svmlight:GLOB, npz:FILE or npy:FILE";
