@@ -1,4 +1,4 @@
-// Attention on Hopper's tensor cores: sixteen bits, any head size up to 128 in steps of eight, and everything else that
+// Attention on Hopper's tensor cores: 16-bit floats, any head size up to 128 in steps of eight, and everything else that
 // the op allows. Every sum has a fixed order.
 #pragma once
 

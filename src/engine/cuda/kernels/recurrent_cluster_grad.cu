@@ -48,7 +48,7 @@ __device__ void load_rows(const RecurrentCluster& p, const ClusterPlace& me,
       }
 }
 
-// Number i of lane j of a quad becomes number j of lane i. What travels has sixteen bits: its rounding
+// Number i of lane j of a quad becomes number j of lane i. What travels has 16 bits: its rounding
 // is as large as that of the gradients in the product.
 template <class T>
 __device__ inline uint2 turn_quad(const float* numbers, int lane) {
