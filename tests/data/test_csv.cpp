@@ -55,6 +55,22 @@ TEST(Csv, HasOneComponentPerColumnWithTheDtypeOfItsValues) {
                                       "Bo \"B\"|-2|10|0|two\nlines", "Cy|40|0.5|1|"}));
 }
 
+TEST(Csv, ANumberBeyondFloat32IsAnErrorAndDoesNotMakeItsColumnText) {
+  TempDir dir;
+  for (const char* large : {"1e40", "-3.5e39", "+1e999"}) {
+    Dataset table = csv(dir.write("large.csv", fmt::format("a,b\n1.5,1\n{},2\n", large)));
+    EXPECT_EQ(to_string(table.spec()), "(float32[], int64[])") << large;
+    try {
+      rows_of(table);
+      FAIL() << large;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(fmt::format("expected float32, got \"{}\"", large)),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(Csv, SelectsColumnsInTheOrderGivenWithTheLabelLast) {
   TempDir dir;
   std::string path = dir.write("people.csv", kPeople);

@@ -1,7 +1,9 @@
 #include "data/csv/schema.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -45,6 +47,15 @@ bool parse_bool(std::string_view text, bool& value) {
   return false;
 }
 
+// Also one beyond float32, which is then an error where it is read: a column of numbers must not
+// become one of categories because of a single large one.
+bool is_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end == text.data() + text.size() && error != std::errc::invalid_argument;
+}
+
 // The narrowest kind that held all values of a column so far.
 class Inferred {
  public:
@@ -56,7 +67,7 @@ class Inferred {
     float number = 0;
     bool flag = false;
     integer_ = integer_ && parse_csv_value(text, DType::int64, &whole);
-    number_ = number_ && parse_csv_value(text, DType::float32, &number);
+    number_ = number_ && (parse_csv_value(text, DType::float32, &number) || is_number(text));
     flag_ = flag_ && !is_digit(text[0]) && parse_bool(text, flag);
   }
   DType dtype() const {
