@@ -143,7 +143,9 @@ using RowsOf = data::Dataset (*)(const Job& job, const std::string& place, const
 struct DataKind {
   std::string_view prefix;  // of a spec
   OpenedData (*open)(const Job& job, const std::string& place, const DataNames& known);
-  RowsOf rows = nullptr;       // null: nothing is predicted from it
+  // None: nothing is predicted from it. Optional, because GCC 12 compares addresses of functions at
+  // run time under its sanitizers.
+  std::optional<RowsOf> rows = {};
   bool needs_columns = false;  // rows: the columns of the model
 };
 constexpr DataKind kDataKinds[] = {
@@ -159,7 +161,7 @@ constexpr bool names(std::string_view text, const DataKind& kind) {
   return text.find(kind.prefix) != std::string_view::npos;
 }
 static_assert(std::ranges::all_of(kDataKinds, [](const DataKind& kind) {
-  return names(kDataSpecs, kind) && names(kRowSpecs, kind) == (kind.rows != nullptr);
+  return names(kDataSpecs, kind) && names(kRowSpecs, kind) == kind.rows.has_value();
 }));
 
 // Null: none.
@@ -183,20 +185,20 @@ OpenedData open_spec(const Job& job, const std::string& spec, const DataNames& k
 
 bool is_rows_spec(const std::string& spec) {
   const DataKind* kind = kind_of(spec);
-  return kind != nullptr && kind->rows != nullptr;
+  return kind != nullptr && kind->rows.has_value();
 }
 
 data::Dataset open_rows(const Job& job, const std::string& spec, const DataNames& known,
                         const std::string& model) {
   const DataKind* kind = kind_of(spec);
-  if (kind == nullptr || kind->rows == nullptr)
+  if (kind == nullptr || !kind->rows)
     throw ValueError(fmt::format("\"{}\" is not {}", spec, kRowSpecs));
   if (kind->needs_columns && known.columns.empty())
     throw FileError(fmt::format(
         "{}: there is no columns.json beside it, which says what columns the model takes; train "
         "again with --out",
         model));
-  return kind->rows(job, spec.substr(kind->prefix.size()), known);
+  return (*kind->rows)(job, spec.substr(kind->prefix.size()), known);
 }
 
 }  // namespace stoker::jobs
