@@ -99,7 +99,8 @@ TakenNumbers numbers(const RecordText& record, char delimiter, const NumberTarge
     const char* from = at;
     if (record.readable - at <= kWidth) {  // rare: the last bytes of what can be read
       memset(copy, 0, sizeof copy);
-      memcpy(copy, at, size_t(end - at) < sizeof copy ? size_t(end - at) : sizeof copy);
+      auto rest = size_t(end - at);
+      if (rest > 0) memcpy(copy, at, rest < sizeof copy ? rest : sizeof copy);  // else maybe null
       from = copy;
     }
     // The field's end is found from its first byte on, sign and all: what is found next does not wait

@@ -46,8 +46,9 @@ struct RecordEnds {
 constexpr size_t most_ends(size_t bytes) { return bytes / 2 + 65; }
 
 struct Kernels {
-  // Numbers of up to 15 characters, or 16 digits at the end of a record, as formats/number_text.h reads them: the fields of a record from its
-  // begin on, up to the first that is anything else or has no target.
+  // Numbers of up to 15 characters, or 16 digits at the end of a record, as formats/number_text.h reads
+  // them: the fields of a record from its begin on, up to the first that is anything else or has no
+  // target.
   TakenNumbers (*numbers)(const RecordText& record, char delimiter, const NumberTarget* targets,
                           size_t count, size_t row);
   // Where the records of [begin, end) end, at most 2^32 bytes: the places of their "\n" behind `begin`,
