@@ -20,9 +20,10 @@ Sequential two_layers() {
   return Sequential({Input({2}), Dense(4, {.activation = "tanh"}), Dropout(0.1), Dense(1)});
 }
 
-// What the library does by itself, written out.
+// What the library does by itself, written out. By reference: a model that holds a step which holds
+// the model would never go away.
 OwnStep usual_step(const Sequential& model, const Optimizer& optimizer) {
-  return [model, optimizer](const Value& x, const Value& y) {
+  return [&model, optimizer](const Value& x, const Value& y) {
     Value loss = mean_squared_error(y, model(x));
     optimizer.apply(gradients(loss, model.trainable_variables()), model.trainable_variables());
     return loss;

@@ -143,7 +143,8 @@ std::optional<NonFinite> CpuProgram::find_non_finite(std::span<const Tensor> inp
 // --- memory ---
 
 void CpuProgram::read_output(size_t index, void* to, size_t bytes) const {
-  std::memcpy(to, bound_.at(parts_.output_buffers[index]), bytes);
+  if (bytes > 0)
+    std::memcpy(to, bound_.at(parts_.output_buffers[index]), bytes);  // else maybe null
 }
 
 void CpuProgram::fill_own() {
