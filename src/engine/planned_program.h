@@ -24,6 +24,7 @@ class PlannedProgram : public Program {
   void plan(const Instructions& instructions, std::span<const BufferInfo> buffers,
             const PlanOptions& options = {}) {
     std::vector<KernelInfo> kernels;
+    kernels.reserve(instructions.size());
     for (const Instruction& instruction : instructions) kernels.push_back(instruction.info);
     std::vector<Lifetime> lifetimes = lifetimes_of(instructions, buffers.size());
     BufferPlan plan = plan_buffers(buffers, lifetimes, kernels.size(), options);
