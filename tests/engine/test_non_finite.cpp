@@ -76,8 +76,8 @@ std::string kind_difference(const std::string& op, const std::vector<Tensor>& go
   return "";
 }
 
-// Small cases meet all three. Of a large one the reference takes a second per run: it meets one that
-// is drawn anew for every input and dtype, in every run of the tests.
+// Small cases meet all three. The reference is slow on large ones: they meet one of the three, drawn
+// anew for every input and dtype, in every run of the tests.
 std::vector<double> bad_values_for(const OpCase& op_case) {
   constexpr int64_t kLarge = 5000;
   int64_t elements = 0;
