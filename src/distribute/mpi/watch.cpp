@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -120,10 +121,13 @@ std::string Watch::name(size_t peer) const {
   return fmt::format("rank {} on {}", peer, hosts_[peer]);
 }
 
-std::string Watch::place(const Beat& beat) {
-  if (beat.epoch < 0) return "before its first step";
-  return beat.step == 0 ? fmt::format("at the beginning of epoch {}", beat.epoch + 1)
-                        : fmt::format("after step {} of epoch {}", beat.step, beat.epoch + 1);
+std::string Watch::place(const Beat& beat) const {
+  // Every process takes part in every sum: where this one is, the others have been, also those whose
+  // last beat is older.
+  auto [epoch, step] = std::max(std::pair(beat.epoch, beat.step), std::pair(own_.epoch, own_.step));
+  if (epoch < 0) return "before its first step";
+  return step == 0 ? fmt::format("at the beginning of epoch {}", epoch + 1)
+                   : fmt::format("after step {} of epoch {}", step, epoch + 1);
 }
 
 std::string Watch::fault() const {

@@ -68,7 +68,7 @@ class Watch {
   void send(MPI_Comm comm);
   void look_up();
   std::string name(size_t peer) const;
-  static std::string place(const Beat& beat);
+  std::string place(const Beat& beat) const;
 
   const int process_;
   const std::vector<std::string> hosts_;
