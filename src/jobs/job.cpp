@@ -145,6 +145,12 @@ constexpr JobField kFields[] = {
                               "of a table; none: label, target or class, or the last one", kData),
     field<&Job::columns>("columns", "A,B,…", "of a table, to learn from; none: all", kData),
     field<&Job::missing>("missing", "VALUE", "for empty fields of a table; none: an error", kData),
+    field<&Job::na_values>("na_values", "A,B,…", "fields of a table that count as empty: NA,?",
+                           kData),
+    field<&Job::delimiter>("delimiter", "C|tab",
+                           "between fields; none: a comma, a tab in .tsv files", kData),
+    field<&Job::no_header>("no_header", "",
+                           "the first line of a table is a row; columns are 0, 1, …", kData),
     field<&Job::augment>("augment", "", "random crops, and flips of colour images", kData),
 
     field<&Job::model>("model", "NAME|FILE",

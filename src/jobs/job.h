@@ -42,6 +42,9 @@ struct Job {
   std::string label_column = "";  // of a table; none: label, target or class, or the last one
   std::string columns = "";       // of a table, with commas between them; none: all
   std::string missing = "";       // stands for missing numbers of a table; none: they are an error
+  std::string na_values = "";     // mean a missing value, with commas between them
+  std::string delimiter = "";     // of a table; none: a comma, in .tsv files a tab
+  bool no_header = false;         // a table's first line is a row; columns are "0", "1", …
   bool augment = false;
 
   std::string model = "cnn";  // a name of stoker/applications.h, or a .stoker file

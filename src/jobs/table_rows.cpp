@@ -96,12 +96,40 @@ class TableRow : public data::ElementFunction {
   int64_t numbers_ = 0;
 };
 
+char delimiter_of(const Job& job, const std::string& glob) {
+  if (job.delimiter.empty())
+    return glob.ends_with(".tsv") || glob.ends_with(".tsv.gz") ? '\t' : ',';
+  if (job.delimiter == "tab" || job.delimiter == "\\t") return '\t';
+  if (job.delimiter.size() > 1)
+    throw ValueError(fmt::format("delimiter: expected one character or \"tab\", got \"{}\"",
+                                 printable(job.delimiter)));
+  return job.delimiter[0];
+}
+
 DType dtype_of_label(LabelForm form) {
   if (form == LabelForm::texts) return DType::bytes;
   return form == LabelForm::numbers ? DType::float32 : DType::int64;
 }
 
 }  // namespace
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+data::CsvOptions csv_options(const Job& job, const std::string& glob) {
+  data::CsvOptions options{.header = !job.no_header,
+                           .na_values = split_at_commas(job.na_values),
+                           .field_delim = delimiter_of(job, glob)};
+  if (!job.missing.empty()) options.missing = job.missing;
+  return options;
+}
 
 std::vector<std::string> names_of(const std::vector<TableColumn>& columns) {
   std::vector<std::string> names;
@@ -129,9 +157,7 @@ data::Dataset table_rows(const std::string& glob, data::CsvOptions options, cons
 }
 
 data::Dataset csv_rows(const Job& job, const std::string& glob, const DataNames& known) {
-  data::CsvOptions options;
-  if (!job.missing.empty()) options.missing = job.missing;
-  return table_rows(glob, options, {.columns = known.columns});
+  return table_rows(glob, csv_options(job, glob), {.columns = known.columns});
 }
 
 }  // namespace stoker::jobs

@@ -7,6 +7,7 @@
 #include <stoker/csv.h>
 
 #include "jobs/data_names.h"
+#include "jobs/job.h"
 
 namespace stoker::jobs {
 
@@ -28,6 +29,11 @@ struct RowForm {
 // of its column's categories, a missing one too, has 0 in all of them; a label that is no class is an
 // error of its row.
 data::Dataset table_rows(const std::string& glob, data::CsvOptions options, const RowForm& form);
+
+// How the job says that its tables are written.
+data::CsvOptions csv_options(const Job& job, const std::string& glob);
+
+std::vector<std::string> split_at_commas(const std::string& text);
 
 std::vector<std::string> names_of(const std::vector<TableColumn>& columns);
 

@@ -276,5 +276,45 @@ TEST(TableJob, FillsMissingValuesWhereItIsToldHow) {
   EXPECT_EQ(open_data(job).classes, 2);
 }
 
+TEST(TableJob, ReadsTablesAsTheyAreWritten) {
+  TempDir dir;
+  Job job;
+  std::string semicolons = "x;y;label\n1;?;0\n3;4;1\n5;6;0\n7;8;1\n";
+  job.data = "csv:" + dir.write("a.csv", semicolons);
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("give --delimiter ';'"), std::string::npos);
+  job.delimiter = ";";
+  JobData texts = open_data(job);
+  EXPECT_EQ(texts.picture.shape, Shape({5}));
+  EXPECT_NE(texts.text.find("\"y\": 4 texts, 3 of them numbers, but \"?\" is none"),
+            std::string::npos)
+      << texts.text;
+  job.na_values = "?";
+  job.missing = "0";
+  EXPECT_EQ(open_data(job).picture.shape, Shape({2}));
+  job.delimiter = ";;";
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("one character"), std::string::npos);
+
+  Job tabs{.data = "csv:" + dir.write("a.tsv", "x\ty\tlabel\n1\t2\t0\n3\t4\t1\n5\t6\t0\n")};
+  EXPECT_EQ(open_data(tabs).picture.shape, Shape({2}));
+
+  Job rows{.data = "csv:" + dir.write("rows.csv", "1,2,0\n3,4,1\n5,6,0\n7,8,1\n9,10,0\n")};
+  EXPECT_NE(problem_with([&] { open_data(rows); }).find("--no-header"), std::string::npos);
+  rows.no_header = true;
+  rows.validation_split = 0;
+  EXPECT_EQ(open_data(rows).train.elements.cardinality().count, 5);
+  EXPECT_NE(open_data(rows).text.find("label \"2\""), std::string::npos);
+}
+
+TEST(TableJob, RefusesWhatNothingCanBeLearnedFrom) {
+  TempDir dir;
+  Job job{.data = "csv:" + dir.write("a.csv", "x,label\n1,0\n2,1000000000\n3,1\n"), .model = "mlp"};
+  EXPECT_NE(problem_with([&] { open_data(job); }).find("holds 1000000000 in 3 rows"),
+            std::string::npos);
+  job.data = "csv:" + dir.write("b.csv", "x,y,label\n1,2,0\n3,nan,1\n4,5,1\n6,7,0\n");
+  job.validation_split = 0;
+  EXPECT_NE(problem_with([&] { train(job, nullptr); }).find("number 2 of a row is nan"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace stoker::jobs

@@ -25,7 +25,8 @@ Command evaluate_command() {
       .options = {model_word(state->model)},
       .job = &state->job,
       .fields = {"data", "validation_data", "validation_split", "image_feature", "label_feature",
-                 "batch", "device", "precision", "threads", "pipeline_threads", "unmapped"},
+                 "label_column", "missing", "na_values", "delimiter", "no_header", "batch",
+                 "device", "precision", "threads", "pipeline_threads", "unmapped"},
       .report = &state->report,
       .run = [state] {
         std::ostream& people = state->report.people();
