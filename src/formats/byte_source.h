@@ -12,9 +12,9 @@ namespace stoker {
 
 class ByteSource {
  public:
-  // The file must outlive it.
-  explicit ByteSource(FileReader& file) : file_(file) {
-    if (is_gzip(file)) gzip_.emplace(file);
+  // The file must outlive it. `offset`: where to begin, in a plain file.
+  explicit ByteSource(FileReader& file, uint64_t offset = 0) : file_(file), offset_(offset) {
+    if (offset == 0 && is_gzip(file)) gzip_.emplace(file);
   }
   // The next bytes, 0 at the end. FileError as GzipReader and FileReader throw it.
   size_t read(std::span<std::byte> out) {
@@ -26,7 +26,7 @@ class ByteSource {
  private:
   FileReader& file_;
   std::optional<GzipReader> gzip_;
-  uint64_t offset_ = 0;
+  uint64_t offset_;
 };
 
 }  // namespace stoker

@@ -13,8 +13,6 @@ namespace stoker {
 
 namespace {
 
-constexpr uint64_t kCsvBlockBytes = 1 << 12;  // a shuffle reads one for every record
-
 // A line, or several where quotes hold line ends.
 struct Piece {
   const char* end = nullptr;  // of what it holds, without its line end; null: not all of it is here
@@ -106,6 +104,27 @@ CsvReader::CsvReader(FileReader& file, const CsvReadOptions& options)
   if (options_.skip_first) next();
 }
 
+CsvReader::CsvReader(FileReader& file, const CsvReadOptions& options, uint64_t offset,
+                     uint64_t lines)
+    : TextBuffer(file, options.buffer_bytes, offset),
+      path_(file.path()),
+      options_(options),
+      next_line_(lines + 1) {}
+
+bool CsvReader::pass_line(uint64_t until) {
+  while (end() < until) {
+    const char *begin = buffer_.data() + begin_, *last = buffer_.data() + end_;
+    const char* found = find_either(begin, last, '\n', '\n');
+    begin_ = size_t(found - buffer_.data());
+    if (found != last) {
+      ++begin_;
+      return true;
+    }
+    if (!fill()) return false;
+  }
+  return false;
+}
+
 std::optional<std::string_view> CsvReader::next() {
   bool last = false;
   while (true) {
@@ -128,12 +147,17 @@ std::optional<std::string_view> CsvReader::next() {
   }
 }
 
-bool CsvReader::index_lines(RecordIndex& index, uint64_t& records) {
+bool CsvReader::index_lines(uint64_t until, RecordIndex& index, uint64_t& records) {
   LineEnds lines;
   if (options_.most_record_bytes < kLineBytes ||
       !lines.find(buffer_.data() + begin_, buffer_.data() + end_, options_.format))
     return false;
   uint64_t base = base_ + begin_;
+  if (until - base < kLineBytes)  // those that begin before it
+    lines.count = size_t(std::lower_bound(lines.ends, lines.ends + lines.count - 1,
+                                          uint32_t(until - base - 1)) -
+                         lines.ends) +
+                  1;
   auto begin_of = [&](size_t line) { return line == 0 ? base : base + lines.ends[line - 1] + 1; };
   const uint32_t *first = lines.ends, *last = first + lines.count - 1;
   for (size_t line = 0; line < lines.count;) {
@@ -148,27 +172,15 @@ bool CsvReader::index_lines(RecordIndex& index, uint64_t& records) {
   return true;
 }
 
-void CsvReader::index_rest(RecordIndex& index, uint64_t& records) {
-  while (true) {
-    if (index_lines(index, records)) continue;
+void CsvReader::index_until(uint64_t until, RecordIndex& index, uint64_t& records) {
+  while (end() < until) {
+    if (index_lines(until, index, records)) continue;
     // What the buffer holds, one by one.
-    for (uint64_t until = base_ + end_; end() <= until;) {
+    for (uint64_t here = base_ + end_; end() <= here && end() < until;) {
       if (!next()) return;
       index.add(records++, offset_, line_ - 1);
     }
   }
-}
-
-RecordIndex index_csv(FileReader& file, const CsvReadOptions& options) {
-  if (is_gzip(file))
-    throw ValueError(file.path() + " is compressed: its records can only be read in order");
-  CsvReader reader(file, options);
-  RecordIndex index(kCsvBlockBytes);
-  uint64_t records = 0;
-  reader.index_rest(index, records);
-  if (records == 0) index.add(0, reader.end(), 0);
-  index.finish(records, reader.end());
-  return index;
 }
 
 void cut_csv(std::string_view block, const CsvFormat& format,
@@ -181,8 +193,9 @@ void cut_csv(std::string_view block, const CsvFormat& format,
     if (lines.find(at, end, format)) {
       const char* begin = at;
       for (uint32_t place : std::span(lines.ends, lines.count)) {
-        records.emplace_back(at, size_t(begin + place - at));
-        at = begin + place + 1;
+        const char* stop = begin + place;
+        records.emplace_back(at, size_t(stop - at) - size_t(stop[-1] == '\r'));
+        at = stop + 1;
       }
       continue;
     }

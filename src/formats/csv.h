@@ -31,7 +31,8 @@ struct CsvReadOptions {
   CsvFormat format = {};
   bool skip_first = false;  // the first record, a header
   uint64_t most_record_bytes = uint64_t(1) << 26;
-  size_t buffer_bytes = size_t(1) << 18;  // read at a time
+  size_t buffer_bytes = size_t(1) << 18;     // read at a time
+  uint64_t piece_bytes = uint64_t(1) << 20;  // indexed at a time by one thread
 };
 
 // Walks over the records of a file. One thread at a time. Memory: a buffer, and the longest record.
@@ -39,6 +40,8 @@ class CsvReader : TextBuffer {
  public:
   // The file must outlive it. Whether it is gzip is seen by its first bytes.
   explicit CsvReader(FileReader& file, const CsvReadOptions& options = {});
+  // From byte `offset` of a plain file on, which `lines` lines stand in front of.
+  CsvReader(FileReader& file, const CsvReadOptions& options, uint64_t offset, uint64_t lines);
 
   // The next record without its line end, none at the end. Valid until the next call.
   std::optional<std::string_view> next();
@@ -46,19 +49,25 @@ class CsvReader : TextBuffer {
   uint64_t offset() const { return offset_; }      // the same in bytes, before compression
   uint64_t end() const { return base_ + begin_; }  // of what was given out
 
-  // Adds the records from here on to an index that has `records` of them.
-  void index_rest(RecordIndex& index, uint64_t& records);
+  uint64_t lines() const { return next_line_ - 1; }  // in front of end()
+
+  // Passes over the rest of a line, whatever it holds, without counting it; false: there is no line end
+  // before `until`.
+  bool pass_line(uint64_t until);
+  // Adds the records that begin before `until` to an index that has `records` of them.
+  void index_until(uint64_t until, RecordIndex& index, uint64_t& records);
 
  private:
   // The same for the next lines of the buffer, where each of them is a record; false: they are not.
-  bool index_lines(RecordIndex& index, uint64_t& records);
+  bool index_lines(uint64_t until, RecordIndex& index, uint64_t& records);
 
   std::string path_;
   CsvReadOptions options_;
   uint64_t line_ = 0, next_line_ = 1, offset_ = 0;
 };
 
-// Where the records of a plain file are. Reads the file once. ValueError when it is gzip.
+// Where the records of a plain file are. Reads the file once, on all cores; the index does not depend on
+// how many they are. ValueError when it is gzip.
 RecordIndex index_csv(FileReader& file, const CsvReadOptions& options = {});
 
 // The records of a block.

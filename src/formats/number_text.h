@@ -61,7 +61,7 @@ inline const char* parse_float(const char* at, const char* end, float& value) {
     count -= scale;
   }
   bool exponent = at < end && (*at == 'e' || *at == 'E');
-  if (count == 0 || count > 19 || exponent || digits > uint64_t(1) << 53 || scale < -22)
+  if (count == 0 || count > 19 || exponent || scale < -22)
     return parse_any_float(begin, end, value);
   // Signs are random: no branch on them.
   auto set = [&](float positive) {
@@ -71,12 +71,14 @@ inline const char* parse_float(const char* at, const char* end, float& value) {
   // Exact operands and one rounding: the nearest float.
   if (digits <= uint64_t(1) << 24 && scale >= -10)
     return set(float(int64_t(digits)) / kFloatPowers[-scale]);
-  // Likewise: the nearest double. Rounding that to float is right unless it lies halfway between two
-  // floats.
-  double nearest = double(digits) / kPowers[-scale];
-  if ((std::bit_cast<uint64_t>(nearest) & 0x1FFFFFFFU) == 0x10000000U)
+  // The nearest double, or, where the digits exceed 2^53, one of its neighbours: two roundings are off by
+  // less than two units in the last place. Rounding that to float is right unless it lies about
+  // halfway between two floats.
+  constexpr uint64_t kHalfway = 0x10000000U, kNear = 4;
+  double near = double(digits) / kPowers[-scale];
+  if ((std::bit_cast<uint64_t>(near) & 0x1FFFFFFFU) - (kHalfway - kNear) <= 2 * kNear)
     return parse_any_float(begin, end, value);
-  return set(float(nearest));
+  return set(float(near));
 }
 
 template <class T>

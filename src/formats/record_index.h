@@ -29,6 +29,12 @@ class RecordIndex {
     if (line != record || !lines_.empty()) lines_.push_back(line);
     blocks_.push_back({record, offset});
   }
+  // The blocks of an index that is not finished, behind `records` records and `lines` lines.
+  void append(const RecordIndex& piece, uint64_t records, uint64_t lines) {
+    for (size_t block = 0; block < piece.blocks_.size(); ++block)
+      add(records + piece.blocks_[block].record, piece.blocks_[block].offset,
+          lines + piece.first_line(block));
+  }
   // Where the next block begins, at the first record from there on.
   uint64_t next_block() const { return blocks_.empty() ? 0 : blocks_.back().offset + block_bytes_; }
   void finish(uint64_t records, uint64_t size) {

@@ -5,8 +5,9 @@
 
 namespace stoker {
 
-TextBuffer::TextBuffer(FileReader& file, size_t buffer_bytes)
-    : source_(file), buffer_bytes_(std::max<size_t>(buffer_bytes, 1)) {
+TextBuffer::TextBuffer(FileReader& file, size_t buffer_bytes, uint64_t offset)
+    : base_(offset), source_(file, offset), buffer_bytes_(std::max<size_t>(buffer_bytes, 1)) {
+  if (offset > 0) return;
   while (end_ < kByteOrderMark.size() && fill()) {
   }
   if (std::string_view(buffer_).substr(0, end_).starts_with(kByteOrderMark))

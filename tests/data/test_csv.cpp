@@ -168,6 +168,67 @@ TEST(Csv, AStreamGivesTheSameRowsAsTheIndexAtAnyThreadCount) {
   EXPECT_FALSE(csv(packed).random_access());
 }
 
+// Numbers of all lengths, quotes, missing values and types without kernels, in every order.
+std::string motley(int rows) {
+  Rng rng(6);
+  std::string text = "short,long,whole,note,small,flag,unused\n";
+  for (int row = 0; row < rows; ++row) {
+    bool odd = rng.integer(0, 50) == 0;
+    text +=
+        fmt::format("{:.{}f},{},", rng.normal(), rng.integer(0, 9), double(rng.normal()) * 1e-3);
+    text += odd ? "\"12\"," : fmt::format("{},", rng.integer(-1000, 1000) * 1'000'000'007);
+    text += rng.integer(0, 3) == 0   ? "\"a, \"\"b\"\"\","
+            : rng.integer(0, 3) == 0 ? "\"two\nlines\","
+                                     : fmt::format("note{},", row);
+    text += fmt::format("{},{},", rng.integer(-100, 100),
+                        odd            ? ""
+                        : row % 2 == 0 ? "true"
+                                       : "false");
+    text += odd ? "\"x,y\"\n" : "x\n";
+    if (row % 500 == 499) text += "\n";  // a blank line
+  }
+  return text;
+}
+
+TEST(Csv, GivesTheSameRowsByColumnsAndByRecords) {
+  TempDir dir;
+  std::string path = dir.write("a.csv", motley(3000));
+  CsvOptions options{.columns = {{.name = "small", .dtype = DType::int8},
+                                 {.name = "flag", .dtype = DType::bool_, .fallback = "false"}},
+                     .select_columns = {"long", "short", "whole", "note", "small", "flag"}};
+  CsvOptions stream = options;
+  stream.index = false;
+  std::vector<std::string> expected = rows_of(csv(path, stream).batch(1).unbatch(), 1);
+  ASSERT_EQ(expected.size(), 3000U);
+  for (int64_t batch : {2, 64, 1000})
+    for (int threads : {1, 3})
+      EXPECT_EQ(rows_of(csv(path, options).batch(batch).unbatch(), threads), expected);
+  TensorMap columns = load_csv(path, options);
+  for (size_t row = 0; row < expected.size(); row += 97) {
+    EXPECT_EQ(fmt::format("{}|{}|{}|{}|{}|{}", columns["long"].at(int64_t(row)),
+                          columns["short"].at(int64_t(row)), columns["whole"].at(int64_t(row)),
+                          columns["note"].data<std::string>()[row],
+                          columns["small"].at(int64_t(row)), columns["flag"].at(int64_t(row))),
+              expected[row]);
+  }
+}
+
+TEST(Csv, LeavesOutBadRowsAmongMany) {
+  TempDir dir;
+  std::string text = "a,b,c\n";
+  std::vector<std::string> expected;
+  for (int row = 0; row < 2000; ++row) {
+    bool bad = row % 331 == 150;  // behind the rows that dtypes are inferred from
+    text += bad && row % 2 == 0 ? fmt::format("{},\"x\"y,{}\n", row, row)
+            : bad               ? fmt::format("{},{},wrong\n", row, row)
+                                : fmt::format("{},t,{}\n", row, row);
+    if (!bad) expected.push_back(fmt::format("{}|t|{}", row, row));
+  }
+  std::string path = dir.write("a.csv", text);
+  Dataset rows = csv(path).on_error(OnError::skip, {.max_errors = 100});
+  EXPECT_EQ(rows_of(rows.batch(100).unbatch()), expected);
+}
+
 TEST(Csv, GoesOnAtEveryPlace) {
   TempDir dir;
   std::string path = dir.write("a.csv", numbers(40));

@@ -132,6 +132,72 @@ TEST(CsvIndex, IsTheSameWhetherLinesAreCountedOrRead) {
     }
 }
 
+// Texts in which a line end may stand anywhere.
+std::string random_table(Rng& rng) {
+  std::string text;
+  for (int64_t field = rng.integer(0, 400); field > 0; --field) {
+    int64_t kind = rng.integer(0, 40);
+    text += kind == 0   ? "\n"
+            : kind == 1 ? "#a \"comment\n"
+            : kind == 2 ? "a\"b"
+            : kind < 6  ? "\"a\n\"\"b,\r\n\""
+            : kind < 10 ? "\"q,\"\"x\""
+                        : std::string(size_t(rng.integer(0, 12)), '5');
+    text += rng.integer(0, 4) > 0 ? "," : rng.integer(0, 9) == 0 ? "\r\n" : "\n";
+  }
+  return text;
+}
+
+TEST(CsvIndex, InPiecesLeadsToTheRecordsAndLinesOfAWalk) {
+  Rng rng(8);
+  for (int round = 0; round < 300; ++round) {
+    std::string text = random_table(rng);
+    if (round % 7 == 0) text += "\"" + std::string(3000, '\n') + "\",1\n2,3";
+    MemoryFile file("a.csv", as_bytes(text));
+    CsvReadOptions options{.format = {.comment = round % 2 == 0 ? '#' : '\0'},
+                           .skip_first = round % 3 == 0,
+                           .buffer_bytes = size_t(rng.integer(1, 300)),
+                           .piece_bytes = uint64_t(rng.integer(1, 500))};
+    std::vector<std::string> expected;
+    std::vector<uint64_t> lines;
+    CsvReader walk(file, options);
+    while (auto record = walk.next()) {
+      expected.emplace_back(*record);
+      lines.push_back(walk.line() - 1);
+    }
+    RecordIndex index = index_csv(file, options);
+    ASSERT_EQ(index.records(), expected.size()) << text;
+    std::string block;
+    std::vector<std::string_view> records;
+    for (size_t number = 0; number < index.blocks(); ++number) {
+      index.read(file, number, block);
+      cut_csv(block, options.format, records);
+      size_t first = index.first_record(number);
+      for (size_t i = 0; i < records.size(); ++i) ASSERT_EQ(records[i], expected[first + i]);
+      if (!records.empty()) {
+        ASSERT_EQ(index.first_line(number), lines[first]);
+      }
+    }
+  }
+}
+
+TEST(CsvIndex, InPiecesSaysTheLineOfABrokenRecord) {
+  std::string text = "a,b\n";
+  for (int row = 0; row < 500; ++row) text += "1,\"x\ny\"\n";
+  text += "2,\"never closed\n";
+  MemoryFile file("a.csv", as_bytes(text));
+  for (uint64_t piece : {1, 10, 333, 1 << 20}) {
+    try {
+      index_csv(file, {.piece_bytes = piece});
+      FAIL() << "no error";
+    } catch (const FileError& error) {
+      EXPECT_NE(std::string(error.what()).find("line 1002: a quoted field is not closed"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(CsvFields, UndoQuotes) {
   EXPECT_EQ(fields_of("a,b,"), (Texts{"a", "b", ""}));
   EXPECT_EQ(fields_of(""), Texts{""});
@@ -194,6 +260,12 @@ TEST(ParseFloat, RoundsAsStrtofDoes) {
     expect_as_strtof(fmt::format("{}", float(rng.normal())));
     // Numbers of few digits, on both sides of what a float holds exactly.
     expect_as_strtof(fmt::format("{:.{}f}", double(rng.normal()) * 20, i % 12));
+    // And of as many as a double is written with, near what lies between two floats and elsewhere.
+    expect_as_strtof(fmt::format("{}", double(rng.normal())));
+    float near = std::abs(float(rng.normal()));
+    double between = (double(near) + double(std::nextafter(near, 2 * near))) / 2;
+    expect_as_strtof(fmt::format("{:.{}f}", between, i % 20));
+    expect_as_strtof(fmt::format("{:.18f}", std::nextafter(between, i % 2 == 0 ? 0 : 9)));
   }
 }
 

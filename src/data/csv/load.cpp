@@ -1,5 +1,8 @@
 // Whole tables in memory: parts of the records are decoded at the same time, each value straight into
 // its column.
+#include <algorithm>
+#include <atomic>
+
 #include <fmt/format.h>
 #include <stoker/csv.h>
 
@@ -62,17 +65,50 @@ std::vector<TablePart> parts_of(const IndexedTable& table) {
   return parts;
 }
 
-// False: a row cannot be used.
-bool decode(const TablePart& part, const IndexedTable& table, const CsvFormat& format,
-            const RecordFunction& decoder, std::vector<Tensor>& columns) {
-  const RecordIndex& index = table.indices[part.file];
-  ColumnWriter out(columns);
+// What one thread decodes parts with.
+struct PartMemory {
   std::string contents;
   std::vector<std::string_view> records;
-  index.read(*table.files[part.file], part.begin, part.end, contents);
-  cut_csv(contents, format, records);
+};
+
+// False: a row cannot be used.
+bool decode(const TablePart& part, const IndexedTable& table, const CsvFormat& format,
+            const RecordFunction& decoder, ColumnWriter& out, PartMemory& memory) {
+  const RecordIndex& index = table.indices[part.file];
+  index.read(*table.files[part.file], part.begin, part.end, memory.contents);
+  cut_csv(memory.contents, format, memory.records);
   out.begin(part.first + index.first_record(part.begin));
-  return records.empty() || decoder.apply_records(records, out) == int64_t(records.size());
+  return memory.records.empty() ||
+         decoder.apply_records(memory.records, out) == int64_t(memory.records.size());
+}
+
+// Every part on one of the threads. False: a row cannot be used, or not be read.
+bool decode_all(const IndexedTable& table, const CsvFormat& format, const RecordFunction& decoder,
+                ThreadPool& pool, std::vector<Tensor>& columns) {
+  std::vector<TablePart> parts = parts_of(table);
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> done = true;
+  parallel_for(pool, pool.size() + 1, 1, [&](int64_t, int64_t) {
+    ColumnWriter out(columns);
+    PartMemory memory;
+    try {
+      for (size_t part = next++; part < parts.size() && done; part = next++)
+        if (!decode(parts[part], table, format, decoder, out, memory)) done = false;
+    } catch (const Error&) {
+      done = false;
+    }
+  });
+  return done;
+}
+
+// Texts are empty strings, which take as long to make as to fill: columns of them at the same time.
+std::vector<Tensor> make_columns(const CsvSchema& schema, uint64_t rows, ThreadPool& pool) {
+  std::vector<Tensor> columns(schema.components.size());
+  parallel_for(pool, int64_t(columns.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = size_t(begin); i < size_t(end); ++i)
+      columns[i] = Tensor(schema.fields[schema.components[i]].dtype, Shape{int64_t(rows)});
+  });
+  return columns;
 }
 
 // Through a dataset: streams, and rows that cannot be used, whose errors then have an address.
@@ -99,26 +135,11 @@ TensorMap load_csv(const std::string& path, const CsvOptions& options) {
     table.indices.push_back(index_csv(*table.files[i], csv_reading(whole)));
     table.rows += table.indices.back().records();
   }
-  std::vector<Tensor> columns;
-  for (size_t field : schema.components)
-    columns.emplace_back(schema.fields[field].dtype, Shape{int64_t(table.rows)});
+  ThreadPool pool({.threads = std::max(available_cores() - 1, 1), .name = "load_csv"});
+  std::vector<Tensor> columns = make_columns(schema, table.rows, pool);
   FunctionRef decoder = csv_decoder(schema, whole);
-  bool done = indexed;
-  if (indexed) {
-    const auto& of_records = dynamic_cast<const RecordFunction&>(*decoder);
-    ThreadPool pool({.threads = available_cores(), .name = "load_csv"});
-    std::vector<Future<bool>> parts;
-    for (const TablePart& part : parts_of(table))
-      parts.push_back(pool.submit(
-          [&, part] { return decode(part, table, csv_format(whole), of_records, columns); }));
-    for (Future<bool>& part : parts) {
-      try {
-        done = part.get() && done;
-      } catch (const Error&) {
-        done = false;
-      }
-    }
-  }
+  bool done = indexed && decode_all(table, csv_format(whole),
+                                    dynamic_cast<const RecordFunction&>(*decoder), pool, columns);
   if (!done) walk_rows(paths, whole, columns);
   TensorMap named;
   for (size_t i = 0; i < columns.size(); ++i)

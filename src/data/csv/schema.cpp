@@ -17,6 +17,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+constexpr size_t kSchemaBuffer = 1 << 14;  // read at a time: a header and some rows
+
 std::string listed(const Names& names) {
   constexpr size_t kMost = 20;
   std::string text;
@@ -119,6 +121,7 @@ Names first_record(const std::string& path, const CsvOptions& options, FileSyste
   auto file = files.open(path);
   CsvReadOptions reading = csv_reading(options);
   reading.skip_first = false;
+  reading.buffer_bytes = kSchemaBuffer;
   CsvReader reader(*file, reading);
   auto record = reader.next();
   if (!record)
@@ -138,12 +141,14 @@ void infer(const std::vector<std::string>& paths, const CsvOptions& options, Fil
   for (const std::string& path : paths) {
     if (rows >= options.num_rows_for_inference) break;
     auto file = files.open(path);
-    CsvReader reader(*file, csv_reading(options));
+    CsvReadOptions reading = csv_reading(options);
+    reading.buffer_bytes = kSchemaBuffer;
+    CsvReader reader(*file, reading);
     while (rows < options.num_rows_for_inference) {
       auto record = reader.next();
       if (!record) break;
       ++rows;
-      CsvFields walk(*record, csv_reading(options).format);
+      CsvFields walk(*record, reading.format);
       try {
         for (size_t i = 0; i < kinds.size(); ++i)
           if (auto field = walk.next()) kinds[i].see(*field, options.na_values);

@@ -1,43 +1,18 @@
-#include "formats/isa/csv_kernels.h"
+// The numbers of a record, one after the other.
+#include "formats/isa/csv_families.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
 #include <string.h>
+
+#include "formats/isa/csv_digits.h"
 #endif
 
 namespace stoker::csv_scan::STOKER_ISA {
 
-Kernels make_table();
-
 namespace {
 
 #ifdef __AVX2__
-
-constexpr int kWidth = 16;
-
-struct Shuffles {
-  alignas(16) uint8_t align[2 * kWidth] = {};            // from byte n on: moves n bytes to the end
-  alignas(16) uint8_t without[kWidth + 1][kWidth] = {};  // closes the gap at a place; 16: none
-  double powers[kWidth + 1] = {};
-};
-
-constexpr Shuffles make_shuffles() {
-  constexpr uint8_t kZero = 0x80;
-  Shuffles made;
-  for (int i = 0; i < kWidth; ++i) {
-    made.align[i] = kZero;
-    made.align[kWidth + i] = uint8_t(i);
-  }
-  for (int gap = 0; gap <= kWidth; ++gap)
-    for (int i = 0; i < kWidth; ++i)
-      made.without[gap][i] = gap == kWidth || i > gap ? uint8_t(i)
-                             : i == 0                 ? kZero
-                                                      : uint8_t(i - 1);
-  double power = 1;
-  for (int i = 0; i <= kWidth; ++i, power *= 10) made.powers[i] = power;  // exact up to 1e22
-  return made;
-}
-constexpr Shuffles kShuffles = make_shuffles();
 
 struct Digits {
   uint64_t value = 0;
@@ -126,72 +101,16 @@ TakenNumbers numbers(const RecordText& record, char delimiter, const NumberTarge
   return {field, at};
 }
 
-constexpr int kChunk = 64;
-
-[[gnu::always_inline]] inline uint64_t equal_to(const __m256i& low, const __m256i& high,
-                                                char byte) {
-  const __m256i wanted = _mm256_set1_epi8(byte);
-  return uint64_t(uint32_t(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted)))) |
-         uint64_t(uint32_t(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted)))) << 32;
-}
-
-// Bit i: how many of bits 0 … i are set, modulo 2.
-[[gnu::always_inline]] inline uint64_t running_parity(uint64_t bits) {
-  for (int shift = 1; shift < kChunk; shift *= 2) bits ^= bits << shift;
-  return bits;
-}
-
-[[gnu::always_inline]] inline bool opens_field(char before, const LineMarks& marks) {
-  return before == marks.delimiter || before == '\n' || before == marks.quote;
-}
-
-RecordEnds record_ends(const char* begin, const char* end, const LineMarks& marks, uint32_t* ends) {
-  uint64_t inside = 0;  // all bits: the chunk begins in quotes
-  uint64_t after_line = 1, wrong = 0;
-  size_t count = 0;
-  for (const char* at = begin; at < end; at += kChunk) {
-    char copy[kChunk];
-    const char* from = at;
-    if (end - at < kChunk) {
-      memset(copy, 0, sizeof copy);
-      memcpy(copy, at, size_t(end - at));
-      from = copy;
-    }
-    __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kChunk / 2));
-    uint64_t lines = equal_to(low, high, '\n');
-    uint64_t quotes = marks.quote == '\0' ? 0 : equal_to(low, high, marks.quote);
-    uint64_t quoted = inside;
-    if (quotes != 0) {
-      quoted ^= running_parity(quotes);
-      inside = uint64_t(int64_t(quoted) >> 63);
-      // One that opens follows a delimiter, a line end, or the one that it is doubled with.
-      uint64_t before = equal_to(low, high, marks.delimiter) | lines | quotes;
-      wrong |=
-          quotes & quoted & ~(before << 1 | uint64_t(at == begin || opens_field(at[-1], marks)));
-    }
-    wrong |= equal_to(low, high, '\r') | (lines & quoted);
-    wrong |= lines & (lines << 1 | after_line);  // a blank line
-    after_line = lines >> 63;
-    auto offset = uint32_t(at - begin);
-    for (; lines != 0; lines &= lines - 1)
-      ends[count++] = offset + uint32_t(__builtin_ctzll(lines));
-    if (wrong != 0) return {0, false};
-  }
-  return {count, true};
-}
-
 #else
 
 TakenNumbers numbers(const RecordText& record, char, const NumberTarget*, size_t, size_t) {
   return {0, record.begin};
 }
-RecordEnds record_ends(const char*, const char*, const LineMarks&, uint32_t*) { return {0, false}; }
 
 #endif
 
 }  // namespace
 
-Kernels make_table() { return {.numbers = numbers, .record_ends = record_ends}; }
+void add_record_numbers(Kernels& table) { table.numbers = numbers; }
 
 }  // namespace stoker::csv_scan::STOKER_ISA
