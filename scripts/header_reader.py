@@ -99,8 +99,12 @@ def parameter_of(text):
     return (found.group(1).strip(), found.group(2), fallback) if found else (left, "", fallback)
 
 
+MEMBER_FUNCTION = re.compile(r"^([^=(){}]*?[\s&*>])(\w+\([^={}]*(?:=[^={}]*)*\))(?: const)?(?: noexcept)?(?: \{.*\}|;)$")
+
+
 def fields_of(entry):
-    """The members of a struct without functions: (type, name, default, meaning); None: it is another kind of struct."""
+    """The members of a struct: (type, name, default, meaning), with the arguments behind the name of a function; None: it is
+    another kind of struct."""
     fields, above, body = [], [], entry.lines[1:-1]
     statement = ""
     for line in body:
@@ -114,6 +118,11 @@ def fields_of(entry):
                 above.append(note)
             continue
         statement += (" " if statement else "") + code
+        function = MEMBER_FUNCTION.match(statement)
+        if function and not statement.startswith(("friend", "static", "using", "explicit", "template")):
+            fields.append([function.group(1).strip(), function.group(2), "", " ".join(above + ([note] if note else []))])
+            statement, above = "", []
+            continue
         if not statement.endswith(";"):
             continue
         if statement.startswith(("friend", "static", "using")):

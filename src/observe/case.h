@@ -48,7 +48,7 @@ class Case {
   // Computing as long as it would take with its cores to itself: tried, or without the waiting for
   // a core.
   double undisturbed() const;
-  // Cores that threads held beside the pipeline's while there was nothing to compute: they spun.
+  // Cores held by threads other than the pipeline's while there was nothing to compute: they spun.
   double spinning_cores() const;
   const StageFacts* slowest_stage() const;  // null: none was measured
   Phrase slowest_name() const;              // "the pipeline" where no stage was measured

@@ -98,7 +98,7 @@ class Laboratory {
       knobs = now;
       knobs.pin = true;
       facts_.pinned_ns = with(knobs, copies_in(host_memory(), place_.batch));
-      note("page-locked, replayed", *facts_.pinned_ns, "a step whose copies run beside it");
+      note("pinned, replayed", *facts_.pinned_ns, "a step whose copies run beside it");
     }
   }
 

@@ -84,18 +84,17 @@ constexpr CauseRule kDeviceCauses[] = {
      .holds = [](const Case& run) { return !run.device().pinned; },
      .says =
          [](const Case& run) {
-           return with_and_without_copy(run,
-                                        "batches are copied from memory that is not page-locked");
+           return with_and_without_copy(run, "batches are copied from memory that is not pinned");
          },
      .prescribes =
          [](const Case& run, Prescriptions& list) {
-           // Batches that are no Dataset's are page-locked by one more copy: that is not meant.
+           // Batches that no Dataset made are pinned by one more copy: that is not meant.
            bool dataset = run.pipeline().known;
            const std::optional<double>& pinned = run.what_if().pinned_ns;
            list.add({.action = dataset ? Action::page_lock : Action::pass_dataset,
-                     .what = dataset ? Phrase("Let batches lie in page-locked memory: Context{.pin "
+                     .what = dataset ? Phrase("Keep batches in pinned memory: Context{.pin "
                                               "= true}, as_written off")
-                                     : Phrase("Give fit a Dataset: its batches lie in page-locked "
+                                     : Phrase("Give fit a Dataset: its batches lie in pinned "
                                               "memory"),
                      .why = "the GPU then copies them itself, beside the computing",
                      .seconds = pinned ? *pinned * 1e-9 : run.without(Owner::copy),

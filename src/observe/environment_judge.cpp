@@ -7,19 +7,11 @@
 
 #include "engine/nvidia_gpus.h"
 #include "observe/environment.h"
+#include "observe/thresholds.h"
 
 namespace stoker {
 
 namespace {
-
-constexpr double kSamePower = 0.98, kSameClock = 0.95;
-constexpr double kThrottled = 0.01;     // of the time
-constexpr double kBusyGpu = 0.5;        // use from which a link runs at its full speed
-constexpr double kMuchOfMemory = 0.25;  // of a GPU, held by others
-constexpr double kSlowDisk = 30e6;      // bytes per second
-constexpr int64_t kLittleMemory = int64_t(1) << 30, kLittleSpace = int64_t(1) << 30;
-constexpr int64_t kLittleShared = int64_t(1) << 30;
-constexpr int64_t kFewThreads = 64;
 
 double gigabytes(int64_t bytes) { return double(bytes) * 1e-9; }
 
@@ -125,7 +117,7 @@ EnvironmentCheck judge_power(const GpuFacts& gpu, const std::string& what) {
   EnvironmentCheck check{what, fmt::format("limit {:.0f} W", limit)};
   if (gpu.state.power_watts >= 0)
     check.found = fmt::format("{:.0f} W of {:.0f} W", gpu.state.power_watts, limit);
-  if (own > 0 && limit < kSamePower * own) {
+  if (own > 0 && limit < doctor::kSamePower * own) {
     check.found += fmt::format(", made for {:.0f} W", own);
     check.result = CheckResult::warning;
     check.advice = fmt::format("it slows down under load; nvidia-smi -pl {:.0f} raises it", own);
@@ -145,7 +137,7 @@ EnvironmentCheck judge_clocks(const GpuFacts& gpu, const std::string& what) {
     check.result = CheckResult::wrong;
     check.advice = "look after its cooling and power supply: it computes slower than it could";
   } else if (int ceiling = gpu.limits.application_clock_mhz;
-             ceiling > 0 && ceiling < kSameClock * state.clock_max_mhz) {
+             ceiling > 0 && ceiling < doctor::kSameClock * state.clock_max_mhz) {
     check.found += fmt::format(", applications may use {}", ceiling);
     check.result = CheckResult::warning;
     check.advice = "nvidia-smi -rac lets it run faster";
@@ -163,7 +155,7 @@ EnvironmentCheck judge_pcie(const GpuFacts& gpu, const std::string& what) {
     check.advice = fmt::format(
         "copies run at {:.0f} % of the link's width: use a slot with all lanes, or reseat the card",
         100.0 * state.pcie_width / state.pcie_width_max);
-  } else if (state.use >= kBusyGpu && state.pcie_generation < state.pcie_generation_max) {
+  } else if (state.use >= doctor::kBusyGpu && state.pcie_generation < state.pcie_generation_max) {
     check.result = CheckResult::warning;
     check.advice = "it is busy and its link is not at full speed: look at the slot and the BIOS";
   } else if (gpu.limits.pcie_generation_gpu > state.pcie_generation_max) {
@@ -188,7 +180,7 @@ EnvironmentCheck judge_gpu_memory(const GpuFacts& gpu, const std::string& what) 
       what, fmt::format("{:.1f} of {:.1f} GB in use", gigabytes(gpu.state.memory_bytes),
                         gigabytes(gpu.state.memory_total))};
   if (!names.empty()) check.found += fmt::format(", other programs: {}", fmt::join(names, ", "));
-  if (double(others) > kMuchOfMemory * double(gpu.state.memory_total)) {
+  if (double(others) > doctor::kMuchOfMemory * double(gpu.state.memory_total)) {
     check.result = CheckResult::warning;
     check.advice = "batches that would fit alone do not; end them, or choose another GPU";
   }
@@ -217,7 +209,7 @@ EnvironmentCheck judge_vectors(const std::string& vectors) {
 EnvironmentCheck judge_cores(const ProcessorFacts& cores) {
   EnvironmentCheck check{"cores", fmt::format("{} of {} may be used", cores.usable, cores.machine)};
   if (cores.quota) check.found += fmt::format(", quota {:.1f}", *cores.quota);
-  if (cores.throttled_share > kThrottled) {
+  if (cores.throttled_share > doctor::kThrottledMachine) {
     check.found += fmt::format(", held back for {:.0f} % of the time", 100 * cores.throttled_share);
     check.result = CheckResult::wrong;
     check.advice = "raise the container's quota (docker --cpus), or use fewer threads";
@@ -240,8 +232,8 @@ EnvironmentCheck judge_threads(const EnvironmentFacts& facts) {
   int cores = facts.cores.usable;
   EnvironmentCheck check{"threads", fmt::format("{} compute, as many as cores", cores)};
   if (!threads.openmp.empty()) check.found += fmt::format("; {}", fmt::join(threads.openmp, ", "));
-  int64_t left = threads.most < 0 ? kFewThreads : threads.most - threads.running;
-  if (left < std::min<int64_t>(kFewThreads, 4L * cores)) {
+  int64_t left = threads.most < 0 ? doctor::kFewThreads : threads.most - threads.running;
+  if (left < std::min<int64_t>(doctor::kFewThreads, 4L * cores)) {
     check.found += fmt::format("; {} of {} that may run are left", left, threads.most);
     check.result = CheckResult::wrong;
     check.advice = "raise the container's limit (docker --pids-limit)";
@@ -262,7 +254,7 @@ EnvironmentCheck judge_threads(const EnvironmentFacts& facts) {
 EnvironmentCheck judge_memory(int64_t bytes) {
   EnvironmentCheck check{"memory", fmt::format("{:.1f} GB free", gigabytes(bytes))};
   if (bytes == 0) check.found = "not known";
-  if (bytes > 0 && bytes < kLittleMemory) {
+  if (bytes > 0 && bytes < doctor::kLittleMemory) {
     check.result = CheckResult::wrong;
     check.advice = "caches and prefetched batches need room; free some";
   }
@@ -275,7 +267,7 @@ EnvironmentCheck judge_shared_memory(int64_t bytes) {
     return {"shared memory", "no /dev/shm", CheckResult::warning,
             "Stoker does without; programs of several processes beside it do not: mount it"};
   EnvironmentCheck check{"shared memory", fmt::format("{:.1f} GB in /dev/shm", gigabytes(bytes))};
-  if (bytes >= kLittleShared) return check;
+  if (bytes >= doctor::kLittleShared) return check;
   check.result = CheckResult::warning;
   check.advice =
       "Stoker does without; loaders and libraries of several processes beside it do not: docker "
@@ -290,10 +282,10 @@ EnvironmentCheck judge_disk(const DiskFacts& disk) {
   EnvironmentCheck check{"disk", fmt::format("{:.0f} MB/s written, {:.0f} MB/s read again",
                                              1e-6 * disk.write_rate, 1e-6 * disk.read_rate)};
   if (disk.free >= 0) check.found += fmt::format(", {:.1f} GB free", gigabytes(disk.free));
-  if (disk.free >= 0 && disk.free < kLittleSpace) {
+  if (disk.free >= 0 && disk.free < doctor::kLittleSpace) {
     check.result = CheckResult::wrong;
     check.advice = "checkpoints need room; free some, or write to another disk";
-  } else if (disk.write_rate < kSlowDisk) {
+  } else if (disk.write_rate < doctor::kSlowDisk) {
     check.result = CheckResult::warning;
     check.advice = "checkpoints will be slow here; write them to a faster disk";
   }

@@ -10,7 +10,7 @@ namespace stoker::doctor {
 
 namespace {
 
-constexpr int kWarmUp = 2;
+constexpr int kLayerWarmUp = 2;
 
 std::string phase_name(Phase phase) {
   switch (phase) {
@@ -77,9 +77,9 @@ std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> b
   const std::vector<KernelInfo>& kernels = program.kernels();
   std::vector<std::vector<int64_t>> times(kernels.size());
   std::vector<int64_t> nanoseconds;
-  for (int step = 0; step < steps + kWarmUp; ++step) {
+  for (int step = 0; step < steps + kLayerWarmUp; ++step) {
     program.run_timed(batch, nanoseconds);
-    for (size_t i = 0; step >= kWarmUp && i < kernels.size(); ++i)
+    for (size_t i = 0; step >= kLayerWarmUp && i < kernels.size(); ++i)
       times[i].push_back(nanoseconds[i]);
   }
   std::vector<double> seconds(kernels.size());

@@ -14,7 +14,7 @@
 
 namespace stoker::doctor {
 
-// Trains `steps` steps on this batch. One row a layer, op and direction, the longest first; shares
+// Trains `steps` steps on this batch. One row per layer, op and direction, the longest first; shares
 // of the machine's peaks are not in them yet.
 std::vector<LayerReport> time_layers(ModelBase& model, std::span<const Tensor> batch, int steps);
 // Fills in the shares and the class of each. An op that computes faster than the peak raises it.

@@ -100,7 +100,7 @@ class PeakMeter {
     graph.output(ops::sum(ops::cast(value, DType::float32)), "y");
   }
 
-  // FLOPs or bytes a second of the kernel that has most of them: copies that an engine makes around
+  // FLOPs or bytes per second of the kernel that has most of them: copies that an engine makes around
   // it are not told in its costs.
   double rate_of(Graph& graph, double Cost::*what) const {
     auto program = engine_.compile(graph, options_);

@@ -1,4 +1,4 @@
-// How busy the machine is: cores, memory, disks, GPUs. For people who watch it.
+// How busy the machine is: cores, memory, disks, GPUs. For `stoker monitor`.
 #pragma once
 
 #include <cstdint>

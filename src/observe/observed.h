@@ -24,12 +24,12 @@ const CachedProgram* step_for(const ModelBase& model, int64_t samples);
 // Programs that train, for batches of any size.
 bool is_training(const CachedProgram& cached);
 void set_device_knobs(ModelBase& model, const DeviceKnobs& knobs);  // of all of them
-// What the program of these steps runs on, and what is copied for it; nothing for null.
+// What the program of these steps runs on, and what is copied for it. Does nothing for null.
 void add_device(Evidence& evidence, const CachedProgram* step, const Context& context);
-// What the driver says of its memory and use; nothing where it does not.
+// The GPU's memory and use, as far as the driver reports them.
 void add_gpu(DeviceFacts& device, const GpuState& gpu);
-// As add_device, and what the program of these steps costs against what the machine reaches; nothing for null: the
-// model has not trained yet. Measures the machine's peaks unless that was done.
+// As add_device, and what the program of these steps costs compared with the machine's peaks, which are measured on first
+// use. Does nothing for null: the model has not trained yet.
 void add_costs(Evidence& evidence, const CachedProgram* step, const Context& context);
 // Names of machine and device, predicted and measured memory.
 void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context);

@@ -169,12 +169,11 @@ bool is_product(const OpFacts& op) {
 // With half the FLOPs a layer reads and makes 0.71 times as many channels: products take half the
 // time, so does the update of their weights, and what moves data takes 0.71 of it.
 void propose_fewer_channels(const Case& run, Prescriptions& list) {
-  constexpr double kFlops = 0.5;
   double products = 0, saved = 0;
   for (const OpFacts& op : run.device().ops) {
     if (op.host) continue;
     bool squared = is_product(op) || op.layer == "optimizer";
-    saved += op.share * (1 - (squared ? kFlops : std::sqrt(kFlops)));
+    saved += op.share * (1 - (squared ? kPrunedFlops : std::sqrt(kPrunedFlops)));
     products += is_product(op) ? op.share : 0;
   }
   if (products < kManyProducts) return;

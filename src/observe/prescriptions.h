@@ -16,7 +16,8 @@ struct Proposal {
   Knob knob = Knob::none;
 };
 
-// A list that takes no proposal whose own prediction, an experiment's above all, refutes it.
+// A list that drops proposals whose predicted gain is below kWorthIt; the prediction comes from an
+// experiment where there is one.
 class Prescriptions {
  public:
   explicit Prescriptions(const Case& run) : run_(run) {}

@@ -1,3 +1,4 @@
+// The doctor's page.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The doctor's findings as JSON: doctor.json and the data of its page.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

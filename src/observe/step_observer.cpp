@@ -3,7 +3,6 @@
 #include "observe/step_observer.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -14,32 +13,24 @@
 
 #include "base/clock.h"
 #include "observe/advice.h"
-#include "observe/device_monitor.h"
+#include "observe/fit_tuning.h"
+#include "observe/machine_readings.h"
 #include "observe/observed.h"
 #include "observe/profile/callback.h"
 #include "observe/profile/session.h"
 #include "observe/progress_writer.h"
+#include "observe/rank_times.h"
 #include "observe/thresholds.h"
-#include "observe/tuning.h"
 #include "observe/verdict.h"
 #include "observe/whole_fit.h"
 #include "observe/words.h"
 #include "train/callbacks/callback_support.h"
 #include "train/fit/loops.h"
-#include "train/fit/processes.h"
 #include "train/model/trainer.h"
 
 namespace stoker::doctor {
 
 namespace {
-
-constexpr int64_t kReadingNs = 1'000'000'000;
-constexpr int64_t kWarmUp = 10;
-constexpr int64_t kCountersAfterNs = 100'000'000;   // reading them takes tenths of a millisecond
-constexpr int64_t kFirstLook = 60;                  // steps before the first word
-constexpr int64_t kPeaksAfterNs = 100'000'000'000;  // measuring them takes up to a second
-constexpr size_t kWordWindow = 300;                 // steps that the word is made of
-constexpr int64_t kPatience = 30;                   // steps before tuning begins
 
 // STOKER_RUN_DIRECTORY: every fit of a process that asks for no folder gets one below it, fit-1,
 // fit-2, …: a program can be looked at as it is.
@@ -58,7 +49,8 @@ class Observer final : public StepObserver {
         run_directory_(run_directory_of(view.args)),
         begin_(steady_clock().now()),
         progress_(view, run_directory_, begin_),
-        recording_(kWarmUp) {}
+        recording_(kWarmUp),
+        tuning_(view, recording_) {}
 
   void fit_began() override { progress_.begin(); }
 
@@ -66,7 +58,7 @@ class Observer final : public StepObserver {
     progress_.add(times);
     std::shared_ptr<ProfileSession> profile = active_session().get();
     whole_.add(times);
-    epoch_.add(times);
+    ranks_.add(times);
     if (profile) profile->add(recording_.steps(), times);
     // Measuring peaks and writing files is no part of the training.
     if ((profile != nullptr) == std::exchange(profiled_, profile != nullptr))
@@ -76,15 +68,16 @@ class Observer final : public StepObserver {
     take_device_steps();
     last_ = times;
     bool first = recording_.steps() == kWarmUp;
-    bool counts_late = !cpu_ && recording_.steps() > kWarmUp && counts(times.end);
+    bool counts_late =
+        !machine_.has_counters() && recording_.steps() > kWarmUp && counts(times.end);
     if (first || counts_late || times.end - last_reading_ >= kReadingNs) read(times.end);
-    if (view_.args.tune == Tune::automatic) tune(times);
+    tuning_.step_ended(times);
   }
 
   void epoch_ended(const EpochTimes& times) override {
     whole_.add(times, last_);
     ++epochs_;
-    gather_ranks();
+    ranks_.epoch_ended(*view_.model.trainer);
     progress_.epoch_ended();
   }
 
@@ -103,10 +96,10 @@ class Observer final : public StepObserver {
     observed->looked_seconds = whole_.looked_seconds();
     observed->evidence = recording_.evidence();
     observed->evidence.epochs = whole_.epochs();
-    fill_health(observed->evidence);
+    add_facts(observed->evidence);
     add_device(observed->evidence, step_of(observed->evidence), view_.context);
     if (long_enough()) add_costs(observed->evidence, step_of(observed->evidence), view_.context);
-    if (tuning_) observed->prescriptions = tuning_->tried();
+    observed->prescriptions = tuning_.tried();
     conclude(*observed, observed->evidence);
     if (whole_.waited_seconds() + between_seconds() >= kWorthSayingSeconds || recording_.beside())
       advice_ = advice_for(*observed, observed->evidence);
@@ -150,7 +143,7 @@ class Observer final : public StepObserver {
 
   std::string advice() const override { return advice_; }
 
-  bool is_tuning() const override { return view_.args.tune == Tune::automatic && !tuned_; }
+  bool is_tuning() const override { return tuning_.is_under_way(); }
 
   std::vector<std::pair<std::string, double>> scalars() const override {
     std::vector<std::pair<std::string, double>> list;
@@ -222,7 +215,7 @@ class Observer final : public StepObserver {
       callbacks.push_back({class_name(*calls.list()[i]), double(calls.step_nanoseconds()[i]),
                            double(calls.nanoseconds()[i]) / double(std::max(epochs_, 1))});
     recording_.set_callbacks(std::move(callbacks));
-    sample_device(now);
+    machine_.read(now - begin_, counts(now), view_.context, recording_);
     if (recording_.steps() >= kFirstLook)
       look();
     else
@@ -235,72 +228,14 @@ class Observer final : public StepObserver {
     return view_.training.arrays() == nullptr || now - begin_ >= kCountersAfterNs;
   }
 
-  void sample_cores(DeviceSample& sample) {
-    CpuCounters counters = read_cpu_counters();
-    recording_.add(counters);
-    HealthFacts health;
-    if (cpu_) add_to(health, *cpu_, counters);
-    if (cpu_) sample.process_cores = health.process_cores, sample.other_cores = health.other_cores;
-    cpu_ = std::move(counters);
-  }
-
-  void sample_device(int64_t now) {
-    DeviceSample sample{.time = double(now - begin_) * 1e-9};
-    if (counts(now)) sample_cores(sample);
-    // The driver needs milliseconds for its answer: a short fit does without.
-    const Backend& engine = engine_of(view_.context);
-    if (!engine.bus_id().empty() && now - begin_ >= kReadingNs) {
-      int gpu = monitored_gpu(engine);
-      gpu_ = device_monitor().state(gpu);
-      sample.use = gpu_.use;
-      sample.memory_bytes = double(gpu_.memory_bytes);
-      sample.power_watts = gpu_.power_watts;
-      sample.clock_mhz = gpu_.clock_mhz;
-      GpuActivity activity = device_monitor().activity(gpu);
-      sample.occupancy = activity.occupancy;
-      sample.tensor_use = activity.tensor_use;
-      sample.memory_use = activity.memory_use;
-    }
-    recording_.add(sample);
-  }
-
-  // What the steps of this epoch were on every rank; all of them come here at the end of an epoch.
-  void gather_ranks() {
-    Processes* processes = processes_of(*view_.model.trainer);
-    if (processes == nullptr) return;
-    int64_t waited = view_.model.trainer->distribution->waited_ns();
-    auto steps = double(std::max<int64_t>(epoch_.steps, 1));
-    std::array<double, 4> mine = {double(epoch_.wall) / steps, double(epoch_.input) / steps,
-                                  double(waited - waited_) / steps, double(epoch_.rows) / steps};
-    waited_ = waited;
-    epoch_ = {};
-    auto count = size_t(processes->slice().size);
-    std::vector<std::array<double, 4>> all(count);
-    processes->all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-    ranks_.clear();
-    for (size_t i = 0; i < count; ++i)
-      ranks_.push_back({.rank = int64_t(i),
-                        .host = processes->host(int64_t(i)),
-                        .step_ns = all[i][0],
-                        .input_ns = all[i][1],
-                        .wait_ns = all[i][2],
-                        .rows = all[i][3]});
-  }
-
-  void fill_health(Evidence& evidence) const {
-    evidence.ranks = ranks_;
-    add_gpu(evidence.device, gpu_);
-    evidence.health.gpu_throttle_reasons = gpu_.throttle_reasons;
-    if (gpu_.at_power_limit) evidence.health.gpu_power_limit = gpu_.power_limit_watts;
-    evidence.health.pcie_generation = gpu_.pcie_generation;
-    evidence.health.pcie_generation_max = gpu_.pcie_generation_max;
-    evidence.health.pcie_width = gpu_.pcie_width;
-    evidence.health.pcie_width_max = gpu_.pcie_width_max;
+  void add_facts(Evidence& evidence) const {
+    evidence.ranks = ranks_.facts();
+    machine_.add_to(evidence);
   }
 
   Evidence latest_evidence() const {
     Evidence evidence = recording_.evidence(kWordWindow);
-    fill_health(evidence);
+    add_facts(evidence);
     add_device(evidence, step_of(evidence), view_.context);
     if (long_enough()) add_costs(evidence, step_of(evidence), view_.context);
     return evidence;
@@ -319,80 +254,24 @@ class Observer final : public StepObserver {
     progress_.write(&now);
   }
 
-  // --- tune = Auto ---
-
-  void tune(const StepTimes& times) {
-    if (tuned_ || recording_.steps() < kWarmUp + kPatience) return;
-    if (!tuning_ && !begin_tuning()) return;
-    tuning_->step_ended(times.end - times.asked);
-    tuned_ = tuning_->done();
-    if (tuned_) recording_.begin_anew();  // what limits next
-  }
-
-  // Only where something can be done; whether the device waits for input is looked at for a while.
-  bool begin_tuning() {
-    BatchStream* stream = view_.training.stream();
-    std::optional<PipelineStatistics> pipeline;
-    PipelineStatistics statistics;
-    if (stream != nullptr && stream->measure(statistics)) pipeline = std::move(statistics);
-    Evidence evidence = recording_.evidence(size_t(kPatience));
-    const CachedProgram* step = step_of(evidence);
-    std::optional<DeviceKnobs> device = step ? step->program->device_knobs() : std::nullopt;
-    bool waits = evidence.total().shares()[Owner::input] >= kWorthIt;
-    std::vector<Remedy> remedies = remedies_for(pipeline, device, waits, evidence.batch_size);
-    if (remedies.empty()) {
-      tuned_ = recording_.steps() > int64_t(kWordWindow);  // it will not begin to wait
-      return false;
-    }
-    tuning_.emplace(std::move(remedies), TuneSettings{.device = device.value_or(DeviceKnobs{})},
-                    [this](const TuneSettings& settings) { apply(settings); });
-    return true;
-  }
-
-  void apply(const TuneSettings& settings) {
-    // Of all programs: the latest may be that of an epoch's last batch.
-    set_device_knobs(view_.model, settings.device);
-    BatchStream* stream = view_.training.stream();
-    if (stream == nullptr || settings.pipeline == pipeline_knobs_) return;
-    stream->retune(settings.pipeline);
-    pipeline_knobs_ = settings.pipeline;
-  }
-
   const CachedProgram* step_of(const Evidence& evidence) const {
     return step_for(view_.model, evidence.batch_size);
   }
 
-  // Sums over the steps of an epoch.
-  struct EpochSums {
-    int64_t steps = 0, wall = 0, input = 0, rows = 0;
-    void add(const StepTimes& times) {
-      ++steps;
-      wall += times.end - times.asked;
-      input += times.ready - times.asked;
-      rows += times.samples;
-    }
-  };
-
-  EpochSums epoch_;
-  int64_t waited_ = 0;
-  std::vector<RankFacts> ranks_;
   int epochs_ = 0;  // that have ended
   FitView view_;
   std::string run_directory_;  // empty: none
   int64_t begin_, last_reading_ = 0;
   ProgressWriter progress_;
   Recording recording_;
+  FitTuning tuning_;
+  RankTimes ranks_;
+  MachineReadings machine_;
   WholeFit whole_;
   StepTimes last_;
-  std::optional<CpuCounters> cpu_;
-  GpuState gpu_;
   bool concluded_ = false;
   bool profiled_ = false;  // in the step before
   std::string status_, advice_;
-  // Tuning:
-  bool tuned_ = false;
-  std::optional<Tuning> tuning_;
-  PipelineKnobs pipeline_knobs_;
 };
 
 }  // namespace

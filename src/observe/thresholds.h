@@ -1,7 +1,8 @@
-// Every number that a verdict or a prescription depends on. Shares are of a step unless said
-// otherwise.
+// Every number that a verdict, a prescription or a check of the machine depends on, and when a fit is looked at. Shares are
+// of a step unless said otherwise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace stoker::doctor {
@@ -11,6 +12,15 @@ inline constexpr int64_t kLeastSteps = 50;      // for a verdict
 inline constexpr int64_t kLeastSaid = 6;        // for a line of advice behind a short fit
 inline constexpr double kMostVariation = 0.20;  // of the device's part
 inline constexpr double kMostUnexplained = 0.03;
+
+// --- when a running fit is looked at ---
+inline constexpr int64_t kWarmUp = 10;  // steps that do not count
+inline constexpr int64_t kReadingNs = 1'000'000'000;
+inline constexpr int64_t kCountersAfterNs = 100'000'000;   // reading takes tenths of a millisecond
+inline constexpr int64_t kFirstLook = 60;                  // steps before the first word
+inline constexpr size_t kWordWindow = 300;                 // steps that the word is made of
+inline constexpr int64_t kPeaksAfterNs = 100'000'000'000;  // measuring them takes up to a second
+inline constexpr int64_t kPatience = 30;                   // steps before tuning begins
 
 // --- input ---
 inline constexpr double kInputHigh = 0.20, kInputModerate = 0.05;
@@ -54,9 +64,10 @@ inline constexpr double kMemoryFull = 0.90;
 inline constexpr double kLargeConv = 0.20;  // of the computing, for a convolution to be singled out
 inline constexpr double kSeparable = 2;     // times fewer FLOPs, for a separable one to be worth it
 inline constexpr double kManyProducts =
-    0.30;                                // of the computing, for fewer channels to be worth it
-inline constexpr double kDoubled = 0.7;  // of a step per sample in twice the batch, untried
-inline constexpr double kHalved = 0.5;   // of the computing in 16-bit products, untried
+    0.30;                                    // of the computing, for fewer channels to be worth it
+inline constexpr double kDoubled = 0.7;      // of a step per sample in twice the batch, untried
+inline constexpr double kHalved = 0.5;       // of the computing in 16-bit products, untried
+inline constexpr double kPrunedFlops = 0.5;  // that are left, for fewer channels to be proposed
 
 // --- kernels: ops far below their limit, with what the usual share of it would gain ---
 inline constexpr double kFarBelow = 0.30, kUsual = 0.60;  // of the larger of the two shares
@@ -71,6 +82,16 @@ inline constexpr double kBatchHelps = 0.75;
 inline constexpr double kThrottled = 0.03;
 // The training thread was ready to run for so much of the time while others used so many cores.
 inline constexpr double kRunDelay = 0.10, kOtherCores = 0.5;
+
+// --- the machine, as `stoker doctor --env` judges it ---
+inline constexpr double kSamePower = 0.98, kSameClock = 0.95;  // of what the GPU could have
+inline constexpr double kThrottledMachine = 0.01;              // of the time
+inline constexpr double kBusyGpu = 0.5;        // use from which a link runs at its full speed
+inline constexpr double kMuchOfMemory = 0.25;  // of a GPU, held by others
+inline constexpr double kSlowDisk = 30e6;      // bytes per second
+inline constexpr int64_t kLittleMemory = int64_t(1) << 30, kLittleSpace = int64_t(1) << 30;
+inline constexpr int64_t kLittleShared = int64_t(1) << 30;
+inline constexpr int64_t kFewThreads = 64;
 
 // --- what is worth doing and saying ---
 inline constexpr double kWorthIt = 0.03;              // gain of a remedy, measured or predicted

@@ -100,7 +100,7 @@ std::vector<Remedy> remedies_for(const std::optional<PipelineStatistics>& pipeli
   if (device && (!device->pin || (pipeline && !pipeline->page_locked)))
     remedies.push_back({.knob = Knob::page_lock,
                         .action = Action::page_lock,
-                        .what = "Batches in page-locked memory, copied beside the computing",
+                        .what = "Batches in pinned memory, copied during the previous step",
                         .why = "the device waits for copies, or the host copies twice"});
   bool keeps =
       pipeline && pipeline->cache.bytes > 0 && pipeline->cache.fits && pipeline->cache.tunable;

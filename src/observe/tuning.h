@@ -38,7 +38,7 @@ class AlternatingTrial {
   bool step_ended(int64_t ns);
   bool with_change() const { return changed_; }
   Decision decision() const { return decision_; }
-  // Seconds a step, geometric means over the pairs of blocks; the gain is 1 - after / before.
+  // Seconds per step, geometric means over the pairs of blocks; the gain is 1 - after / before.
   double before_seconds() const;
   double after_seconds() const;
   GainInterval gain() const;
@@ -51,7 +51,7 @@ class AlternatingTrial {
   bool changed_ = false;
   int64_t in_block_ = 0;
   std::vector<double> steps_;           // of this block
-  std::vector<double> without_, with_;  // a mean a block
+  std::vector<double> without_, with_;  // one mean per block
   Decision decision_ = Decision::undecided;
 };
 

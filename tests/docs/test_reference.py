@@ -100,6 +100,22 @@ class Reading(unittest.TestCase):
             ],
         )
 
+    def test_takes_functions_of_a_report_with_their_arguments(self):
+        text = (
+            "// A report.\n#pragma once\nnamespace stoker {\nstruct Report {\n  int64_t zeros = 0;\n"
+            "  double share() const { return zeros == 0 ? 0.0 : 1.0; }\n  std::string text(bool colour = false) const;  // a table\n"
+            "  // Into a folder.\n  void write(const std::string& folder) const;\n};\n}  // namespace stoker\n"
+        )
+        self.assertEqual(
+            header_reader.fields_of(header_of(text).declarations()[0]),
+            [
+                ["int64_t", "zeros", "0", ""],
+                ["double", "share()", "", ""],
+                ["std::string", "text(bool colour = false)", "", "a table"],
+                ["void", "write(const std::string& folder)", "", "Into a folder."],
+            ],
+        )
+
     def test_takes_arguments(self):
         entry = header_of(EXAMPLE).declarations()[1]
         self.assertEqual([name for _, name, _ in entry.parameters()], ["shape", "size", "options"])

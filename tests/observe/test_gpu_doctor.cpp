@@ -84,7 +84,7 @@ TEST_F(GpuDoctor, ReplaysOneBatchWithItsCopyAndWithoutIt) {
   EXPECT_GT(experiment(diagnosis, "device batch, replayed")->seconds, 0);
   // What is on already is not tried.
   EXPECT_EQ(experiment(diagnosis, "captured, replayed"), nullptr);
-  EXPECT_EQ(experiment(diagnosis, "page-locked, replayed"), nullptr);
+  EXPECT_EQ(experiment(diagnosis, "pinned, replayed"), nullptr);
   EXPECT_NE(diagnosis.json().find("host batch, replayed"), std::string::npos);
   EXPECT_NE(diagnosis.html().find("host batch, replayed"), std::string::npos);
 }
@@ -95,7 +95,7 @@ TEST_F(GpuDoctor, TriesWhatIsOffAndPutsItBack) {
   std::vector<Batch> batches = range();
   Diagnosis diagnosis = diagnose(model, batches, {.steps = 60});
   EXPECT_NE(experiment(diagnosis, "captured, replayed"), nullptr) << diagnosis.text();
-  EXPECT_NE(experiment(diagnosis, "page-locked, replayed"), nullptr) << diagnosis.text();
+  EXPECT_NE(experiment(diagnosis, "pinned, replayed"), nullptr) << diagnosis.text();
   EXPECT_EQ(*step_of(model).device_knobs(), (DeviceKnobs{.capture = false, .pin = false}));
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using test::evidence_of;
 
-constexpr double kMillisecond = 1e6;
+constexpr double kNsPerMs = 1e6;
 
 // Three ranks of 10 ms steps; each needs `own` of them, and waits for the others for the rest.
 Evidence ranks_of(const std::vector<RankFacts>& ranks) {
@@ -21,9 +21,9 @@ Evidence ranks_of(const std::vector<RankFacts>& ranks) {
 RankFacts rank(int64_t number, double own_ms, double input_ms = 0, double rows = 8) {
   return {.rank = number,
           .host = "node" + std::to_string(number),
-          .step_ns = 10 * kMillisecond,
-          .input_ns = input_ms * kMillisecond,
-          .wait_ns = (10 - own_ms) * kMillisecond,
+          .step_ns = 10 * kNsPerMs,
+          .input_ns = input_ms * kNsPerMs,
+          .wait_ns = (10 - own_ms) * kNsPerMs,
           .rows = rows};
 }
 

@@ -92,7 +92,7 @@ TEST_P(GpuFeeding, APipelineTrainsAsTheSameArraysDo) {
     return model.fit(data.x, data.y, {.epochs = 4, .batch_size = kBatch, .shuffle = false});
   });
   expect_same(fed, arrays);
-  EXPECT_TRUE(says(dataset.explain(), {"page-locked"}));
+  EXPECT_TRUE(says(dataset.explain(), {"pinned"}));
   EXPECT_GT(fed.history["accuracy"].back(), 0.9);
 }
 

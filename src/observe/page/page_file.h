@@ -1,4 +1,4 @@
-// The files of this folder, as the build has put them into the library (cmake/StokerEmbed.cmake).
+// The files of this folder, which the build embeds into the library (cmake/StokerEmbed.cmake).
 #pragma once
 
 #include <string_view>

@@ -93,6 +93,18 @@ struct Pieces {
   }
 };
 
+// `splits` blocks share a tile; the last of them joins what the others leave in memory.
+GeneratedKernel finished(std::string text, const Region& region, int64_t tiles, int64_t splits) {
+  GeneratedKernel kernel = named(std::move(text) + "}\n#undef Acc\n");
+  kernel.grid_x = unsigned(tiles);
+  kernel.grid_y = unsigned(splits);
+  if (splits > 1) {
+    kernel.partial_bytes = size_t(splits) * size_t(region.kept) * 8;
+    kernel.counter_bytes = size_t(tiles) * sizeof(unsigned);
+  }
+  return kernel;
+}
+
 }  // namespace
 
 // A block is `width` threads side by side, each with some columns, by `height` parts of the rows.
@@ -175,14 +187,7 @@ GeneratedKernel generate_columns(const Region& region, int multiprocessors) {
       text += spread("sum", 1) + down(rows, store) + "  }\n";
     }
   }
-  GeneratedKernel kernel = named(text + "}\n#undef Acc\n");
-  kernel.grid_x = unsigned(tiles);
-  kernel.grid_y = unsigned(splits);
-  if (splits > 1) {
-    kernel.partial_bytes = size_t(splits) * size_t(region.kept) * 8;
-    kernel.counter_bytes = size_t(tiles) * sizeof(unsigned);
-  }
-  return kernel;
+  return finished(std::move(text), region, tiles, splits);
 }
 
 // A group of neighbouring threads takes a row.
@@ -249,14 +254,7 @@ GeneratedKernel generate_rows(const Region& region, int multiprocessors) {
         region.kept, p.join(), splits, group);
   }
   text += fmt::format("  if (place == 0 && k < Int({})) {{\n{}  }}\n", region.kept, store);
-  GeneratedKernel kernel = named(text + "}\n#undef Acc\n");
-  kernel.grid_x = unsigned(tiles);
-  kernel.grid_y = unsigned(splits);
-  if (splits > 1) {
-    kernel.partial_bytes = size_t(splits) * size_t(region.kept) * 8;
-    kernel.counter_bytes = size_t(tiles) * sizeof(unsigned);
-  }
-  return kernel;
+  return finished(std::move(text), region, tiles, splits);
 }
 
 }  // namespace stoker::fuser

@@ -259,7 +259,7 @@ bool is_fusible(const Graph& graph, const Node& node) {
   if (node.outputs.size() != 1) return false;
   const TensorSpec& spec = graph.spec(node.outputs[0]);
   if (spec.dtype == DType::bytes || spec.shape.elements() == 0) return false;
-  if (node.op->name == "reduce") return graph.spec(node.inputs[0]).shape.elements() > 0;
+  if (node.is("reduce")) return graph.spec(node.inputs[0]).shape.elements() > 0;
   return kElementwise.contains(node.op->name) || kMoves.contains(node.op->name);
 }
 

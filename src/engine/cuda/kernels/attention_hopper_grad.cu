@@ -29,37 +29,23 @@ __global__ void __launch_bounds__(Tiles::kThreads, 1)
     query_grad(const __grid_constant__ HopperCall h) {
   const AttentionCall& c = h.c;
   using T = typename Tiles::Element;
-  constexpr int kColumns = Tiles::kColumns, kStages = Tiles::kStages;
+  constexpr int kStages = Tiles::kStages;
   constexpr int kStage = 2 * Tiles::kColumnTile;
   HopperMemory memory;
   char *q_tile = memory.first(), *d_tile = q_tile + Tiles::kRowTile;
   char* stages = d_tile + Tiles::kRowTile;
   __shared__ Barrier full[kStages], empty[kStages], rows_there;
   Pipe<kStages> pipe{full, empty};
-  auto [batch, head, block_row] = place_of_block<Tiles>(c.queries, c.heads, c.causal);
+  BlockPlace place = place_of_block<Tiles>(c.queries, c.heads, c.causal);
+  auto [batch, head, block_row] = place;
   int kv = head / int(c.heads / c.kv_heads);
   int end = c.causal ? min(int(c.keys), block_row + Tiles::kRows) : int(c.keys);
   SeenTiles seen(h.seen, batch);
-  if (threadIdx.x == Tiles::kFiller) {
-    start_barriers<Tiles>(full, empty, &rows_there);
-    barrier_expect(&rows_there, 2 * Tiles::kRowTile);
-    copy_rows<Tiles::kRows, Tiles::kDims>(q_tile, h.q, batch, head, block_row, &rows_there);
-    copy_rows<Tiles::kRows, Tiles::kDims>(d_tile, h.dout, batch, head, block_row, &rows_there);
-  }
+  begin_rows<Tiles>(full, empty, &rows_there, place, RowTile{q_tile, h.q}, RowTile{d_tile, h.dout});
   __shared__ typename Walk<Tiles>::Memory listed;
   Walk<Tiles> walk(seen, block_row, head, 1, 0, end, listed);
   int filled = 0;
-  auto fill = [&] {
-    if (filled >= walk.count()) return;
-    auto ahead = walk.at(filled);
-    pipe.wait_empty(filled);
-    Barrier* done = full + pipe.stage(filled);
-    char* to = stages + pipe.stage(filled) * kStage;
-    barrier_expect(done, kStage);
-    copy_rows<kColumns, Tiles::kDims>(to, h.k, batch, kv, ahead.column, done);
-    copy_rows<kColumns, Tiles::kDims>(to + Tiles::kColumnTile, h.v, batch, kv, ahead.column, done);
-    ++filled;
-  };
+  auto fill = [&] { fill_keys<Tiles>(pipe, walk, filled, h, stages, batch, kv); };
   if (threadIdx.x == Tiles::kFiller)
     for (int i = 0; i < kStages - 1; ++i) fill();
 
@@ -83,18 +69,12 @@ __global__ void __launch_bounds__(Tiles::kThreads, 1)
   typename Tiles::Scores scores, through;
   typename Tiles::Packed packed;
   typename Walk<Tiles>::Tile at;
-  bool partial;  // not every row of the warp group sees every key of the tile
+  bool partial;
   typename Tiles::Words words, kept;
   // What is read beside a tile, while its products run.
   auto look = [&](int number) {
     at = walk.at(number);
-    partial = !at.whole ||
-              at.column + kColumns > (c.causal ? min(int(c.keys), group_row + 1) : int(c.keys));
-    if (partial) {
-      int to0 = c.causal ? min(int(c.keys), row + 1) : int(c.keys);
-      int to1 = c.causal ? min(int(c.keys), row + 9) : int(c.keys);
-      seen_words<Tiles>(words, seen, head, row, at.column, 0, 0, to0 - at.column, to1 - at.column);
-    }
+    partial = look_at_keys<Tiles>(words, at, h, seen, head, row, group_row);
     if constexpr (kDropout)
       kept_words<Tiles>(kept, h.kept, numbered + row, numbered + c.queries - 1, at.column,
                         int(c.keys));
@@ -174,16 +154,12 @@ __global__ void __launch_bounds__(Tiles::kThreads, 1)
   char* stats = stages + kStages * 2 * Tiles::kColumnTile;
   __shared__ Barrier full[kStages], empty[kStages], rows_there;
   Pipe<kStages> pipe{full, empty};
-  auto [batch, kv, block_row] = place_of_block<Tiles>(c.keys, c.kv_heads, false);
-  int group = int(c.heads / c.kv_heads), last_head = (kv + 1) * group, end = int(c.queries);
+  BlockPlace place = place_of_block<Tiles>(c.keys, c.kv_heads, false);
+  auto [batch, kv, block_row] = place;
+  int group = int(c.heads / c.kv_heads), end = int(c.queries);
   int begin = c.causal ? block_row / kColumns * kColumns : 0;
   SeenTiles seen(h.seen, batch);
-  if (threadIdx.x == Tiles::kFiller) {
-    start_barriers<Tiles>(full, empty, &rows_there);
-    barrier_expect(&rows_there, 2 * Tiles::kRowTile);
-    copy_rows<Tiles::kRows, Tiles::kDims>(k_tile, h.k, batch, kv, block_row, &rows_there);
-    copy_rows<Tiles::kRows, Tiles::kDims>(v_tile, h.v, batch, kv, block_row, &rows_there);
-  }
+  begin_rows<Tiles>(full, empty, &rows_there, place, RowTile{k_tile, h.k}, RowTile{v_tile, h.v});
   __shared__ typename Walk<Tiles>::Memory listed;
   Walk<Tiles> walk(seen, block_row, kv * group, group, begin, end, listed);
   int filled = 0;

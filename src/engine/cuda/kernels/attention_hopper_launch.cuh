@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "engine/cuda/kernels/attention_hopper.cuh"
+#include "engine/cuda/kernels/attention_hopper_block.cuh"
 
 namespace stoker::cuda {
 
@@ -17,24 +17,6 @@ using QueryGradTiles =
 template <class T, int kDims>
 using KeyGradTiles =
     std::conditional_t<kDims == 64, HopperTiles<T, 64, 2, 128, 4>, HopperTiles<T, 128, 2, 64, 4>>;
-
-// Dynamic shared memory from a multiple of 1,024 bytes on.
-struct HopperMemory {
-  __device__ static char* first() {
-    extern __shared__ char memory[];
-    return memory + (1024 - shared_address(memory) % 1024) % 1024;
-  }
-};
-
-template <class Tiles>
-__device__ void start_barriers(Barrier* full, Barrier* empty, Barrier* rows_there) {
-  for (int i = 0; i < Tiles::kStages; ++i) {
-    barrier_init(full + i, 1);
-    barrier_init(empty + i, Tiles::kThreads / 32);
-  }
-  barrier_init(rows_there, 1);
-  barriers_ready();
-}
 
 // What a kernel needs beside the call: how the copy engine finds tensors, and the bits of the mask, made on `stream`.
 // by_keys: rows are keys.

@@ -67,7 +67,7 @@ __device__ inline To convert_to(From value) {
 
 // function(T()) for the type of an element on the device.
 template <class Function>
-decltype(auto) visit_element(DType dtype, Function function) {
+decltype(auto) visit_float(DType dtype, Function function) {
   switch (dtype) {
     case DType::float32:
       return function(float{});
@@ -75,6 +75,18 @@ decltype(auto) visit_element(DType dtype, Function function) {
       return function(Half{});
     case DType::bfloat16:
       return function(Bfloat{});
+    default:
+      throw ShapeError("expected a floating dtype");
+  }
+}
+
+template <class Function>
+decltype(auto) visit_element(DType dtype, Function function) {
+  switch (dtype) {
+    case DType::float32:
+    case DType::float16:
+    case DType::bfloat16:
+      return visit_float(dtype, function);
     case DType::int8:
       return function(int8_t{});
     case DType::int16:
@@ -91,20 +103,6 @@ decltype(auto) visit_element(DType dtype, Function function) {
       break;
   }
   throw ShapeError("strings have no place on a GPU");
-}
-
-template <class Function>
-decltype(auto) visit_float(DType dtype, Function function) {
-  switch (dtype) {
-    case DType::float32:
-      return function(float{});
-    case DType::float16:
-      return function(Half{});
-    case DType::bfloat16:
-      return function(Bfloat{});
-    default:
-      throw ShapeError("expected a floating dtype");
-  }
 }
 
 // --- vectors ---

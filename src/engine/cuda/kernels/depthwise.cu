@@ -115,15 +115,7 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
 
   RawPair<T> next[Ahead][S][kWide];
   auto fetch = [&](int step, RawPair<T>(&to)[S][kWide]) {
-#pragma unroll
-    for (int phase = 0; phase < S; ++phase) {
-      int y = in_y + step * row_step + phase;
-      unsigned there = unsigned(y) < unsigned(s.height) ? inside : 0;
-      const T* row = x + int64_t(y) * s.width * s.channels;
-#pragma unroll
-      for (int i = 0; i < kWide; ++i)
-        load_pair(row + i * column_step, (there >> i & 1) != 0, to[phase][i]);
-    }
+    fetch_rows(s, x, in_y + step * row_step, column_step, inside, to);
   };
   float2 sums[kAges][Tile];
 #pragma unroll

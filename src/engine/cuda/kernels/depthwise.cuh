@@ -89,6 +89,21 @@ __device__ inline StripPlace strip_place(const Strips& s, int64_t index, int til
   return at;
 }
 
+// S rows of an image from row y on, Wide numbers of each, a column_step apart; zeros outside. x: the column's first number in
+// row 0; inside: a bit per number.
+template <class T, int S, int Wide>
+__device__ void fetch_rows(const ConvShape& s, const T* x, int y, int column_step, unsigned inside,
+                           RawPair<T> (&to)[S][Wide]) {
+#pragma unroll
+  for (int phase = 0; phase < S; ++phase) {
+    unsigned there = unsigned(y + phase) < unsigned(s.height) ? inside : 0;
+    const T* row = x + int64_t(y + phase) * s.width * s.channels;
+#pragma unroll
+    for (int i = 0; i < Wide; ++i)
+      load_pair(row + i * column_step, (there >> i & 1) != 0, to[phase][i]);
+  }
+}
+
 // The most threads side by side, up to 32, that leave at most one in twelve without channels.
 inline int strip_lanes(int channels) {
   int pairs = channels / 2, lanes = 32;

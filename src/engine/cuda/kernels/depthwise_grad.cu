@@ -88,15 +88,7 @@ __global__ void __launch_bounds__(kStripThreads, Blocks)
       for (int t = 0; t < Tile; ++t) load_pair(row + t * column_step, (there >> t & 1) != 0, to[t]);
     };
     auto fetch = [&](int step, RawPair<T>(&to)[S][kWide], RawPair<T>(&to_dy)[Tile]) {
-#pragma unroll
-      for (int phase = 0; phase < S; ++phase) {
-        int y = in_y + step * row_step + phase;
-        unsigned there = unsigned(y) < unsigned(s.height) ? inside : 0;
-        const T* row = x + int64_t(y) * s.width * s.channels;
-#pragma unroll
-        for (int i = 0; i < kWide; ++i)
-          load_pair(row + i * column_step, (there >> i & 1) != 0, to[phase][i]);
-      }
+      fetch_rows(s, x, in_y + step * row_step, column_step, inside, to);
       fetch_dy(step, to_dy);
     };
     float2 slopes[kAges][Tile];

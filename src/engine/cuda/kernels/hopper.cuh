@@ -89,44 +89,24 @@ __device__ inline void products_wait() {
 // clang-format off
 #define STOKER_PLACES_32 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define STOKER_SUMS_32(d) \
-      "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), \
-      "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), \
-      "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), \
-      "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
-      "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+#define STOKER_SUMS_8(d, i) \
+      "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
+      "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define STOKER_SUMS_32(d, i) \
+      STOKER_SUMS_8(d, i), STOKER_SUMS_8(d, i + 8), STOKER_SUMS_8(d, i + 16), STOKER_SUMS_8(d, i + 24)
 #define STOKER_PLACES_64 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define STOKER_SUMS_64(d) \
-      "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), \
-      "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), \
-      "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), \
-      "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
-      "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), \
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), \
-      "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), \
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), \
-      "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), \
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), \
-      "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), \
-      "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+#define STOKER_SUMS_64(d) STOKER_SUMS_32(d, 0), STOKER_SUMS_32(d, 32)
 #define STOKER_TURNED_64(type, d, a, b, add)                                                   \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"                                       \
                "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" STOKER_PLACES_32       \
                "}, %32, %33, add, 1, 1, 0, 0;\n}"                                                     \
-               : STOKER_SUMS_32(d) : "l"(a), "l"(b), "r"(int(add)))
+               : STOKER_SUMS_32(d, 0) : "l"(a), "l"(b), "r"(int(add)))
 #define STOKER_STRAIGHT_64(type, d, a, b)                                                      \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"                                       \
                "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" STOKER_PLACES_32       \
                "}, {%32, %33, %34, %35}, %36, add, 1, 1, 1;\n}"                                      \
-               : STOKER_SUMS_32(d)                                                                \
+               : STOKER_SUMS_32(d, 0)                                                             \
                : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b), "r"(1))
 #define STOKER_TURNED_128(type, d, a, b, add)                                                   \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"                                       \
@@ -170,6 +150,7 @@ __device__ inline void multiply_straight(float (&d)[kSums], const unsigned* a, u
 
 #undef STOKER_PLACES_32
 #undef STOKER_PLACES_64
+#undef STOKER_SUMS_8
 #undef STOKER_SUMS_32
 #undef STOKER_SUMS_64
 #undef STOKER_TURNED_64

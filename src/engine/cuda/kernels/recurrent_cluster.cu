@@ -45,20 +45,13 @@ __device__ void load_columns(const RecurrentCluster& p, const ClusterPlace& me,
 
 // A thread's cells.
 template <class T, int kCell, int kTiles>
-struct ForwardCells {
+struct ForwardCells : ClusterCells {
   static constexpr int kGates = kClusterGates<kCell>;
   static constexpr bool kIsLstm = kCell == RecurrentCluster::kLstm;
-  const RecurrentCluster& p;
-  int row, unit, place;  // place: in a tile, in bytes
-  int wide_place;
   float h[kTiles], c[kTiles], y[kTiles], bias[kGates];
 
   __device__ ForwardCells(const RecurrentCluster& call, const ClusterPlace& me)
-      : p(call),
-        row(me.row),
-        unit(me.unit),
-        place(tile_offset(me.local_row(), me.local_unit() / 8) + me.fragment_row * 2),
-        wide_place(wide_offset(me.local_row(), me.local_unit() / 4) + me.fragment_row % 4 * 4) {
+      : ClusterCells(call, me) {
 #pragma unroll
     for (int gate = 0; gate < kGates; ++gate)
       bias[gate] = kIsLstm || unit >= p.units
@@ -66,16 +59,14 @@ struct ForwardCells {
                        : to_float(static_cast<const T*>(p.bias)[gate * p.units + unit]);
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
-      int64_t at = int64_t(row + 8 * tile) * p.units + unit;
+      int64_t at = state_of(tile);
       h[tile] = is_there(tile) ? to_float(static_cast<const T*>(p.h)[at]) : 0.0F;
       c[tile] = kIsLstm && is_there(tile) ? to_float(static_cast<const T*>(p.c)[at]) : 0.0F;
       y[tile] = 0;
     }
   }
-  __device__ bool is_there(int tile) const { return unit < p.units && row + 8 * tile < p.batch; }
   __device__ bool counts(int tile, int step) const {
-    return p.mask == nullptr || !is_there(tile) ||
-           p.mask[int64_t(row + 8 * tile) * p.length + (p.reverse ? p.length - 1 - step : step)];
+    return p.mask == nullptr || !is_there(tile) || p.mask[step_of(tile, step)];
   }
   __device__ static void put(char* tile, int offset, float value) {
     *reinterpret_cast<T*>(tile + offset) = from_float<T>(value);
@@ -124,7 +115,7 @@ struct ForwardCells {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
       if (!is_there(tile)) continue;
-      int64_t at = int64_t(row + 8 * tile) * p.units + unit;
+      int64_t at = state_of(tile);
       if (p.last_h != nullptr) static_cast<T*>(p.last_h)[at] = from_float<T>(h[tile]);
       if (p.last_c != nullptr) static_cast<T*>(p.last_c)[at] = from_float<T>(c[tile]);
     }

@@ -133,6 +133,27 @@ __device__ inline int wide_offset(int row, int chunk) {
   return row * RecurrentCluster::kUnits * 4 + ((chunk ^ (row & 6)) << 4);
 }
 
+// Where a thread's cells lie, one of every tile.
+struct ClusterCells {
+  const RecurrentCluster& p;
+  int row, unit;          // the row in the first tile
+  int place, wide_place;  // in a tile, in bytes
+
+  __device__ ClusterCells(const RecurrentCluster& call, const ClusterPlace& me)
+      : p(call),
+        row(me.row),
+        unit(me.unit),
+        place(tile_offset(me.local_row(), me.local_unit() / 8) + me.fragment_row * 2),
+        wide_place(wide_offset(me.local_row(), me.local_unit() / 4) + me.fragment_row % 4 * 4) {}
+
+  __device__ bool is_there(int tile) const { return unit < p.units && row + 8 * tile < p.batch; }
+  // In [B, units], and the row of a step in [B, T].
+  __device__ int64_t state_of(int tile) const { return int64_t(row + 8 * tile) * p.units + unit; }
+  __device__ int64_t step_of(int tile, int step) const {
+    return int64_t(row + 8 * tile) * p.length + (p.reverse ? p.length - 1 - step : step);
+  }
+};
+
 // What a step writes of a tile, in bytes from its beginning: activations by gate, y, h before the
 // step, h, and c or what a gru keeps in float32.
 struct ForwardTile {

@@ -63,35 +63,25 @@ __device__ inline uint2 turn_quad(const float* numbers, int lane) {
 
 // A thread's cells on their way back.
 template <class T, int kCell, int kTiles>
-struct BackwardCells {
+struct BackwardCells : ClusterCells {
   static constexpr int kGates = kClusterGates<kCell>;
   static constexpr bool kIsLstm = kCell == RecurrentCluster::kLstm;
-  const RecurrentCluster& p;
-  int row, unit, place, wide_place;  // places in a tile, in bytes
   float dh[kTiles], dc[kTiles], repeated[kTiles], c[kTiles];
   float bias[4] = {};
   bool counts[kTiles];  // the next step
 
   __device__ BackwardCells(const RecurrentCluster& call, const ClusterPlace& me)
-      : p(call),
-        row(me.row),
-        unit(me.unit),
-        place(tile_offset(me.local_row(), me.local_unit() / 8) + me.fragment_row * 2),
-        wide_place(wide_offset(me.local_row(), me.local_unit() / 4) + me.fragment_row % 4 * 4) {
+      : ClusterCells(call, me) {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
       bool has = is_there(tile);
-      int64_t at = int64_t(row + 8 * tile) * p.units + unit;
+      int64_t at = state_of(tile);
       dh[tile] = has ? to_float(static_cast<const T*>(p.dlast_h)[at]) : 0.0F;
       dc[tile] = kIsLstm && has ? to_float(static_cast<const T*>(p.dlast_c)[at]) : 0.0F;
       c[tile] = kIsLstm && has ? p.inner[step_of(tile, p.length - 1) * p.units + unit] : 0.0F;
       repeated[tile] = 0;
     }
     look_at_mask(p.length - 1);
-  }
-  __device__ bool is_there(int tile) const { return unit < p.units && row + 8 * tile < p.batch; }
-  __device__ int64_t step_of(int tile, int step) const {
-    return int64_t(row + 8 * tile) * p.length + (p.reverse ? p.length - 1 - step : step);
   }
   __device__ void look_at_mask(int step) {
 #pragma unroll
@@ -106,9 +96,7 @@ struct BackwardCells {
     float dy = number(operands + BackwardTile::kDy);
     float inner = *reinterpret_cast<const float*>(operands + BackwardTile::kWide + wide_place);
     if (kIsLstm && step == 0)
-      inner = is_there(tile)
-                  ? to_float(static_cast<const T*>(p.c)[int64_t(row + 8 * tile) * p.units + unit])
-                  : 0.0F;
+      inner = is_there(tile) ? to_float(static_cast<const T*>(p.c)[state_of(tile)]) : 0.0F;
     to[0] = to[1] = to[2] = to[3] = 0;
     if (!is_there(tile)) return;  // zeros of the kernel would make NaN of an infinity
     if (!counts[tile]) {
@@ -152,7 +140,7 @@ struct BackwardCells {
 
   __device__ void store_first(int tile, float product) const {
     if (!is_there(tile)) return;
-    int64_t at = int64_t(row + 8 * tile) * p.units + unit;
+    int64_t at = state_of(tile);
     static_cast<T*>(p.dh)[at] = from_float<T>(dh[tile] + product);
     if (kIsLstm) static_cast<T*>(p.dc)[at] = from_float<T>(dc[tile]);
   }

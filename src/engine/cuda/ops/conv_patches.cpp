@@ -24,17 +24,6 @@ int cut_patches(Builder& b, int image, const ConvShape& shape, DType dtype) {
   return patches;
 }
 
-MatmulKey key_of(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_t inner) {
-  MatmulKey key;
-  key.dtype = dtype;
-  key.rows = rows;
-  key.columns = columns;
-  key.inner = inner;
-  key.stride_a = rows * inner;
-  key.tf32 = b.options().tf32 && dtype == DType::float32;
-  return key;
-}
-
 }  // namespace
 
 bool is_patch_conv(const ConvShape& s, DType dtype) {
@@ -51,7 +40,7 @@ void build_patch_conv(Builder& b, const Node& node, const ConvShape& shape) {
   DType dtype = b.spec(node.inputs[0]).dtype;
   int w = b.input(node.inputs[1]);
   int patches = cut_patches(b, b.input(node.inputs[0]), shape, dtype);
-  MatmulKey key = key_of(b, dtype, patch_count(shape), shape.filters, patch_size(shape));
+  MatmulKey key = product_key(b, dtype, patch_count(shape), shape.filters, patch_size(shape));
   emit_product(b, node, key, patches, w);
 }
 
@@ -59,7 +48,7 @@ void build_patch_conv_input_grad(Builder& b, const Node& node, const ConvShape& 
   DType dtype = b.spec(node.inputs[0]).dtype;
   int dy = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
   int patches = patch_buffer(b, shape, dtype), dx = b.define(node.outputs[0]);
-  MatmulKey key = key_of(b, dtype, patch_count(shape), patch_size(shape), shape.filters);
+  MatmulKey key = product_key(b, dtype, patch_count(shape), patch_size(shape), shape.filters);
   key.transpose_b = true;
   emit_plain_product(b, key, dy, w, patches);
   b.emit({"own:patches", {patches}, {dx}, "patches"}, [shape, dtype](const Launch& at) {
@@ -71,7 +60,7 @@ void build_patch_conv_weight_grad(Builder& b, const Node& node, const ConvShape&
   DType dtype = b.spec(node.inputs[0]).dtype;
   int dy = b.input(node.inputs[1]);
   int patches = cut_patches(b, b.input(node.inputs[0]), shape, dtype);
-  MatmulKey key = key_of(b, dtype, patch_size(shape), shape.filters, patch_count(shape));
+  MatmulKey key = product_key(b, dtype, patch_size(shape), shape.filters, patch_count(shape));
   key.transpose_a = true;
   emit_plain_product(b, key, patches, dy, b.define(node.outputs[0]));
 }
@@ -86,23 +75,23 @@ bool is_small_product(const ConvShape& s) {
 }
 
 void build_small_product(Builder& b, const Node& node, const ConvShape& shape) {
-  MatmulKey key =
-      key_of(b, b.spec(node.inputs[0]).dtype, patch_count(shape), shape.filters, shape.channels);
+  MatmulKey key = product_key(b, b.spec(node.inputs[0]).dtype, patch_count(shape), shape.filters,
+                              shape.channels);
   emit_product(b, node, key, b.input(node.inputs[0]), b.input(node.inputs[1]),
                {.bias_apart = true});
 }
 
 void build_small_product_input_grad(Builder& b, const Node& node, const ConvShape& shape) {
-  MatmulKey key =
-      key_of(b, b.spec(node.inputs[0]).dtype, patch_count(shape), shape.channels, shape.filters);
+  MatmulKey key = product_key(b, b.spec(node.inputs[0]).dtype, patch_count(shape), shape.channels,
+                              shape.filters);
   key.transpose_b = true;
   int dy = b.input(node.inputs[0]), w = b.input(node.inputs[1]);
   emit_plain_product(b, key, dy, w, b.define(node.outputs[0]));
 }
 
 void build_small_product_weight_grad(Builder& b, const Node& node, const ConvShape& shape) {
-  MatmulKey key =
-      key_of(b, b.spec(node.inputs[0]).dtype, shape.channels, shape.filters, patch_count(shape));
+  MatmulKey key = product_key(b, b.spec(node.inputs[0]).dtype, shape.channels, shape.filters,
+                              patch_count(shape));
   key.transpose_a = true;
   int x = b.input(node.inputs[0]), dy = b.input(node.inputs[1]);
   emit_plain_product(b, key, x, dy, b.define(node.outputs[0]));

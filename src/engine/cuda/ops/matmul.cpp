@@ -4,6 +4,18 @@
 
 namespace stoker::cuda {
 
+MatmulKey product_key(const Builder& b, DType dtype, int64_t rows, int64_t columns, int64_t inner,
+                      const MatmulKey& more) {
+  MatmulKey key = more;
+  key.dtype = dtype;
+  key.rows = rows;
+  key.columns = columns;
+  key.inner = inner;
+  key.stride_a = rows * inner;
+  key.tf32 = b.options().tf32 && dtype == DType::float32;
+  return key;
+}
+
 MatmulKey matmul_key(const Builder& b, const Node& node) {
   const Shape &a = b.shape(node.inputs[0]), &w = b.shape(node.inputs[1]),
               &y = b.shape(node.outputs[0]);

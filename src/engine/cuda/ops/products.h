@@ -19,6 +19,9 @@ struct ProductExtras {
 // its first output. The key's epilogue is set here.
 void emit_product(Builder& b, const Node& node, MatmulKey key, int a, int w,
                   const ProductExtras& extras = {});
+// y[rows, columns] = op(a) · op(b), with what else `more` says.
+MatmulKey product_key(const Builder& b, DType dtype, int64_t rows, int64_t columns, int64_t inner,
+                      const MatmulKey& more = {});
 // Of a matmul node.
 MatmulKey matmul_key(const Builder& b, const Node& node);
 // y = op(a) · op(b)

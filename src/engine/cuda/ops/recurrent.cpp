@@ -46,18 +46,6 @@ bool has_recurrent_gradient(const Graph& graph, const Node& node, const Recurren
   return false;
 }
 
-MatmulKey recurrent_product(const Builder& b, DType dtype, int64_t rows, int64_t columns,
-                            int64_t inner, const MatmulKey& more) {
-  MatmulKey key = more;
-  key.dtype = dtype;
-  key.rows = rows;
-  key.columns = columns;
-  key.inner = inner;
-  key.stride_a = rows * inner;
-  key.tf32 = b.options().tf32 && dtype == DType::float32;
-  return key;
-}
-
 void emit_recurrent_product(Builder& b, MatmulKey key, int x, int w, int y, int bias) {
   key.bias = bias >= 0;
   auto plan = b.shared().matmul_plans.find(key, b.shared().pool);

@@ -17,8 +17,6 @@ void emit_recurrent_steps(Builder& b, const RecurrentShape& s, DType dtype, Step
 bool has_recurrent_gradient(const Graph& graph, const Node& node, const RecurrentShape& s);
 
 // y[rows, columns] = op(x) · op(w) [+ bias]; bias: -1 for none.
-MatmulKey recurrent_product(const Builder& b, DType dtype, int64_t rows, int64_t columns,
-                            int64_t inner, const MatmulKey& more = {});
 void emit_recurrent_product(Builder& b, MatmulKey key, int x, int w, int y, int bias = -1);
 
 // What the forward node of a recurrent_grad has left for it: its first kept buffer, or -1 where it

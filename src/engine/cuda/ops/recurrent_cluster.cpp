@@ -3,6 +3,7 @@
 #include "engine/cuda/kernels/recurrent_cluster.h"
 
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/cuda/ops/products.h"
 #include "engine/cuda/ops/recurrent.h"
 
 namespace stoker::cuda {
@@ -67,8 +68,8 @@ void emit_cluster(Builder& b, const RecurrentShape& s, const RecurrentCluster& p
   DType dtype = planned.dtype;
   bool lstm = s.cell == Cell::lstm;
   int gates = kept ? kept->gates : b.scratch(cluster_bytes(s.steps() * s.columns(), dtype));
-  emit_recurrent_product(b, recurrent_product(b, dtype, s.steps(), s.columns(), s.features), in[0],
-                         in[1], gates, in[3]);
+  emit_recurrent_product(b, product_key(b, dtype, s.steps(), s.columns(), s.features), in[0], in[1],
+                         gates, in[3]);
   int y = out[0] >= 0 ? out[0] : b.scratch(cluster_bytes(s.steps() * s.units, dtype));
   Call call{"own:recurrent", {in[2], in[3], in[4]}, {}};
   Optional c(call.reads, 0, lstm ? in[5] : -1), mask(call.reads, 0, s.masked ? in[s.mask()] : -1);
@@ -179,15 +180,15 @@ bool build_recurrent_cluster_grad(Builder& b, const Node& node) {
                     {dgates, drecurrent, result(3), result(4), lstm ? result(5) : -1});
   MatmulKey turned{.transpose_a = true};
   if (b.is_read(node.outputs[0]))
-    emit_recurrent_product(
-        b, recurrent_product(b, dtype, rows, s.features, columns, {.transpose_b = true}), dgates,
-        in[1], result(0));
+    emit_recurrent_product(b,
+                           product_key(b, dtype, rows, s.features, columns, {.transpose_b = true}),
+                           dgates, in[1], result(0));
   if (b.is_read(node.outputs[1]))
-    emit_recurrent_product(b, recurrent_product(b, dtype, s.features, columns, rows, turned), in[0],
+    emit_recurrent_product(b, product_key(b, dtype, s.features, columns, rows, turned), in[0],
                            dgates, result(1));
   if (b.is_read(node.outputs[2]))
-    emit_recurrent_product(b, recurrent_product(b, dtype, s.units, columns, rows, turned),
-                           kept->before, drecurrent, result(2));
+    emit_recurrent_product(b, product_key(b, dtype, s.units, columns, rows, turned), kept->before,
+                           drecurrent, result(2));
   return true;
 }
 

@@ -3,6 +3,7 @@
 // the order in which they are done.
 #include "engine/cuda/kernels/recurrent.h"
 #include "engine/cuda/ops/op_builders.h"
+#include "engine/cuda/ops/products.h"
 #include "engine/cuda/ops/recurrent.h"
 
 namespace stoker::cuda {
@@ -19,7 +20,7 @@ using Plan = std::shared_ptr<const MatmulPlan>;
 
 Plan product_plan(Builder& b, DType dtype, int64_t rows, int64_t columns, int64_t inner,
                   const MatmulKey& more) {
-  return b.shared().matmul_plans.find(recurrent_product(b, dtype, rows, columns, inner, more),
+  return b.shared().matmul_plans.find(product_key(b, dtype, rows, columns, inner, more),
                                       b.shared().pool);
 }
 
@@ -74,8 +75,8 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
     int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
     emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
     emit_recurrent_product(
-        b, recurrent_product(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x,
-        in[1], kept.gates);
+        b, product_key(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x, in[1],
+        kept.gates);
   }
   Plan plan = product_plan(b, dtype, s.batch, s.columns(), s.units, {.wide = true});
   Call call{"cublaslt+own:recurrent", {in[2], in[3], in[4], in[lstm ? 5 : 4]}, {}, {}};
@@ -207,17 +208,17 @@ void build_recurrent_loop_grad(Builder& b, const Node& node) {
                  {dgates, drecurrent, made(4), s.cell == Cell::lstm ? made(5) : b.scratch(1)});
   int dx = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_recurrent_product(
-      b, recurrent_product(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}),
-      dgates, in[1], dx);
+      b, product_key(b, dtype, s.steps(), s.features, s.columns(), {.transpose_b = true}), dgates,
+      in[1], dx);
   emit_recurrent_steps(b, s, dtype, Steps::from_steps, dx, made(0), s.features);
   int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
   emit_recurrent_product(
-      b, recurrent_product(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}), x,
+      b, product_key(b, dtype, s.features, s.columns(), s.steps(), {.transpose_a = true}), x,
       dgates, made(1));
   emit_recurrent_product(
-      b, recurrent_product(b, dtype, s.units, s.columns(), s.steps(), {.transpose_a = true}),
-      kept.h, drecurrent, made(2));
+      b, product_key(b, dtype, s.units, s.columns(), s.steps(), {.transpose_a = true}), kept.h,
+      drecurrent, made(2));
   b.emit({"own:recurrent_bias", {dgates, drecurrent}, {made(3)}, "recurrent bias"},
          [=](const Launch& at) {
            run_recurrent_bias(dtype, at.get(0), at.get(2), s.steps(), s.columns(), at.stream);
