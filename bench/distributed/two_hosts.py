@@ -26,7 +26,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 HOSTS = ("stoker-a", "stoker-b")
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
-RATES = {"1gbit": "1gbit", "10gbit": "10gbit", "open": None}
+RATES = {"100mbit": "100mbit", "1gbit": "1gbit", "10gbit": "10gbit", "open": None}
 SKIPPED = 77
 
 
@@ -137,16 +137,29 @@ def wait_for_all(processes, seconds):
 def compare(options, model, rate, cores, folder):
     set_rate(RATES[rate])
     blocks = []
-    for _ in range(options.blocks):
-        stoker = stoker_block(options, model, cores, folder)
-        torch = torch_block(options, model, cores)
-        blocks.append({"stoker_ms": stoker["ms_per_step"], "torch_ms": torch["ms_per_step"],
-                       "stoker": stoker, "torch": torch})
-    ours = statistics.median(block["stoker_ms"] for block in blocks)
-    theirs = statistics.median(block["torch_ms"] for block in blocks)
-    print(f"{model:10} {rate:7} Stoker {ours:8.1f} ms, PyTorch DDP {theirs:8.1f} ms: {theirs / ours:.2f} times as fast",
-          flush=True)
-    return {"model": model, "rate": rate, "stoker_ms": ours, "torch_ms": theirs, "ratio": theirs / ours, "blocks": blocks}
+    for number in range(options.blocks):
+        load = os.getloadavg()[0]
+        run_stoker = lambda: stoker_block(options, model, cores, folder)  # noqa: E731
+        run_torch = lambda: torch_block(options, model, cores)  # noqa: E731
+        if number % 2 == 0:
+            stoker, torch = run_stoker(), run_torch()
+        else:
+            torch, stoker = run_torch(), run_stoker()
+        blocks.append({"load_before": load, "stoker": stoker, "torch": torch})
+
+    def median(system, field):
+        return statistics.median(block[system][field] for block in blocks)
+
+    row = {"model": model, "rate": rate, "stoker_ms": median("stoker", "ms_per_step"), "torch_ms": median("torch", "ms_per_step"),
+           "stoker_cpu_ms": median("stoker", "cpu_ms_per_step"), "torch_cpu_ms": median("torch", "cpu_ms_per_step"),
+           "computing_ms": median("stoker", "computing_ms"), "sums_ms": median("stoker", "sums_ms")}
+    row["ratio"] = row["torch_ms"] / row["stoker_ms"]
+    row["cpu_ratio"] = row["torch_cpu_ms"] / row["stoker_cpu_ms"]
+    row["shown"] = max(0.0, row["stoker_ms"] - row["computing_ms"]) / row["sums_ms"]
+    print(f"{model:10} {rate:7} Stoker {row['stoker_ms']:7.1f} ms, PyTorch DDP {row['torch_ms']:7.1f} ms: "
+          f"{row['ratio']:.2f} times as fast; CPU time {row['cpu_ratio']:.2f} times less; "
+          f"sums {row['sums_ms']:.1f} ms, {100 * row['shown']:.0f} % shown", flush=True)
+    return {**row, "blocks": blocks}
 
 
 def main():

@@ -33,6 +33,11 @@ class Transport {
   // with what went wrong.
   virtual void start(Exchange exchange, std::function<void(std::exception_ptr)> done) = 0;
 
+  // A thread waits for a sum from now on, until wait_ends(): while none does, the transport leaves the
+  // cores to the computation where it can.
+  virtual void wait_begins() {}
+  virtual void wait_ends() {}
+
   // Bytes of every process, in order: `all` holds processes() × bytes.
   virtual void all_gather(const void* mine, size_t bytes, void* all) = 0;
   virtual void broadcast(void* data, size_t bytes, int root) = 0;

@@ -1,5 +1,7 @@
 #include "engine/buffers.h"
 
+#include <algorithm>
+
 namespace stoker {
 
 namespace {
@@ -16,6 +18,20 @@ std::vector<bool> read_by_updates(const Graph& graph) {
       for (int value : node.inputs) found[size_t(value)] = true;
   }
   return found;
+}
+
+// A buffer is alive while any part of it is.
+std::vector<Lifetime> with_parts(std::span<const BufferInfo> buffers,
+                                 std::span<const Lifetime> lifetimes) {
+  std::vector<Lifetime> whole(lifetimes.begin(), lifetimes.end());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].kind != BufferKind::part || lifetimes[i].begin < 0) continue;
+    Lifetime& parent = whole[size_t(buffers[i].index)];
+    parent.begin =
+        parent.begin < 0 ? lifetimes[i].begin : std::min(parent.begin, lifetimes[i].begin);
+    parent.end = std::max(parent.end, lifetimes[i].end);
+  }
+  return whole;
 }
 
 // The buffers that instructions fill, as what they are while the program runs.
@@ -101,10 +117,14 @@ std::vector<MemoryCategory> memory_categories(const Graph& graph) {
 
 BufferPlan plan_buffers(std::span<const BufferInfo> buffers, std::span<const Lifetime> lifetimes,
                         size_t instructions, const PlanOptions& options) {
-  Held held(buffers, lifetimes, instructions, options);
+  std::vector<Lifetime> whole = with_parts(buffers, lifetimes);
+  Held held(buffers, whole, instructions, options);
   BufferPlan plan;
   plan.offsets.assign(buffers.size(), 0);
   plan.memory = report(held.place(plan.offsets), buffers, options);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].kind == BufferKind::part)
+      plan.offsets[i] = plan.offsets[size_t(buffers[i].index)] + buffers[i].offset;
   plan.at_work = held.at_work(options);
   return plan;
 }

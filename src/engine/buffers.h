@@ -18,15 +18,21 @@ enum class BufferKind : uint8_t {
   variable,  // a variable's residence; index: which
   fixed,     // of its own, made by the first run from constants
   zeroed,    // of its own, zeroed once: counters that every kernel leaves as it found them
+  part,      // of another buffer, which is in the arena; index: which
 };
 // Whether the program allocates it for itself alone.
 bool is_own(BufferKind kind);
+// Whether it lies in the arena.
+inline bool is_planned(BufferKind kind) {
+  return kind == BufferKind::arena || kind == BufferKind::part;
+}
 
 struct BufferInfo {
   BufferKind kind = BufferKind::arena;
   size_t bytes = 0;
   MemoryCategory category = MemoryCategory::activations;
   int index = -1;
+  size_t offset = 0;  // of a part
 };
 
 // By value, what the memory of a computed value counts as; docs/guide/memory.md states the rule.

@@ -62,9 +62,13 @@ int PlanBuilder::bucket(size_t bytes) {
   return new_buffer({BufferKind::arena, bytes, MemoryCategory::gradients, -1});
 }
 
+int PlanBuilder::part_of(int whole, size_t offset, size_t bytes) {
+  return new_buffer({BufferKind::part, bytes, buffer(whole).category, whole, offset});
+}
+
 int PlanBuilder::reusable(size_t bytes, std::initializer_list<int> buffers) {
   for (int each : buffers)
-    if (each >= 0 && buffer(each).bytes == bytes && buffer(each).kind == BufferKind::arena &&
+    if (each >= 0 && buffer(each).bytes == bytes && is_planned(buffer(each).kind) &&
         buffer_last_[size_t(each)] <= position_)
       return each;
   return -1;

@@ -30,6 +30,7 @@ class PlanBuilder {
   int scratch(size_t bytes);  // workspace of the next instruction
   int kept(size_t bytes);     // what a forward op leaves for its gradient
   int bucket(size_t bytes);   // where gradients are summed over replicas
+  int part_of(int buffer, size_t offset, size_t bytes);
   // Whether anything reads a value: a result that nothing reads need not be made.
   bool is_read(int value) const { return schedule_.last_use[size_t(value)] >= 0; }
 

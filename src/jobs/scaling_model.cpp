@@ -32,13 +32,39 @@ double StepModel::tail(int64_t ranks) const {
 
 double StepModel::visible(int64_t ranks) const {
   double hidden = overlap * backward_share * computing;
-  return std::max(sums(ranks) - hidden, std::min(tail(ranks), sums(ranks)));
+  double least = std::max(shown * sums(ranks), tail(ranks));
+  return std::max(sums(ranks) - hidden, std::min(least, sums(ranks)));
 }
+
+namespace {
+
+// How much of the sums is hidden: by sums that outlast the backward pass, how much of it they run beside;
+// by shorter ones, how much of them shows although there is enough to hide behind.
+void fit_overlap(StepModel& model, std::span<const ScalingPoint> points) {
+  double overlap = 0, shown = 0;
+  int64_t longer = 0, shorter = 0;
+  for (const ScalingPoint& point : points) {
+    if (point.ranks < 2 || point.sums <= 0) continue;
+    double visible = std::clamp(point.step - point.computing, 0.0, point.sums);
+    double backward = std::max(model.backward_share * point.computing, kLeast);
+    if (point.sums > backward) {
+      overlap += std::min((point.sums - visible) / backward, 1.0);
+      ++longer;
+    } else {
+      shown += visible / point.sums;
+      ++shorter;
+    }
+  }
+  model.shown = shorter > 0 ? shown / double(shorter) : 0;
+  model.overlap = longer > 0 ? overlap / double(longer) : 1 - model.shown;
+}
+
+}  // namespace
 
 StepModel fit_step_model(std::span<const ScalingPoint> points, const SumLoad& load) {
   StepModel model{.link = {}, .load = load};
   // sums = a · latency + b / bandwidth, over all points: two unknowns, normal equations.
-  double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, computing = 0, hidden = 0;
+  double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, computing = 0;
   int64_t several = 0;
   for (const ScalingPoint& point : points) {
     if (point.ranks < 2) continue;
@@ -46,10 +72,6 @@ StepModel fit_step_model(std::span<const ScalingPoint> points, const SumLoad& lo
     aa += a * a, ab += a * b, bb += b * b;
     ay += a * point.sums, by += b * point.sums;
     computing += point.computing;
-    double visible = std::max(point.step - point.computing, 0.0);
-    double backward = model.backward_share * point.computing;
-    hidden += std::clamp((point.sums - visible) / std::max(std::min(backward, point.sums), kLeast),
-                         0.0, 1.0);
     ++several;
   }
   if (several == 0)
@@ -67,7 +89,7 @@ StepModel fit_step_model(std::span<const ScalingPoint> points, const SumLoad& lo
   }
   model.link = {.bandwidth = 1 / std::max(per_byte, 1e-15), .latency = latency};
   model.computing = computing / double(several);
-  model.overlap = hidden / double(several);
+  fit_overlap(model, points);
   return model;
 }
 
@@ -92,6 +114,7 @@ nlohmann::json to_json(const StepModel& model, std::span<const int64_t> ranks) {
           {"latency_us", 1e6 * model.link.latency},
           {"computing_ms", 1e3 * model.computing},
           {"overlap", model.overlap},
+          {"shown", model.shown},
           {"bytes", model.load.bytes},
           {"sums_per_step", model.load.calls},
           {"predicted", rows}};

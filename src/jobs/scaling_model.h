@@ -2,10 +2,11 @@
 // far as they can. Fitted to measured steps, it predicts other numbers of ranks and other links.
 //
 //   sums(n) = calls · rounds(n) · latency + 2 (n - 1) / n · bytes / bandwidth
-//   step(n) = computing + max(sums(n) - overlap · backward, tail(n))
+//   step(n) = computing + max(sums(n) - overlap · backward, shown · sums(n), tail(n))
 //
 // tail(n): the sum of the last bucket, whose gradients are made last, so that nothing is left to hide it
-// behind.
+// behind. shown: the share of sums that shows however long the backward pass is, since a CPU sends and
+// adds on the cores that compute.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,7 @@ struct StepModel {
   double computing = 0;             // seconds, of one rank's rows
   double backward_share = 2.0 / 3;  // of the computing: it costs about twice the forward pass
   double overlap = 1;               // of the backward pass, that sums run beside
+  double shown = 0;                 // of sums that are shorter than it, that a step is longer for
 
   double sums(int64_t ranks) const;
   double tail(int64_t ranks) const;

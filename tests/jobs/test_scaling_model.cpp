@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+
 #include <stoker/error.h>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +47,21 @@ TEST(ScalingModel, HidesSumsThatAreShorterThanTheBackwardPass) {
   EXPECT_EQ(what_limits(slow, 2), "the link's bandwidth");
   EXPECT_EQ(what_limits(resnet(100e9, 2e-3), 64), "the link's latency");
   EXPECT_EQ(fast.step(1), fast.computing);
+}
+
+TEST(ScalingModel, PredictsTheStepsThatItWasFittedTo) {
+  SumLoad load = resnet(1e9, 0).load;
+  for (double sums : {0.01, 0.05, 0.08, 0.4}) {  // the backward pass takes 0.067 s
+    for (double visible : {0.008, 0.25 * sums, 0.9 * sums}) {
+      ScalingPoint point{
+          .ranks = 2, .step = 0.1 + std::min(visible, sums), .computing = 0.1, .sums = sums};
+      StepModel found = fit_step_model(std::span(&point, 1), load);
+      double least = std::max(point.step, point.computing + found.tail(2));
+      // Of sums that take longer than the backward pass, what outlasts it shows.
+      least = std::max(least, 0.1 + sums - 0.1 * found.backward_share);
+      EXPECT_NEAR(found.step(2), least, 1e-3) << sums << " s of sums, " << visible << " s shown";
+    }
+  }
 }
 
 TEST(ScalingModel, NeverMakesALinkFasterThanNothing) {

@@ -143,11 +143,30 @@ void ReplicaGroup::sum_part(int part, const Meeting& meeting) const {
     std::memcpy(static_cast<std::byte*>(meeting.calls[i].data) + begin * size, first, count * size);
 }
 
+namespace {
+
+// The transport knows that a replica waits.
+class Waiting {
+ public:
+  explicit Waiting(Transport& transport) : transport_(transport) { transport_.wait_begins(); }
+  ~Waiting() { transport_.wait_ends(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  Transport& transport_;
+};
+
+}  // namespace
+
 void ReplicaGroup::wait(uint64_t number) {
   std::unique_lock lock(mutex_);
   std::shared_ptr<Meeting> met = meeting(number);
   if (options_.transport != nullptr) {
-    wait_until(lock, *met, number, [&] { return met->done; });
+    if (!met->done) {
+      Waiting waiting(*options_.transport);
+      wait_until(lock, *met, number, [&] { return met->done; });
+    }
     if (met->error) std::rethrow_exception(met->error);
   } else {
     wait_until(lock, *met, number, [&] { return met->arrived == options_.replicas; });

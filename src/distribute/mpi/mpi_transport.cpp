@@ -1,5 +1,7 @@
 #include "distribute/mpi/mpi_transport.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -10,7 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "distribute/mpi/sum_job.h"
+#include "distribute/mpi/pause.h"
+#include "distribute/mpi/sum_queue.h"
 #include "distribute/mpi/watch.h"
 
 namespace stoker::distribute {
@@ -18,6 +21,8 @@ namespace stoker::distribute {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kListen{10};  // between looks at the watch's messages
 
 class MpiTransport final : public Transport {
  public:
@@ -48,17 +53,18 @@ class MpiTransport final : public Transport {
   void set_deadline(std::chrono::milliseconds deadline) { deadline_ = deadline; }
 
   void start(Exchange exchange, std::function<void(std::exception_ptr)> done) override {
-    size_t pieces = (exchange.elements + mpi::SumJob::kMost - 1) / mpi::SumJob::kMost;
+    size_t most = mpi::SumJob::most_elements(processes_, exchange.wire);
+    size_t pieces = (exchange.elements + most - 1) / most;
     if (pieces == 0) return done(nullptr);
     std::lock_guard lock(mutex_);
     for (size_t piece = 0; piece < pieces; ++piece) {
-      size_t begin = piece * mpi::SumJob::kMost;
+      size_t begin = piece * most;
       Exchange part = exchange;
-      part.elements = std::min(exchange.elements - begin, mpi::SumJob::kMost);
+      part.elements = std::min(exchange.elements - begin, most);
       for (void*& data : part.contributions)
         data = static_cast<std::byte*>(data) + begin * memory_size(exchange.wire);
       bool last = piece + 1 == pieces;
-      new_sums_.push_back({std::make_unique<mpi::SumJob>(std::move(part), process_, processes_),
+      new_sums_.push_back({std::make_unique<mpi::SumJob>(std::move(part), next_job_++, shared_),
                            last ? std::move(done) : nullptr, Clock::now()});
     }
     changed_.notify_all();
@@ -79,6 +85,11 @@ class MpiTransport final : public Transport {
       });
     }
   }
+  void wait_begins() override {
+    ++waiting_;
+    changed_.notify_all();
+  }
+  void wait_ends() override { --waiting_; }
   void set_place(int64_t epoch, int64_t step) override { watch_->set_place(epoch, step); }
   bool speaks() const override { return watch_->speaks(); }
   void fail(const std::string& why) noexcept override {
@@ -95,11 +106,6 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  struct Sum {
-    std::unique_ptr<mpi::SumJob> job;
-    std::function<void(std::exception_ptr)> done;
-    Clock::time_point begun;
-  };
   // A call that its caller waits for.
   struct Control {
     const char* what;
@@ -183,6 +189,11 @@ class MpiTransport final : public Transport {
       return;
     }
     comms_ = comms.get();
+    shared_.exchange = comms->exchange.get();
+    shared_.gather = comms->gather.get();
+    shared_.process = process_;
+    shared_.processes = processes_;
+    mpi::wake_promptly();
     begun.set_value();
     while (take_new(*comms)) advance(*comms);
     say_goodbye(*comms);
@@ -207,6 +218,7 @@ class MpiTransport final : public Transport {
 
   // Who lives, and whether another process has given up.
   void beat(Comms& comms) {
+    listened_ = Clock::now();
     try {
       watch_->tick(comms.beats.get(), Clock::now());
     } catch (const CollectiveError&) {
@@ -221,32 +233,37 @@ class MpiTransport final : public Transport {
 
   // False: nothing is left, and the transport ends.
   bool take_new(Comms& comms) {
-    using namespace std::chrono_literals;
-    std::deque<Sum> sums;
     std::deque<std::unique_ptr<Control>> controls;
     {
       std::unique_lock lock(mutex_);
-      auto something = [&] { return ending_ || !new_sums_.empty() || !new_controls_.empty(); };
+      bool waited_for = waiting_ > 0;
+      auto something = [&] {
+        return ending_ || !new_sums_.empty() || !new_controls_.empty() ||
+               (waiting_ > 0 && !waited_for);
+      };
       bool idle = sums_.empty() && controls_.empty();
       if (idle)
         changed_.wait_for(lock, mpi::Watch::kBeat, something);
-      else if (polls_ > 200)
-        changed_.wait_for(lock, 20us, something);
+      else if (auto pause = pause_.next(waited_for || !controls_.empty(), Clock::now());
+               pause.count() > 0)
+        changed_.wait_for(lock, pause, something);
       if (ending_ && idle && new_sums_.empty() && new_controls_.empty()) return false;
-      sums.swap(new_sums_);
+      sums_.add(new_sums_);
       controls.swap(new_controls_);
     }
-    if (!sums.empty() || !controls.empty()) polls_ = 0;
-    for (Sum& sum : sums) {
-      watch_->count_sum();
-      attempt([&] { sum.job->begin(comms.exchange.get()); });
-      sums_.push_back(std::move(sum));
-    }
+    attempt([&] { begin_sums(); });
     for (auto& call : controls) {
       attempt([&] { mpi::check(call->begin(comms.control.get(), &call->request), call->what); });
       controls_.push_back(std::move(call));
+      pause_.moved(Clock::now());
     }
     return true;
+  }
+
+  void begin_sums() {
+    int64_t begun = sums_.begin();
+    watch_->count_sums(begun);
+    if (begun > 0) pause_.moved(Clock::now());
   }
 
   template <class Body>
@@ -279,7 +296,7 @@ class MpiTransport final : public Transport {
     Clock::time_point now = Clock::now();
     Clock::duration gap = now - std::exchange(seen_, now);
     if (gap < mpi::Watch::kSilent) return;
-    for (Sum& sum : sums_) sum.begun += gap;
+    sums_.leave_out(gap);
     for (auto& call : controls_) call->begun += gap;
   }
 
@@ -290,32 +307,17 @@ class MpiTransport final : public Transport {
   }
 
   void advance(Comms& comms) {
-    ++polls_;
     leave_out_stops();
-    beat(comms);
+    if (Clock::now() - listened_ >= kListen || sums_.empty()) beat(comms);
     attempt([&] {
-      bool in_order = true;  // all earlier sums are in their second round
-      for (Sum& sum : sums_) {
-        if (in_order && sum.job->wants_second_round()) {
-          sum.job->begin_second_round(comms.gather.get());
-          polls_ = 0;
-        }
-        in_order = in_order && (sum.job->in_second_round() || sum.job->is_done());
-        expect_in_time(sum.begun, "a sum over replicas");
-      }
+      if (sums_.advance(shared_.requests)) pause_.moved(Clock::now());
+      sums_.finish();
+      begin_sums();
+      if (const Clock::time_point* begun = sums_.oldest())
+        expect_in_time(*begun, "a sum over replicas");
     });
-    while (!sums_.empty() && finished(sums_.front())) sums_.pop_front();
+    if (failure_) sums_.give_up(failure_);
     while (!controls_.empty() && finished(*controls_.front())) controls_.pop_front();
-    if (polls_ <= 200) std::this_thread::yield();
-  }
-
-  bool finished(Sum& sum) {
-    bool done = false;
-    attempt([&] { done = sum.job->is_done(); });
-    if (!done && !failure_) return false;
-    if (sum.done) sum.done(done ? nullptr : failure_);
-    polls_ = 0;
-    return true;
   }
 
   bool finished(Control& call) {
@@ -329,7 +331,7 @@ class MpiTransport final : public Transport {
       call.ended.set_value();
     else
       call.ended.set_exception(failure_);
-    polls_ = 0;
+    pause_.moved(Clock::now());
     return true;
   }
 
@@ -341,16 +343,20 @@ class MpiTransport final : public Transport {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Sum> new_sums_;
+  std::deque<mpi::SumQueue::Sum> new_sums_;
   std::deque<std::unique_ptr<Control>> new_controls_;
+  uint64_t next_job_ = 0;
   bool ending_ = false;
+  std::atomic<int> waiting_ = 0;  // threads that have nothing else to do
 
-  // Of the communication thread alone.
-  std::deque<Sum> sums_;
+  // Of the communication thread alone; what a job needs is set before the first one is made.
+  mpi::SumJob::Shared shared_;
+  mpi::SumQueue sums_;
   std::deque<std::unique_ptr<Control>> controls_;
   Comms* comms_ = nullptr;
   std::exception_ptr failure_;
-  int64_t polls_ = 0;                      // in a row without an event
+  mpi::Pause pause_;
+  Clock::time_point listened_;             // to the watch's messages
   Clock::time_point seen_ = Clock::now();  // by leave_out_stops()
 
   std::thread thread_;  // last: it uses the rest

@@ -2,9 +2,9 @@
 // thread, which initialises it, makes all its calls and finalises it, so that sums go on while the
 // program computes and MPI_THREAD_FUNNELED is enough.
 //
-// A sum is an all-to-all of sections, each process adding one of them in the order of the ranks, and
-// an all-gather of the sums: what a ring sends, in two rounds, and with bits that depend on the
-// number of replicas alone.
+// Every process sends every other one a section of its contributions, adds up its own section in the
+// order of the ranks and sends the sum to all: what a ring sends, in two rounds, and with bits that
+// depend on the number of replicas alone.
 #pragma once
 
 #include <chrono>

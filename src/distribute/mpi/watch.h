@@ -38,7 +38,7 @@ class Watch {
   Watch(int process, std::vector<std::string> hosts, std::vector<bool> local);
 
   void set_place(int64_t epoch, int64_t step);
-  void count_sum() { ++sums_; }
+  void count_sums(int64_t begun) { sums_ += begun; }
   // This process gives up, and the others hear why.
   void fail(const std::string& why);
   void end();

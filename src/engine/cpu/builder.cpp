@@ -134,6 +134,15 @@ int Builder::reordered(int value, const Copy& from, const Layout& wanted) {
   return to;
 }
 
+void Builder::emit_row_major(int value, int to) {
+  const std::vector<Copy>& copies = copies_[size_t(value)];
+  auto is_plain = [](const Copy& copy) { return copy.layout.is_plain(); };
+  if (copies.empty() || std::ranges::any_of(copies, is_plain))
+    return emit_copy(plain(value), to, Layout().bytes(spec(value)));
+  Copy from = copies.front();
+  emit_reorder(from.buffer, from.layout.desc(), to, from.layout.row_major());
+}
+
 int Builder::define_update(int output, int input_value, const Layout& layout) {
   if (overwrites_variable(output, input_value) && this->layout(input_value, layout) == layout) {
     int buffer = input(input_value, layout);

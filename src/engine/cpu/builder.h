@@ -76,6 +76,10 @@ class Builder final : public PlanBuilder {
     return !copies_[size_t(value)].empty() || alias_[size_t(value)] >= 0;
   }
   int define(int value, const Layout& layout = {});
+  // The value lies in that buffer, row-major.
+  void define_in(int value, int buffer) { attach(value, {}, buffer); }
+  // Writes the value there, row-major, from whichever layout it has.
+  void emit_row_major(int value, int to);
   // As define, in the buffer of one of `inputs` if its contents are not needed any more.
   int define_over(int value, const Layout& layout, std::initializer_list<int> inputs);
   // `value` is the same row-major bytes as `source`: no instruction, no copy. source_of() tells

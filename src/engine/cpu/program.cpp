@@ -37,7 +37,7 @@ void CpuProgram::bind_all() {
   generation_ = arena_->generation();
   for (size_t i = 0; i < parts_.buffers.size(); ++i) {
     const BufferInfo& info = parts_.buffers[i];
-    if (info.kind == BufferKind::arena)
+    if (is_planned(info.kind))
       bind(int(i), arena_->at(offset_of(i)));
     else if (info.kind == BufferKind::variable)
       bind(int(i), parts_.homes[size_t(info.index)]->data());

@@ -34,6 +34,23 @@ bool is_optimized(Graph& graph, const Variable& variable) {
 
 }  // namespace
 
+std::vector<size_t> bucket_ends(std::span<const int64_t> bytes, int64_t bucket_bytes) {
+  std::vector<size_t> ends;
+  int64_t left = std::accumulate(bytes.begin(), bytes.end(), int64_t(0)), taken = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    int64_t wanted = std::min(bucket_bytes, std::max(left / 2, bucket_bytes / 16));
+    // A gradient that is large by itself does not hold up what is there before it.
+    if (taken >= wanted || (taken >= wanted / 4 && taken + bytes[i] > wanted)) {
+      ends.push_back(i);
+      left -= taken;
+      taken = 0;
+    }
+    taken += bytes[i];
+  }
+  if (!bytes.empty()) ends.push_back(bytes.size());
+  return ends;
+}
+
 Values sum_gradients(Graph& graph, const Values& gradients) {
   const Replica& replica = replica_of(graph);
   if (replica.alone()) return gradients;
@@ -43,20 +60,19 @@ Values sum_gradients(Graph& graph, const Values& gradients) {
   std::iota(order.begin(), order.end(), size_t(0));
   std::ranges::stable_sort(order, {}, [&](size_t i) { return made_at(graph, gradients[i]); });
   Values summed(gradients.size());
-  for (size_t first = 0; first < order.size();) {
+  std::vector<int64_t> bytes;
+  for (size_t i : order) bytes.push_back(bytes_of_sum(gradients[i]));
+  size_t first = 0;
+  for (size_t end : bucket_ends(bytes, replica.bucket_bytes)) {
     Values bucket;
-    int64_t bytes = 0;
-    size_t next = first;
-    for (; next < order.size() && (bucket.empty() || bytes < replica.bucket_bytes); ++next) {
-      bucket.push_back(on_the_wire(gradients[order[next]], replica));
-      bytes += bytes_of_sum(bucket.back());
-    }
+    for (size_t i = first; i < end; ++i)
+      bucket.push_back(on_the_wire(gradients[order[i]], replica));
     Values sums = sum_over_replicas(graph, bucket, replica.wire);
     for (size_t i = 0; i < sums.size(); ++i) {
       size_t which = order[first + i];
       summed[which] = ops::cast(sums[i], gradients[which].dtype());
     }
-    first = next;
+    first = end;
   }
   return summed;
 }

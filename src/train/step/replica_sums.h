@@ -2,10 +2,19 @@
 // With one replica nothing changes and no node is added.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "graph/graph.h"
 #include "graph/replica.h"
 
 namespace stoker {
+
+// Where buckets end, for gradients of these sizes in the order in which the backward pass makes them.
+// Buckets are about bucket_bytes large. The last ones become smaller, down to a sixteenth: what they
+// hold is sent when the backward pass has nothing left to hide it behind.
+std::vector<size_t> bucket_ends(std::span<const int64_t> bytes, int64_t bucket_bytes);
 
 // Gradients in buckets of Replica::bucket_bytes, in the order in which the backward pass makes them.
 Values sum_gradients(Graph& graph, const Values& gradients);

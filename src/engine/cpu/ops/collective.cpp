@@ -1,5 +1,6 @@
 // Sums over replicas: the operands are gathered in a bucket, which is summed while the program goes
-// on, and taken out of it when a result is first needed.
+// on. float32 gradients are written there row-major by the reorder that they need anyway, and their sums
+// are read where they lie; other dtypes are converted on the way in and out.
 #include <cstring>
 
 #include "engine/collective.h"
@@ -83,6 +84,20 @@ Bucket bucket_of(Builder& b, const Node& node) {
   return bucket;
 }
 
+// Operands that lie in the bucket as they are, and their sums too: by operand, that part of the bucket,
+// or -1 for one that is converted.
+std::vector<int> places_in(Builder& b, const Bucket& bucket, int memory) {
+  size_t size = memory_size(bucket.wire);
+  std::vector<int> places;
+  for (const Section& section : bucket.sections) {
+    bool as_it_is = section.dtype == (size == sizeof(float) ? DType::float32 : DType::int64);
+    places.push_back(
+        as_it_is ? b.part_of(memory, size_t(section.begin) * size, size_t(section.elements) * size)
+                 : -1);
+  }
+  return places;
+}
+
 void build_all_reduce(Builder& b, const Node& node) {
   std::shared_ptr<Communicator> communicator = communicator_of(node.attrs);
   if (communicator == nullptr) {
@@ -95,26 +110,40 @@ void build_all_reduce(Builder& b, const Node& node) {
   Bucket bucket = bucket_of(b, node);
   std::string how = "all_reduce:" + std::string(name(bucket.wire));
   int memory = b.bucket(size_t(bucket.elements) * memory_size(bucket.wire));
+  std::vector<int> places = places_in(b, bucket, memory);
   auto ticket = std::make_shared<uint64_t>(0);
   Call start{how, {}, {memory}};
-  for (int value : node.inputs) start.reads.push_back(b.plain(value));
+  std::vector<Section> converted;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (places[i] >= 0) {
+      b.emit_row_major(node.inputs[i], places[i]);
+      continue;
+    }
+    start.reads.push_back(b.plain(node.inputs[i]));
+    converted.push_back(bucket.sections[i]);
+  }
   int into = int(start.reads.size());
-  b.emit(std::move(start), [bucket, into, ticket, communicator](Pointers p) {
+  b.emit(std::move(start), [bucket, converted, into, ticket, communicator](Pointers p) {
     bucket.with_elements(p.out<void>(into), [&](auto* data) {
-      for (size_t i = 0; i < bucket.sections.size(); ++i)
-        pack(bucket.sections[i], p.in<void>(int(i)), data);
+      for (size_t i = 0; i < converted.size(); ++i) pack(converted[i], p.in<void>(int(i)), data);
     });
     if (!communicator->is_alone())
       *ticket = communicator->start_sum({p.out<void>(into), size_t(bucket.elements), bucket.wire});
   });
-  b.finish_later([&b, bucket, how, memory, ticket, communicator, &node] {
+  b.finish_later([&b, bucket, converted, places, how, memory, ticket, communicator, &node] {
     Call finish{how, {memory}, {}, "all_reduce_wait", b.index_of(node)};
-    for (int value : node.outputs) finish.writes.push_back(b.define(value));
-    b.emit(std::move(finish), [bucket, ticket, communicator](Pointers p) {
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (places[i] < 0) finish.writes.push_back(b.define(node.outputs[i]));
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (places[i] >= 0) {
+        b.define_in(node.outputs[i], places[i]);
+        finish.writes.push_back(places[i]);
+      }
+    b.emit(std::move(finish), [bucket, converted, ticket, communicator](Pointers p) {
       if (!communicator->is_alone()) communicator->wait(*ticket);
       bucket.with_elements(p.out<void>(0), [&](auto* data) {
-        for (size_t i = 0; i < bucket.sections.size(); ++i)
-          unpack(bucket.sections[i], data, p.out<void>(int(i) + 1));
+        for (size_t i = 0; i < converted.size(); ++i)
+          unpack(converted[i], data, p.out<void>(int(i) + 1));
       });
     });
   });
