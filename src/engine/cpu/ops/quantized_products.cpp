@@ -3,6 +3,8 @@
 // a machine without exact sums (adds_products_exactly) are halved on the way.
 #include "graph/ops/quantized.h"
 
+#include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "engine/cpu/int8_support.h"
@@ -55,7 +57,8 @@ class Weights {
     set_scales();
     if (target_.zero_point != 0)
       append_elementwise(operations_, dnnl::algorithm::eltwise_linear, 1, target_.zero_point);
-    if (target_.clips() && !target_.floats)
+    // Versions and kernels of oneDNN convert NaN to 0 or to 255; its clip makes `low` of it in all.
+    if (!target_.floats && (target_.clips() || !finite_))
       append_elementwise(operations_, dnnl::algorithm::eltwise_clip, target_.low, target_.high);
     attr_.set_post_ops(operations_);
   }
@@ -89,6 +92,7 @@ class Weights {
       const Tensor& known = b_.graph().constants()[size_t(info.source)].tensor;
       std::vector<float> factors(static_cast<size_t>(filters()));
       fill(known.data<float>(), x_scale, target_, unit(), factors);
+      finite_ = std::ranges::all_of(factors, [](float each) { return std::isfinite(each); });
       if (set_channel_scales(attr_, factors)) return;
     }
     int scales = b_.plain(node_.inputs[2]);
@@ -139,7 +143,8 @@ class Weights {
   bool halved_;
   dnnl::primitive_attr attr_ = attr_with_scratchpad();
   dnnl::post_ops operations_;
-  int factors_ = -1;  // a buffer; -1: the primitive knows them
+  int factors_ = -1;     // a buffer; -1: the primitive knows them
+  bool finite_ = false;  // known to be: no sum becomes NaN
 };
 
 // x: [.., K], w: [N, K] → y: [.., N]
