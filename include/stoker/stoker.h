@@ -75,3 +75,4 @@
 #include <stoker/version.h>
 #include <stoker/volume_ops.h>
 #include <stoker/weights.h>
+#include <stoker/with_values.h>
