@@ -48,6 +48,7 @@
 #include <stoker/numpy.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
+#include <stoker/ops_boxes.h>
 #include <stoker/optimizers.h>
 #include <stoker/own_step.h>
 #include <stoker/plot_model.h>
