@@ -48,6 +48,7 @@
 #include <stoker/numpy.h>
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
+#include <stoker/ops_boxes.h>
 #include <stoker/optimizers.h>
 #include <stoker/own_step.h>
 #include <stoker/plot_model.h>
@@ -75,3 +76,4 @@
 #include <stoker/version.h>
 #include <stoker/volume_ops.h>
 #include <stoker/weights.h>
+#include <stoker/with_values.h>

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <stoker/error.h>
 
+#include "train/files/model_config.h"
 #include "train/model/model_base.h"
 #include "train/model/weight_paths.h"
 
@@ -22,7 +23,7 @@ Layer made_again(const Layer& layer, const Attrs& config, const std::string& pat
         "it with the options: .custom_objects = {{.layers = {{{{\"{}\", [](const Attrs& config) {{ "
         "return ...; }}}}}}}}",
         path, kind, kind));
-  return layer_from_config(layer.base().kind(), layer.name(), config, objects.layers,
+  return layer_from_config(layer.base().kind(), layer.name(), config, with_models(objects.layers),
                            {.path = path, .own = is_own_class(layer.base())});
 }
 

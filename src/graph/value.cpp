@@ -7,6 +7,7 @@
 #include "graph/emit.h"
 #include "graph/graph.h"
 #include "graph/sketch.h"
+#include "graph/substitution.h"
 
 namespace stoker {
 
@@ -36,7 +37,10 @@ struct SpecOf {
 
 Value::Value(const Variable& variable)
     : where_(Read{variable, Graph::current() ? Graph::current()->serial() : 0,
-                  Graph::current() ? Graph::current()->updates() : 0}) {}
+                  Graph::current() ? Graph::current()->updates() : 0}) {
+  if (Value substitute = substitute_for(Graph::current(), variable); substitute.defined())
+    *this = substitute;
+}
 
 const TensorSpec& Value::spec() const { return std::visit(SpecOf{}, where_); }
 

@@ -8,6 +8,7 @@
 #include "graph/emit.h"
 #include "graph/graph.h"
 #include "graph/placement.h"
+#include "graph/substitution.h"
 
 namespace stoker {
 
@@ -16,6 +17,11 @@ void Graph::assign(const Variable& variable, const Value& value, Assign when) {
     throw Error(fmt::format(
         "variable \"{}\" cannot be assigned inside a loop (ops::scan); make it a part of "
         "the carry, and assign the result of the loop",
+        variable.name()));
+  if (notes<Substitutes>().contains(variable.id()))
+    throw Error(fmt::format(
+        "variable \"{}\" cannot be assigned while another value stands for it (with_values); leave "
+        "it out of the variables, or assign it afterwards",
         variable.name()));
   int to = own(this->variable(variable), "assign");
   int from = own(value, "assign");
@@ -34,6 +40,10 @@ void Graph::assign(const Variable& variable, const Value& value, Assign when) {
 }
 
 Value Graph::read(const Variable& variable, size_t updates) {
+  // A Value that was taken in this graph before a substitution knows its version.
+  const auto& substitutes = notes<Substitutes>();
+  auto found = substitutes.find(variable.id());
+  if (found != substitutes.end() && updates == SIZE_MAX) return found->second;
   if (outer_ != nullptr) return capture(outer_->read(variable));
   int id = own(this->variable(variable), "read");
   int index = values_[size_t(id)].source;

@@ -4,6 +4,7 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "nn/called_layers.h"
 #include "nn/masks.h"
 #include "nn/watched_layers.h"
 
@@ -86,6 +87,7 @@ Values LayerCall::with_masks(const Values& inputs, const Values& masks) {
 Values LayerCall::apply(Graph& graph, const Values& operands) {
   check_not_running(layer.base(), graph.call());
   if (graph.call() != nullptr) graph.call()->layer.adopt(layer.shared());
+  called_layers(graph).layers.insert(layer.shared());
   Graph::Call call(graph, layer.base(), training.value_or(graph.training()));
   Values inputs(operands.begin(), operands.end() - int64_t(masked.size()));
   Values masks = masks_of(inputs);

@@ -77,7 +77,8 @@ TensorSpec elementwise(const std::string& who, const Shape& prediction, const Te
     return {DType::float32, prediction};
   bool ids = prediction.rank() >= 2 && fits_but_for_one(given.shape, without_last(prediction));
   fail(who, prediction, given.shape,
-       ids ? "they must have one shape; for class ids use sparse_categorical_crossentropy"
+       ids ? "they must have one shape; make class ids one-hot (utils::to_categorical), or use "
+             "sparse_categorical_crossentropy, which takes them as they are"
            : "they must have one shape");
 }
 

@@ -21,12 +21,15 @@ constexpr int kReplayWarmUp = 4;    // a GPU captures a step for each place of i
 constexpr int64_t kMostAlone = 60;  // batches of the pipeline alone
 constexpr double kAloneSeconds = 2;
 
-// Two copies of a batch, one behind the other.
+// Two copies of a batch, one behind the other. Error for a batch of an own step whose tensors are not
+// made of the same rows.
 std::vector<Tensor> doubled(std::span<const Tensor> batch) {
   std::vector<Tensor> result;
   result.reserve(batch.size());
   for (const Tensor& tensor : batch) {
     Shape shape = tensor.shape();
+    if (shape.rank() == 0 || shape[0] != batch[0].shape()[0])
+      throw Error("the tensors of a batch have different numbers of rows");
     shape.set(0, 2 * shape[0]);
     Tensor twice(tensor.dtype(), shape);
     for (size_t half = 0; half < 2; ++half)

@@ -157,7 +157,6 @@ TEST_P(Gradient, MatchesFiniteDifferences) {
 const std::map<std::string, std::string>& once_differentiable() {
   static const std::map<std::string, std::string> reasons = {
       {"host_call", "a host function gives its own gradient, which need not have one"},
-      {"recurrent", "its gradient is a kernel of libraries, which have none of theirs; scan has"},
   };
   return reasons;
 }

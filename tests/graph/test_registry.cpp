@@ -57,7 +57,6 @@ TEST(OpRegistry, LeavesOnlyTheseOpsWithoutAGradient) {
       {"loss_scale_update", "an update"},
       {"cached_attention", "a step of generation, which does not train"},
       {"cache_append", "likewise"},
-      {"recurrent_grad", "a kernel of libraries, which have none of theirs; scan has"},
       {"quantize", "its result is an integer; QuantizationAware layers train"},
       {"dequantize", "its operand is an integer"},
       {"quantized_matmul", "its operands are integers"},

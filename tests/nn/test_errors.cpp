@@ -236,7 +236,8 @@ TEST(Errors, OfTargetsNameBothShapesAndTheRightLoss) {
   EXPECT_EQ(apply("binary_crossentropy", {32}, {32, 10}),
             "binary_crossentropy: predictions of shape [32, 10] and targets of shape [32] do not "
             "fit; they "
-            "must have one shape; for class ids use sparse_categorical_crossentropy");
+            "must have one shape; make class ids one-hot (utils::to_categorical), or use "
+            "sparse_categorical_crossentropy, which takes them as they are");
   EXPECT_EQ(apply("mse", {32, 3}, {32, 4}),
             "mean_squared_error: predictions of shape [32, 4] and targets of shape [32, 3] do not "
             "fit; they "

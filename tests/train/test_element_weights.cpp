@@ -185,6 +185,30 @@ TEST_P(ElementWeights, OfPicturesWeighEveryPixel) {
   }
 }
 
+TEST_P(ElementWeights, ByClassPassOverPixelsThatTheLossIgnores) {
+  set_seed(2);
+  for (int64_t ignored : {255, -1}) {
+    Sequential model({Input({4, 4, 1}), Conv2D(3, 3, {.padding = "same"})});
+    model.compile({.optimizer = SGD({.learning_rate = 0}),
+                   .loss = SparseCategoricalCrossentropy(
+                       {.from_logits = true, .ignore_class = ignored, .reduction = "sum"})});
+    Tensor x = test::normal({2, 4, 4, 1}, 3), y(DType::int32, {2, 4, 4});
+    for (int64_t i = 0; i < 32; ++i)
+      y.data_mut<int32_t>()[i] = int32_t(i % 5 == 0 ? ignored : i % 3);
+    Tensor p = compute([&] { return ops::log_softmax(model(Value(x))); });
+    double expected = 0;
+    for (int64_t i = 0; i < 32; ++i)
+      if (i % 5 != 0) expected -= (i % 3 == 1 ? 4 : 1) * p.at(3 * i + i % 3);
+    FitArgs args{.class_weight = {{1, 4.0}}};
+    EXPECT_NEAR(model.fit(x, y, args)["loss"][0], expected, 1e-3);
+    EXPECT_NEAR(model.fit(std::vector<Batch>{{x, y}}, args)["loss"][0], expected, 1e-3);
+    Tensor wrong = y.clone();
+    wrong.data_mut<int32_t>()[1] = 7;
+    EXPECT_TRUE(
+        says(error_of<Error>([&] { model.fit(x, wrong, args); }), {"class id 7", "[0, 3)"}));
+  }
+}
+
 TEST_P(ElementWeights, OfAnotherShapeNameOutputAndShapes) {
   Sequential model = tagger();
   for (const Shape& shape : {Shape{4, 2}, Shape{4, 3, 4}, Shape{4, 1, 2}})

@@ -100,6 +100,31 @@ class Scale : public LayerBase {
   Variable scale_;
 };
 
+TEST_F(ModelFile, KeepsAModelInsideALayer) {
+  Value frame = Input({4});
+  Value scaled = Dense(3, {.activation = "relu", .name = "first"})(frame) * 2.0 +
+                 Tensor::from({1.0F, 2.0F, 3.0F}, {3});
+  Model inner(frame, BatchNormalization()(scaled), {.name = "of_a_frame"});
+  Sequential list({Input({3}), Dense(2, {.name = "second"})});
+  Value video = Input({5, 4});
+  Model model(video, TimeDistributed(list)(TimeDistributed(inner)(video)));
+  list.get_layer("second").set_trainable(false);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  Tensor x = test::normal({6, 5, 4}, 1);
+  model.fit(x, test::normal({6, 5, 2}, 2), {.epochs = 1, .verbose = 0});
+  model.save(path_);
+  Model loaded = load_model(path_);
+  EXPECT_EQ(loaded.predict(x), model.predict(x));
+  EXPECT_EQ(loaded.trainable_variables().size(), model.trainable_variables().size());
+  Model clone = clone_model(model);
+  EXPECT_FALSE(clone.get_weights()[0] == model.get_weights()[0]);
+  clone.set_weights(model.get_weights());
+  EXPECT_EQ(clone.predict(x), model.predict(x));
+  EXPECT_EQ(deserialize<Layer>(serialize(model.layers()[0])).base().kind(), "TimeDistributed");
+  loaded.save(dir_ / "again.stoker");
+  EXPECT_EQ(load_model(dir_ / "again.stoker").predict(x), model.predict(x));
+}
+
 TEST_F(ModelFile, OwnLayersComeFromTheProgramThatLoads) {
   Sequential model({Input({3}), make_layer<Scale>(2.5), Dense(1)});
   model.save(path_);

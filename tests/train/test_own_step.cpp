@@ -293,6 +293,53 @@ TEST(OwnStep, SaysWhatIsWrong) {
       says(error_of<Error>([&] { unknown.fit(data.x, data.y, {.verbose = 0}); }), {"Input(…)"}));
 }
 
+// Sums of groups of rows: values [values, 1], the group of each, and what their sums should be.
+TEST(OwnStep, TakesTensorsWithDifferentNumbersOfRows) {
+  test::OnDevice device;
+  std::vector<Batch> batches;
+  for (int64_t groups : {2, 3}) {
+    std::vector<float> values, sums(size_t(groups), 0.0F);
+    std::vector<int32_t> owners;
+    for (int32_t group = 0; group < int32_t(groups); ++group)
+      for (int32_t i = 0; i <= group; ++i) {
+        values.push_back(float(i + 1));
+        owners.push_back(group);
+        sums[size_t(group)] += 3 * float(i + 1);
+      }
+    auto rows = int64_t(values.size());
+    batches.push_back({Tensor::from(sums, {groups, 1}), Tensor::from(values, {rows, 1}),
+                       Tensor::from(owners, {rows}), Tensor(0.5F)});
+  }
+  Sequential model({Input({1}), Dense(1, {.use_bias = false, .kernel_initializer = "zeros"})});
+  SGD sgd({.learning_rate = 0.0});
+  auto error = [&](const Values& batch) {
+    Value sums = ops::segment_sum(model(batch[1]), batch[2], batch[0].shape()[0]);
+    return mean_squared_error(batch[0], sums) * batch[3];
+  };
+  model.compile({.optimizer = sgd,
+                 .train_step =
+                     [&](const Values& batch) {
+                       Value loss = error(batch);
+                       sgd.apply(gradients(loss, model.trainable_variables()),
+                                 model.trainable_variables());
+                       return loss;
+                     },
+                 .test_step = [&](const Values& batch) { return error(batch); }});
+  // Sums of 3, 9 and of 3, 9, 18: the mean over five groups, half of it.
+  double mean = 0.5 * (9 + 81 + 9 + 81 + 324) / 5.0;
+  History history = model.fit(batches, {.validation_data = ValidationData(batches), .verbose = 0});
+  EXPECT_NEAR(history["loss"][0], mean, 1e-3);
+  EXPECT_NEAR(history["val_loss"][0], mean, 1e-3);
+  const Batch& second = batches[1];
+  model.reset_metrics();
+  Logs logs = model.train_on_batch({second[0], second[1], second[2], second[3]}, {});
+  EXPECT_NEAR(logs["loss"], 0.5 * (9 + 81 + 324) / 3.0, 1e-3);
+  EXPECT_TRUE(says(error_of<ShapeError>([&] {
+                     model.train_on_batch({second[3], second[1], second[2], second[0]}, {});
+                   }),
+                   {"first tensor", "float32[]", "row per sample"}));
+}
+
 TEST(OwnStep, KeepsOneOptimiserThatAccumulatesInACheckpoint) {
   test::OnDevice device;
   test::TempDir dir;

@@ -91,6 +91,8 @@ void expect_same_as_reference(const std::string& device, const std::function<Seq
   }
 }
 
+Layer clone_of(const Layer& layer) { return deserialize<Layer>(serialize(layer)); }
+
 TEST_P(SecondDerivatives, OfADenseNetworkAreTheReferences) {
   for (std::string activation : {"relu", "tanh", "gelu", "silu", "elu", "softplus", "sigmoid"})
     expect_same_as_reference(
@@ -113,6 +115,17 @@ TEST_P(SecondDerivatives, OfAConvolutionalNetworkAreTheReferences) {
                            Flatten(), Dense(3, {.activation = "softmax"}), Dense(1)});
       },
       {3, 8, 8, 2});
+}
+
+TEST_P(SecondDerivatives, OfRecurrentNetworksAreTheReferences) {
+  auto network = [](const Layer& over_time) {
+    return [over_time] {
+      return Sequential(
+          {Input({5, 3}), clone_of(over_time), Bidirectional(SimpleRNN(2)), Dense(1)});
+    };
+  };
+  expect_same_as_reference(GetParam(), network(LSTM(4, {.return_sequences = true})), {2, 5, 3});
+  expect_same_as_reference(GetParam(), network(GRU(4, {.return_sequences = true})), {2, 5, 3});
 }
 
 }  // namespace

@@ -29,6 +29,21 @@ TEST(Summary, OfAFunctionalModelShowsConnections) {
                           "mul (op)", "twice, mul", "Parameters: 20"}));
 }
 
+TEST(Summary, TellsInputsAndOpsOfOneNameApart) {
+  Value a = Input({4}), b = Input({3});
+  Value x = ops::tanh(a), y = ops::tanh(b);
+  Model model({a, b}, {ops::concatenate({x, Dense(2, {.name = "tanh_1"})(y)})});
+  std::string text = model.summary();
+  auto row = [&](const std::string& title) {
+    size_t at = text.find(title);
+    return at == std::string::npos ? "no " + title : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_TRUE(row("tanh (op)").ends_with("  input_layer"));
+  EXPECT_TRUE(row("tanh_2 (op)").ends_with("  input_layer_1"));
+  EXPECT_TRUE(row("tanh_1 (Dense)").ends_with("  tanh_2"));
+  EXPECT_TRUE(row("concat (op)").ends_with("  tanh, tanh_1"));
+}
+
 class SummaryMemory : public test::DeviceTest {};
 INSTANTIATE_ON_DEVICES(SummaryMemory);
 

@@ -31,6 +31,35 @@ TEST_P(UnreachedWeights, OfOneHeadStayAsTheyAre) {
   EXPECT_FALSE(seen.get_weights()[0] == learning[0]);
 }
 
+TEST_P(UnreachedWeights, OfALossThatNoLayerHasAreNamed) {
+  Variable scale("scale", Tensor(1.0F));
+  auto scaled = [&] {
+    return Loss("scaled", [scale](const Value& t, const Value& p) {
+      return ops::square(t - p) * ops::exp(-Value(scale)) + Value(scale);
+    });
+  };
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "sgd", .loss = scaled()});
+  test::Data data = test::line(8, 1);
+  EXPECT_TRUE(test::says(
+      test::error_of<Error>([&] { model.fit(data.x, data.y, {.epochs = 1, .verbose = 0}); }),
+      {"the loss reads variable \"scale\"", "add_loss", "train_step", "{.trainable = false}"}));
+  EXPECT_GT(model.evaluate(data.x, data.y)["loss"], 0);
+  scale.set_trainable(false);
+  model.compile({.optimizer = "sgd", .loss = scaled()});
+  model.fit(data.x, data.y, {.epochs = 1, .verbose = 0});
+
+  // Another network in the loss stays as it is, whether it is frozen or not.
+  Sequential judge({Input({1}), Dense(2)});
+  Sequential learner({Input({2}), Dense(1)});
+  learner.compile({.optimizer = "sgd", .loss = Loss("judged", [&](const Value& t, const Value& p) {
+                                         return ops::square(judge(t) - judge(p));
+                                       })});
+  std::vector<Tensor> before = judge.get_weights();
+  learner.fit(data.x, data.y.reshape({8, 1}), {.epochs = 1, .verbose = 0});
+  EXPECT_EQ(judge.get_weights()[0], before[0]);
+}
+
 TEST_P(UnreachedWeights, AreNamedInAnOwnLoop) {
   Variable used("used", Tensor(1.0F)), forgotten("forgotten", Tensor(1.0F));
   SGD sgd;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/autodiff.h"
 #include "graph/emit.h"
 #include "graph/graph.h"
 #include "graph/ops/shape_rules.h"
@@ -113,6 +114,7 @@ void register_recurrent_ops(OpRegistry& registry) {
                 .traits = {.operands = Operands::product}});
   registry.add({.name = "recurrent_grad",
                 .infer = infer_recurrent_grad,
+                .gradient = gradient_of(compose_recurrent_grad),
                 .cost = recurrent_cost(2),
                 .dtypes = floats(),
                 .traits = {.operands = Operands::product}});

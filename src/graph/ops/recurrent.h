@@ -36,4 +36,9 @@ struct RecurrentShape {
   int64_t at(int64_t step) const { return reverse ? length - 1 - step : step; }
 };
 
+// Both made of other ops, a loop over the steps: what second derivatives are derived from. A gradient
+// that nothing depends on is undefined.
+Values compose_recurrent(const Attrs& attrs, const Values& inputs);
+Values compose_recurrent_grad(const Attrs& attrs, const Values& inputs);
+
 }  // namespace stoker

@@ -9,6 +9,7 @@
 #include "nn/layer_tree.h"
 #include "train/files/architecture.h"
 #include "train/files/attrs_json.h"
+#include "train/files/model_config.h"
 
 namespace stoker {
 
@@ -48,7 +49,7 @@ size_t index(const Json& json, size_t limit, const std::string& where, const cha
 class Reader {
  public:
   Reader(const std::vector<Tensor>& constants, const LayerFactories& custom)
-      : constants_(constants), custom_(custom) {}
+      : constants_(constants), custom_(with_models(custom)) {}
 
   // `prefix`: the names of the models around it, "encoder/".
   std::shared_ptr<ModelBase> model(const Json& json, const std::string& where,
@@ -238,7 +239,7 @@ class Reader {
 
   static constexpr uint64_t kMaxExtent = uint64_t(1) << 40;
   const std::vector<Tensor>& constants_;
-  const LayerFactories& custom_;
+  const LayerFactories custom_;
   std::vector<Layer> made_;                     // by number
   std::map<std::string, std::string> by_name_;  // paths of layers whose maker was passed by name
 };

@@ -6,6 +6,7 @@
 #include "nn/field_types.h"
 #include "nn/layer_factory.h"
 #include "train/files/architecture.h"
+#include "train/files/model_config.h"
 #include "train/files/objects_json.h"
 #include "train/model/model_base.h"
 
@@ -118,7 +119,8 @@ Layer deserialize(std::string_view text, const CustomObjects& objects) {
                          ? json["name"].get<std::string>()
                          : std::string();
   bool own = json.contains("custom") && json["custom"] == true;
-  return layer_from_config(kind_of(json), name, config_of(json), objects.layers, {.own = own});
+  return layer_from_config(kind_of(json), name, config_of(json), with_models(objects.layers),
+                           {.own = own});
 }
 
 template <>

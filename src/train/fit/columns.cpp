@@ -144,7 +144,10 @@ std::vector<Tensor> make_columns(ModelBase& model, StepKind kind, const TensorLi
   std::vector<Tensor> columns = x.list();
   columns.insert(columns.end(), y.list().begin(), y.list().end());
   for (const Tensor& weight : sample_weight.list()) columns.push_back(as_weights(weight));
-  if (has_own_step(*model.trainer, kind)) return columns;
+  if (has_own_step(*model.trainer, kind)) {
+    check_own_step_columns(specs_of(columns), action);
+    return columns;
+  }
   check_step_specs(model, trainer_of(model), kind, specs_of(columns), action);
   const Topology& topology = model.topology(action);
   for (size_t i = 0; i < topology.inputs.size(); ++i)

@@ -2,6 +2,7 @@
 #include <stoker/model.h>
 
 #include "nn/layer_factory.h"
+#include "train/files/model_config.h"
 #include "train/model/rebuilt.h"
 
 namespace stoker {
@@ -13,7 +14,7 @@ constexpr const char* kCloneModel = "clone_model";
 Layer same_again(const Layer& layer, const std::string& path) {
   const LayerBase& base = layer.base();
   try {
-    return layer_from_config(base.kind(), layer.name(), full_config(base), {},
+    return layer_from_config(base.kind(), layer.name(), full_config(base), with_models({}),
                              {.path = path, .own = is_own_class(base)});
   } catch (const ValueError& error) {
     throw ValueError(fmt::format(

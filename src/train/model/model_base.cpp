@@ -11,6 +11,7 @@
 #include "nn/layers/input_layer.h"
 #include "nn/masks.h"
 #include "nn/targets.h"
+#include "train/files/model_config.h"
 #include "train/model/input_advice.h"
 #include "train/model/trainer.h"
 
@@ -142,6 +143,8 @@ Values ModelBase::call(const Values& inputs, CallContext& context) {
   }
   return replay(context.graph(), drawn.inputs, adapted, drawn.outputs);
 }
+
+Attrs ModelBase::config() const { return model_config(*this); }
 
 void ModelBase::set_trainable(bool trainable) {
   LayerBase::set_trainable(trainable);

@@ -41,6 +41,7 @@ class ModelBase : public LayerBase {
   bool supports_masking() const override { return true; }  // its layers say what becomes of masks
   Values compute_mask(const Values&, const Values&) const override { return {}; }
   void set_trainable(bool trainable) override;
+  Attrs config() const override;  // for a layer around it (train/files/model_config.h)
   std::vector<Layer> children() const override { return layers(); }
   // Part of a layer, it names its layers by their paths, unless it was trained, run or frozen by
   // itself before.

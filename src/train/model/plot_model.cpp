@@ -58,8 +58,9 @@ class GraphOfModel {
     PlotNode& drawn = add(node, layer.base().kind(), layer.name());
     drawn.is_frozen = options_.show_trainable && !layer.trainable();
     if (drawn.is_frozen) drawn.lines.emplace_back("frozen");
+    if (!options_.show_layer_activations || ModelAccess::base(layer) != nullptr) return;
     Attrs config = layer.base().config();
-    if (options_.show_layer_activations && config.has("activation"))
+    if (config.has("activation"))
       drawn.lines.push_back("activation: " + config.get<std::string>("activation"));
   }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -82,19 +83,39 @@ class ForwardCost {
   std::map<Place, Value> known_;
 };
 
-std::string node_label(const SketchNode& node) {
-  if (const Layer* layer = layer_of(node)) return layer->name();
-  if (const auto* input = std::get_if<SketchInput>(&node.what)) return input->name;
-  const auto& op = std::get<SketchOp>(node.what);
-  return op.attrs.has("fn") ? op.attrs.get<std::string>("fn") : op.op;
-}
+// What the rows are called, each otherwise: layers and inputs by their names, ops by what they do.
+class Labels {
+ public:
+  explicit Labels(const Topology& topology)
+      : taken_(topology.input_names.begin(), topology.input_names.end()) {
+    for (const Layer& layer : topology.layers) taken_.insert(layer.name());
+    for (size_t i = 0; i < topology.inputs.size(); ++i)
+      labels_[topology.inputs[i].sketched()->node.get()] = topology.input_names[i];
+    for (const auto& node : topology.nodes)
+      if (const Layer* layer = layer_of(*node))
+        labels_[node.get()] = layer->name();
+      else
+        labels_[node.get()] = numbered(std::get<SketchOp>(node->what));
+  }
 
-std::string sources(const SketchNode& node) {
-  std::vector<std::string> names;
-  for (const Value& input : node.inputs)
-    if (input.sketched()) names.push_back(node_label(*input.sketched()->node));
-  return fmt::format("{}", fmt::join(names, ", "));
-}
+  const std::string& of(const SketchNode& node) const { return labels_.at(&node); }
+  std::string sources(const SketchNode& node) const {
+    std::vector<std::string> names;
+    for (const Value& input : node.inputs)
+      if (input.sketched()) names.push_back(of(*input.sketched()->node));
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+ private:
+  std::string numbered(const SketchOp& op) {
+    std::string name = op.attrs.has("fn") ? op.attrs.get<std::string>("fn") : op.op, label = name;
+    for (int number = 1; !taken_.insert(label).second; ++number)
+      label = fmt::format("{}_{}", name, number);
+    return label;
+  }
+  std::set<std::string> taken_;
+  std::map<const SketchNode*, std::string> labels_;
+};
 
 // The shapes of the inputs, without batch: as declared or, where dimensions are unknown, as the
 // batch before had them. Empty: there was none.
@@ -139,6 +160,7 @@ std::vector<Entry> entries_of(const ModelBase& model, const Topology& topology) 
   std::optional<ForwardCost> cost;
   if (std::vector<Shape> rows = known_rows(model, topology); !rows.empty())
     cost.emplace(topology, rows);
+  Labels labels(topology);
   std::vector<Entry> entries;
   std::map<const LayerBase*, size_t> index;
   for (const auto& node : topology.nodes) {
@@ -148,15 +170,15 @@ std::vector<Entry> entries_of(const ModelBase& model, const Topology& topology) 
       auto [known, is_new] = index.try_emplace(&layer->base(), entries.size());
       if (!is_new) {
         entries[known->second].flops += flops;
-        entries[known->second].connected += "; " + sources(*node);
+        entries[known->second].connected += "; " + labels.sources(*node);
         continue;
       }
     }
     std::string kind = layer ? layer->base().kind() : "op";
-    entries.push_back({.title = fmt::format("{} ({})", node_label(*node), kind),
+    entries.push_back({.title = fmt::format("{} ({})", labels.of(*node), kind),
                        .shape = to_string(node->outputs[0].shape),
                        .params = layer ? with_thousands(layer->base().parameters()) : "0",
-                       .connected = sources(*node),
+                       .connected = labels.sources(*node),
                        .flops = flops,
                        .names = layer ? names_in(*layer) : std::vector<std::string>()});
   }

@@ -119,12 +119,22 @@ void check_own_step_specs(const Trainer& trainer, StepKind kind, std::span<const
         fmt::format("{}: the {} takes {} tensors, the batch has {} (inputs, targets, "
                     "sample weights)",
                     action, name_of_step(kind), *arity, specs.size()));
+  if (specs[0].shape.rank() == 0)
+    throw ShapeError(
+        fmt::format("{}: the first tensor of a batch is {}, which has no rows; the {}'s logs are "
+                    "means over the "
+                    "rows of the first tensor: pass one that has a row per sample first",
+                    action, to_string(specs[0]), name_of_step(kind)));
+  if (specs[0].shape[0] == 0) throw ValueError(action + ": the data is empty: it has no rows");
+}
+
+void check_own_step_columns(std::span<const TensorSpec> specs, const std::string& action) {
   for (const TensorSpec& spec : specs)
     if (spec.shape.rank() == 0 || spec.shape[0] != specs[0].shape[0])
-      throw ShapeError(
-          fmt::format("{}: got {} and {}, which are no batch: their numbers of rows differ", action,
-                      to_string(specs[0]), to_string(spec)));
-  if (specs[0].shape[0] == 0) throw ValueError(action + ": the data is empty: it has no rows");
+      throw ShapeError(fmt::format(
+          "{}: got {} and {}, which cannot be cut into batches: their numbers of rows differ; pass "
+          "whole batches, as a Dataset or a std::vector<Batch>, where they do",
+          action, to_string(specs[0]), to_string(spec)));
 }
 
 std::unique_ptr<Graph> trace_own_step(ModelBase& model, Trainer& trainer, StepKind kind,

@@ -17,10 +17,13 @@ inline bool has_own_step(const Trainer& trainer, StepKind kind) {
   return trainer.compiled != nullptr && own_step(*trainer.compiled, kind).defined();
 }
 
-// Checks that a batch has as many tensors as the step takes, and equal numbers of rows. ValueError or
-// ShapeError that begins with `action`.
+// Checks that a batch has as many tensors as the step takes, and that the first has rows: its samples.
+// The others may have any number of them, as the nodes and edges of graphs do. ValueError or ShapeError
+// that begins with `action`.
 void check_own_step_specs(const Trainer& trainer, StepKind kind, std::span<const TensorSpec> specs,
                           const std::string& action);
+// Arrays that batches are cut from have equal numbers of rows; else a ShapeError.
+void check_own_step_columns(std::span<const TensorSpec> specs, const std::string& action);
 
 // Traces it. Of a training step, Compiled then knows what it updates: optimisers, weights, state.
 std::unique_ptr<Graph> trace_own_step(ModelBase& model, Trainer& trainer, StepKind kind,

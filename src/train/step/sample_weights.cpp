@@ -31,6 +31,23 @@ int64_t class_of(std::span<const T> row, bool soft) {
   return soft || float(row[best]) == 1 ? int64_t(best) : -1;
 }
 
+std::optional<int64_t> ignored_by(const Loss& loss) {
+  const Attr* ignored = loss.config().find("ignore_class");
+  const auto* id = ignored != nullptr ? std::get_if<int64_t>(ignored) : nullptr;
+  return id != nullptr ? std::optional(*id) : std::nullopt;
+}
+
+// The same with 0 in place of every `id`.
+Tensor without(const Tensor& y, int64_t id) {
+  Tensor rest = y.clone();
+  visit_numeric(y.dtype(), [&]<class T>(std::type_identity<T>) {
+    T* values = rest.data_mut<T>();
+    for (int64_t i = 0; i < rest.elements(); ++i)
+      if (float(values[i]) == float(id)) values[i] = T(0.0F);
+  });
+  return rest;
+}
+
 // Row-major element `index` of `shape`, in weights of shape `beside`, whose extents may be 1.
 int64_t weight_index(int64_t index, const Shape& shape, const Shape& beside) {
   int64_t at = 0, stride = 1;
@@ -50,6 +67,7 @@ ClassWeights::ClassWeights(const std::map<int64_t, double>& weights, const Loss&
       prediction_(prediction),
       soft_(loss.kind() == "CategoricalCrossentropy" ||
             loss.kind() == "CategoricalFocalCrossentropy" || loss.kind() == "KLDivergence"),
+      ignored_(ignored_by(loss)),
       table_(size_t(class_count(prediction)), 1.0F) {
   auto classes = int64_t(table_.size());
   for (const auto& [key, weight] : weights) {
@@ -92,13 +110,15 @@ Tensor ClassWeights::class_ids(const Tensor& y) const {
   auto* out = ids.data_mut<int64_t>();
   int64_t rows = ids.elements();
   if (!one_hot(y.shape())) {
-    std::string wrong = limit_violation({int64_t(table_.size()), "class id"}, y);
+    std::string wrong =
+        limit_violation({int64_t(table_.size()), "class id"}, ignored_ ? without(y, *ignored_) : y);
     if (!wrong.empty()) fail(wrong);
   }
   visit_numeric(y.dtype(), [&]<class T>(std::type_identity<T>) {
     std::span<const T> values = y.values<T>();
     if (!one_hot(y.shape())) {
       for (int64_t row = 0; row < rows; ++row) out[row] = int64_t(float(values[size_t(row)]));
+      if (ignored_) std::replace(out, out + rows, *ignored_, int64_t(-1));
       return;
     }
     size_t columns = table_.size();
@@ -115,7 +135,10 @@ Tensor ClassWeights::of(const Tensor& y, const Tensor& sample_weight) const {
   const Shape& shape = ids.shape();
   Tensor weights(DType::float32, shape);
   float* out = weights.data_mut<float>();
-  for (int64_t i = 0; i < ids.elements(); ++i) out[i] = table_[size_t(ids.data<int64_t>()[i])];
+  for (int64_t i = 0; i < ids.elements(); ++i) {
+    int64_t id = ids.data<int64_t>()[i];
+    out[i] = id < 0 ? 1.0F : table_[size_t(id)];
+  }
   if (!sample_weight.defined()) return weights;
   Shape beside = weight_shape_beside(action_, sample_weight.shape(), shape);
   Tensor own = as_weights(sample_weight);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include <stoker/losses.h>
@@ -20,18 +21,19 @@ class ClassWeights {
 
   // float32: one weight for each class id of y, or each one-hot row, times `sample_weight` where it
   // is defined. y: class ids or 0 and 1, [N, ..] or [N, .., 1], or one-hot, [N, .., C]. ValueError
-  // for targets that name no class, or several.
+  // for targets that name no class, or several; ids that the loss ignores weigh 1.
   Tensor of(const Tensor& y, const Tensor& sample_weight) const;
 
  private:
   bool one_hot(const Shape& y) const;
   Shape element_shape(const Shape& y) const;
-  Tensor class_ids(const Tensor& y) const;
+  Tensor class_ids(const Tensor& y) const;  // -1: ignored
   void fail(const std::string& what) const;
 
   std::string action_;
   Shape prediction_;
-  bool soft_;  // one-hot rows may be probabilities: the largest one counts
+  bool soft_;                       // one-hot rows may be probabilities: the largest one counts
+  std::optional<int64_t> ignored_;  // the loss's ignore_class: no class, and weighs 1
   std::vector<float> table_;
 };
 

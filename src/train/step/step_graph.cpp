@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
+#include "nn/called_layers.h"
 #include "nn/layer_tree.h"
 #include "nn/masks.h"
 #include "train/model/model_base.h"
@@ -72,6 +73,24 @@ void check_all_trained(const ModelBase& model, const Graph& graph, const Compile
                       "would not be trained; make it with add_weight(), or say "
                       "{{.trainable = false}} if it stays as it is",
                       model.title(), variable.name()));
+  }
+}
+
+// The same of variables that the loss alone reads: those from `first` on. Another network's weights, as
+// those of a perceptual loss, belong to a layer; a variable that belongs to none was meant to be trained.
+void check_loss_variables(const ModelBase& model, Graph& graph, size_t first) {
+  std::set<const void*> known = ids_of(model.weights());
+  known.merge(ids_of(model.borrowed_weights()));
+  for (const auto& layer : called_layers(graph).layers) known.merge(ids_of(layer->weights()));
+  for (size_t i = first; i < graph.variables().size(); ++i) {
+    const Variable& variable = graph.variables()[i].variable;
+    if (variable.category() == MemoryCategory::weights && variable.trainable() &&
+        !known.contains(variable.id()))
+      throw Error(fmt::format(
+          "{}: the loss reads variable \"{}\", which is no weight of a layer, so it would not be "
+          "trained; make it a weight of a layer that adds the loss (CallContext::add_loss), train "
+          "it in a train_step, or say {{.trainable = false}} if it stays as it is",
+          model.title(), variable.name()));
   }
 }
 
@@ -265,7 +284,9 @@ std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind k
   }
   if (training) check_all_trained(model, *graph, *compiled);
   average_assigned(*graph);
+  size_t of_model = graph->variables().size();
   StepLoss loss = trace_loss(model, *graph, *compiled, traced);
+  if (training) check_loss_variables(model, *graph, of_model);
   Value own_loss = replica.alone() ? loss.total : loss.total * replica.share();
   loss = over_replicas(*graph, loss);
   if (training) {
