@@ -20,8 +20,8 @@ if(dnnl_VERSION VERSION_GREATER_EQUAL 4 OR dnnl_VERSION VERSION_LESS 2.6)
 endif()
 stoker_required(oneDNN "libdnnl-dev (2.6 to 3.x)" "CPU kernels" "${dnnl_usable}" "${dnnl_VERSION}")
 
-find_package(OpenMP QUIET COMPONENTS CXX)
-stoker_required(OpenMP libgomp1 "the threads of the CPU engine" "${OpenMP_CXX_FOUND}" "${OpenMP_CXX_VERSION}")
+include(StokerFindGomp)
+stoker_required(libgomp libgomp1 "the threads of the CPU engine" "${gomp_FOUND}" "")
 
 find_package(fmt QUIET)
 stoker_required(fmt libfmt-dev "messages" "${fmt_FOUND}" "${fmt_VERSION}")

@@ -19,6 +19,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/stokerConfig.cmake"
   "${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/StokerFindDnnl.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/StokerFindGomp.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/StokerFindCudnn.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/StokerFindNccl.cmake"
   DESTINATION "${package_dir}")

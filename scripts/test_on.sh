@@ -2,6 +2,7 @@
 # Builds and tests this tree on another Debian, in a system of its own that debootstrap makes once.
 #   scripts/test_on.sh SYSTEM [TARGET...]     SYSTEM: debian12, debian13; TARGETs: these only, and no tests (test_engine)
 #   CXX=clang++-19    another compiler of that system      STOKER_SYSTEMS=DIR    where systems lie (~/.cache/stoker/systems)
+#   JOBS=1    processes of the build (as many as processors) and of the tests (2)
 #   OPTIONS="-DSTOKER_EXAMPLES=OFF"    added to the options of CMake; the default is all of the preset ci
 # As root, since it enters the system with chroot. The package mirror is the one that this machine's apt uses.
 set -euo pipefail
@@ -54,10 +55,10 @@ enter
 copy_tree
 inside sh -c 'cd /stoker && scripts/setup.sh build'
 case $compiler in
-  clang++-*) inside apt-get install -y --no-install-recommends "${compiler/++/}" "libomp-${compiler##*-}-dev" </dev/null ;;
+  clang++-*) inside apt-get install -y --no-install-recommends "${compiler/++/}" </dev/null ;;
   g++-*) inside apt-get install -y --no-install-recommends "$compiler" </dev/null ;;
 esac
 build=build/$compiler
 inside sh -c "cd /stoker && cmake --preset ci -B $build ${OPTIONS:-}"
-inside sh -c "cd /stoker && cmake --build $build --parallel $(nproc) ${*:+--target $*} -- -k 0"
-[ $# -gt 0 ] || inside sh -c "cd /stoker && OMP_WAIT_POLICY=passive ctest --test-dir $build --output-on-failure --parallel 2"
+inside sh -c "cd /stoker && cmake --build $build --parallel ${JOBS:-$(nproc)} ${*:+--target $*} -- -k 0"
+[ $# -gt 0 ] || inside sh -c "cd /stoker && OMP_WAIT_POLICY=passive ctest --test-dir $build --output-on-failure --parallel ${JOBS:-2}"

@@ -1,6 +1,4 @@
 // bench_step: a training step on the CPU, beside libtorch and beside what the machine allows.
-#include <omp.h>
-
 #include <cstdio>
 #include <iostream>
 
@@ -9,6 +7,7 @@
 #include "common/options.h"
 #include "common/profile.h"
 #include "common/report.h"
+#include "engine/cpu/openmp.h"
 #include "step/allocations.h"
 #include "step/peers.h"
 #include "step/start_up.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/augment.h"
+#include "base/convert.h"
 
 namespace stoker::augment {
 
@@ -29,6 +30,16 @@ template <class T>
 STOKER_HD T clipped(T value, T low, T high) {
   return value < low ? low : value > high ? high : value;
 }
+// Towards zero; NaN is 0, and beyond the limits of the integer are its limits: no pixel may choose a
+// place outside a table. A GPU's conversion of float to int does so itself.
+template <class To, class From>
+STOKER_HD To whole(From value) {
+#ifdef __CUDA_ARCH__
+  return To(value);
+#else
+  return convert<To>(value);
+#endif
+}
 // From the value range to 0 … 255, and back.
 template <class T>
 STOKER_HD T to_bytes(const Drawn& d, T value) {
@@ -50,16 +61,16 @@ STOKER_HD inline float inside(float at, int32_t length, Fill fill) {
   float period = fill == Fill::reflect ? 2 * float(length) : last;
   if (fill == Fill::reflect) {
     if (at < 0) {
-      if (at < period) at = period * float(int64_t(-at / period)) + at;
+      if (at < period) at = period * float(whole<int64_t>(-at / period)) + at;
       at = at < -float(length) ? at + period : -at - 1;
     } else if (at > last) {
-      at -= period * float(int64_t(at / period));
+      at -= period * float(whole<int64_t>(at / period));
       if (at >= float(length)) at = period - at - 1;
     }
   } else if (at < 0) {
-    at += float(length) * float(int64_t(-at / period) + 1);
+    at += float(length) * float(int64_t(uint64_t(whole<int64_t>(-at / period)) + 1));
   } else if (at > last) {
-    at -= float(length) * float(int64_t(at / period));
+    at -= float(length) * float(whole<int64_t>(at / period));
   }
   return clipped(at, 0.0F, last);
 }
@@ -175,7 +186,7 @@ STOKER_HD T changed(const Drawn& d, const T* statistics, T value, int32_t channe
       return high - value;
     case Kind::posterization: {
       int shift = int(d.m[0]);
-      return from_bytes(d, T(int(to_bytes(d, value)) >> shift << shift));
+      return from_bytes(d, T(whole<int>(to_bytes(d, value)) >> shift << shift));
     }
     case Kind::solarization: {
       T brighter = clipped(to_bytes(d, value) + T(d.m[0]), T(0), T(255));
@@ -188,7 +199,7 @@ STOKER_HD T changed(const Drawn& d, const T* statistics, T value, int32_t channe
     }
     case Kind::equalization: {
       T place = clipped(to_bytes(d, value) / 255 * (T(d.m[0]) - 1), T(0), T(d.m[0]) - 1);
-      T level = own[int(place)];
+      T level = own[whole<int>(place)];
       return level < 0 ? value : from_bytes(d, level);
     }
     default:
@@ -279,7 +290,7 @@ STOKER_HD void pixel(const Drawn& d, const T* statistics, const Picture<T>& from
 // Which bin of a histogram a value counts in.
 template <class T>
 STOKER_HD int bin_of(const Drawn& d, T value, int bins) {
-  return int(clipped(to_bytes(d, value) * T(bins - 1) / 255, T(0), T(bins - 1)));
+  return whole<int>(clipped(to_bytes(d, value) * T(bins - 1) / 255, T(0), T(bins - 1)));
 }
 
 // Counts of a histogram to the level that each bin becomes; -1: as it is, with a single level.

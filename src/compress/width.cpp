@@ -76,9 +76,10 @@ int64_t new_extent(const ChannelMap& map, const Widths& widths, const compress::
 }  // namespace
 
 Lighter scale_width(const Model& model, double multiplier, const WidthOptions& options) {
-  if (!(multiplier > 0) || !std::isfinite(multiplier))
+  if (!(multiplier > 0 && multiplier <= 1e6))
     throw ValueError(
-        fmt::format("scale_width: the multiplier is {}, expected a number above 0", multiplier));
+        fmt::format("scale_width: the multiplier is {}, expected a number above 0 and at most 1e6",
+                    multiplier));
   if (options.multiple_of < 1)
     throw ValueError(
         fmt::format("scale_width: multiple_of is {}, expected 1 or more", options.multiple_of));

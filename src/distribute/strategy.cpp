@@ -95,9 +95,10 @@ void check(const CommunicationOptions& options) {
   if (options.bucket_bytes < 1)
     throw ValueError(
         fmt::format("a strategy: bucket_bytes is {}, expected at least 1", options.bucket_bytes));
-  if (!(options.timeout_seconds > 0) || !std::isfinite(options.timeout_seconds))
-    throw ValueError(fmt::format("a strategy: timeout_seconds is {}, expected more than 0",
-                                 options.timeout_seconds));
+  if (!(options.timeout_seconds > 0 && options.timeout_seconds <= 1e9))
+    throw ValueError(
+        fmt::format("a strategy: timeout_seconds is {}, expected more than 0 and at most 1e9",
+                    options.timeout_seconds));
   if (options.deterministic_shards < 0 || options.shard_threads < 1)
     throw ValueError(fmt::format(
         "a strategy: deterministic_shards is {} and shard_threads {}, expected 0 or more and 1 or "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/convert.h"
+
 namespace stoker::doctor {
 
 namespace {
@@ -132,8 +134,9 @@ Accounting account(std::span<const StepRecord> steps) {
 
 Accounting moved(Accounting accounting, double host_share, double launch_share) {
   auto compute = double(accounting[Owner::compute]);
-  auto host = int64_t(compute * std::clamp(host_share, 0.0, 1.0));
-  auto launch = int64_t(compute * std::clamp(launch_share, 0.0, 1.0 - std::min(1.0, host_share)));
+  auto host = convert<int64_t>(compute * std::clamp(host_share, 0.0, 1.0));
+  auto launch =
+      convert<int64_t>(compute * std::clamp(launch_share, 0.0, 1.0 - std::min(1.0, host_share)));
   accounting.ns[size_t(Owner::compute)] -= host + launch;
   accounting.ns[size_t(Owner::sync)] += host;
   accounting.ns[size_t(Owner::launch)] += launch;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/convert.h"
 #include "base/cores.h"
 #include "observe/device_monitor.h"
 #include "observe/layer_times.h"
@@ -240,7 +241,8 @@ void add_machine(Diagnosis& diagnosis, ModelBase& model, const Context& context)
   Backend& engine = engine_of(context);
   diagnosis.machine = machine_name();
   diagnosis.measured_memory = peak_memory_of_process();
-  auto samples = int64_t(std::lround(diagnosis.samples_per_second * diagnosis.step_seconds));
+  auto samples =
+      convert<int64_t>(std::round(diagnosis.samples_per_second * diagnosis.step_seconds));
   const CachedProgram* step = step_for(model, samples);
   diagnosis.device_name = device_name(engine, context);
   if (engine.traits().own_memory && step != nullptr)

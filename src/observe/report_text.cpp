@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <stoker/doctor.h>
 
+#include "base/convert.h"
 #include "observe/prescriptions.h"
 
 namespace stoker::doctor {
@@ -30,7 +31,7 @@ std::array<int, kOwners> columns_of(const StepShares& shares) {
   int used = 0;
   for (size_t i = 0; i < kOwners; ++i) {
     sum += shares.share[i];
-    columns[i] = int(std::lround(sum * kBar)) - used;
+    columns[i] = convert<int>(std::round(sum * kBar)) - used;
     used += columns[i];
   }
   return columns;

@@ -164,7 +164,7 @@ TEST_F(LighterModels, WidthRoundsToMultiples) {
   EXPECT_EQ(half.get_layer("small").weights()[0].shape(), (Shape{48, 3}));
   Model kept = scale_width(model, 0.5, {.exclude = {"wide"}}).model;
   EXPECT_EQ(kept.get_layer("wide").weights()[0].shape(), (Shape{8, 100}));
-  for (double multiplier : {0.0, -1.0, std::nan("")})
+  for (double multiplier : {0.0, -1.0, 1e300, std::nan("")})
     EXPECT_THROW(scale_width(model, multiplier), ValueError);
 }
 

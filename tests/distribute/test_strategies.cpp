@@ -1,6 +1,7 @@
 // What a strategy does to a model besides training it, and what it refuses.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -47,8 +48,9 @@ TEST_F(Strategies, RefuseDevicesAndOptionsThatCannotBeMeant) {
   expect_message([] { MirroredStrategy({.communication = {.wire = "int8"}}); },
                  "expected float32 or bfloat16");
   expect_message([] { MirroredStrategy({.communication = {.bucket_bytes = 0}}); }, "bucket_bytes");
-  expect_message([] { MirroredStrategy({.communication = {.timeout_seconds = 0}}); },
-                 "timeout_seconds");
+  for (double seconds : {0.0, 1e300, std::nan("")})
+    expect_message([=] { MirroredStrategy({.communication = {.timeout_seconds = seconds}}); },
+                   "timeout_seconds");
   expect_message(
       [] {
         MirroredStrategy(

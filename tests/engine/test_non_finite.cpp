@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
+#include "base/augment_stages.h"
 #include "engine/device_test.h"
 #include "engine/random_network.h"
 #include "engine/reference/reference_backend.h"
 #include "engine/run_graph.h"
+#include "support/draw.h"
 #include "support/op_checks.h"
 #include "support/run_op.h"
 
@@ -149,6 +151,35 @@ TEST_P(NonFiniteNetworks, HaveANanLossWhereTheReferenceHas) {
   // A window or a stride may pass over it, by its place, which is drawn anew in every run (20 of 40
   // in one). This only guards against a comparison in which no NaN arrives at all.
   EXPECT_LT(lost, int(kNetworks) * 9 / 10);
+}
+
+// --- pixels that become integers ---
+
+class PixelsThatAreNoNumbers : public DeviceTest {};
+INSTANTIATE_TEST_SUITE_P(On, PixelsThatAreNoNumbers, ::testing::ValuesIn(device_names()),
+                         device_name);
+
+// The levels of posterization and the bins of equalization are chosen by pixels: NaN counts as 0, and
+// no pixel reaches beyond the last. Others lie between integers, where all engines round alike.
+TEST_P(PixelsThatAreNoNumbers, StayWithinTheLevels) {
+  const augment::Stage stages[] = {augment::posterization_stage("test", 3.0, {0, 255}),
+                                   augment::equalization_stage("test", 256, {0, 255})};
+  for (const augment::Stage& stage : stages)
+    for (double bad : kBadValues) {
+      std::vector<Tensor> inputs = {make_tensor({DType::float32, {1, 2, 4, 1}},
+                                                {0.5, 10.5, bad, 200.5, bad, 99.5, 7.5, 254.5}),
+                                    Tensor::from<int64_t>({11, 3}, {2})};
+      Attrs attrs = {{"stages", augment::numbers_of({&stage, 1})},
+                     {"size", Ints{2, 4}},
+                     {"stream", int64_t(1)}};
+      Tensor got = run_op(device(), "augment", attrs, inputs)[0];
+      Tensor expected = run_op(reference_backend(), "augment", attrs, inputs)[0];
+      for (int64_t i = 0; i < got.elements(); ++i) {
+        EXPECT_TRUE(std::isfinite(got.at(i))) << bad << " at " << i;
+        EXPECT_NEAR(got.at(i), expected.at(i), 1e-5 * (1 + std::abs(expected.at(i)))) << bad;
+      }
+      EXPECT_TRUE(!std::isnan(bad) || got.at(2) == 0);
+    }
 }
 
 // --- relu inside a product: only where the guard sees what it hides ---

@@ -1,6 +1,7 @@
 // Draws: a function of their key, the same on every engine, and of the distribution they name.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <stoker/ops.h>
@@ -124,6 +125,14 @@ TEST_P(RandomOps, AShuffleKeepsAllElements) {
   EXPECT_FALSE(std::ranges::is_sorted(drawn));
   std::ranges::sort(drawn);
   for (size_t i = 0; i < drawn.size(); ++i) EXPECT_EQ(drawn[i], double(i));
+}
+
+TEST(RandomOpsOutsideAGraph, RefuseLimitsThatNoIntegerHas) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (double limit : {kInfinity, 1e300, 0x1p63})
+    EXPECT_THROW(draw::uniform({3}, {.maxval = limit, .dtype = DType::int32, .seed = 1}),
+                 ValueError)
+        << limit;
 }
 
 TEST(RandomOpsOutsideAGraph, NeedASeed) {

@@ -1,6 +1,9 @@
 // keras.applications: options, files, what comes before and after. Weights and numbers are compared
 // with Keras's in tests/parity.
 #include <gtest/gtest.h>
+
+#include <cmath>
+
 #include <stoker/applications.h>
 #include <stoker/layers.h>
 #include <stoker/safetensors.h>
@@ -110,6 +113,11 @@ TEST(KerasApplications, SayWhatTheyCannotTake) {
   EXPECT_THROW(small({.pooling = "avg"}), ValueError);
   EXPECT_THROW(small({.include_top = false, .pooling = "mean"}), ValueError);
   EXPECT_THROW(ResNet50({.classes = 0}), ValueError);
+  for (double alpha : {0.0, -1.0, 1e300, std::nan("")}) {
+    EXPECT_THROW(MobileNet({.alpha = alpha}), ValueError);
+    EXPECT_THROW(MobileNetV2({.alpha = alpha}), ValueError);
+    EXPECT_THROW(MobileNetV3Small({.alpha = alpha}), ValueError);
+  }
 }
 
 Tensor pixels() { return Tensor::from({0.0F, 127.5F, 255.0F}, {1, 1, 1, 3}); }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "train/fit/progress.h"
@@ -46,6 +48,12 @@ TEST(Progress, DoesWithoutATotal) {
   std::string line = live_line(progress, {.live = true, .width = 120});
   EXPECT_TRUE(says(line, {"500 steps", "4.1 ms/step"}));
   EXPECT_EQ(line.find("ETA"), std::string::npos);
+}
+
+TEST(Progress, SurvivesTimesAndSharesThatAreNoNumbers) {
+  EXPECT_EQ(progress_bar(std::nan(""), 10, false), progress_bar(0, 10, false));
+  EXPECT_EQ(clock_time(std::nan("")), "0 s");
+  EXPECT_FALSE(clock_time(std::numeric_limits<double>::infinity()).empty());
 }
 
 TEST(Progress, HasColourOnlyWhereItMay) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/augment_stages.h"
+#include "base/convert.h"
 #include "data/image/step.h"
 
 namespace stoker::image {
@@ -61,7 +62,7 @@ class AugmentStep : public Step {
     run(from.data(), to.data());
     auto* result = static_cast<uint8_t*>(out.data);
     for (size_t i = 0; i < elements; ++i)
-      result[i] = uint8_t(std::nearbyint(augment::clipped(to[i], 0.0F, 255.0F)));
+      result[i] = stoker::convert<uint8_t>(std::nearbyint(to[i]));
   }
 
  private:

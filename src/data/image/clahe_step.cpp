@@ -1,6 +1,7 @@
 // Contrast limited adaptive histogram equalisation of one picture, as the layer of that name.
 #include <algorithm>
 
+#include "base/convert.h"
 #include "data/image/float_step.h"
 
 namespace stoker::image {
@@ -65,7 +66,7 @@ class ClaheStep : public FloatStep {
     double width = options_.range.high - options_.range.low;
     bool bytes = options_.range.low == 0 && width == 255;
     float scaled = bytes ? value : (value - float(options_.range.low)) / float(width) * 255.0F;
-    return uint8_t(augment::clipped(scaled, 0.0F, 255.0F));
+    return stoker::convert<uint8_t>(scaled);
   }
 
   // What each level becomes, [rows, columns, 256]. What is missing of the last tiles is mirrored.

@@ -10,6 +10,7 @@
 #include <stoker/image_augment.h>
 
 #include "base/augment_stages.h"
+#include "base/convert.h"
 #include "data/image/step.h"
 
 namespace stoker::image {
@@ -48,7 +49,7 @@ class FloatStep : public Step {
     change(picture, to.data(), key);
     auto* result = static_cast<uint8_t*>(out.data);
     for (size_t i = 0; i < elements; ++i)
-      result[i] = uint8_t(std::nearbyint(augment::clipped(to[i], 0.0F, 255.0F)));
+      result[i] = stoker::convert<uint8_t>(std::nearbyint(to[i]));
   }
 
  protected:

@@ -1,5 +1,7 @@
 #include "engine/cpu/idle_team.h"
 
+#include "engine/cpu/openmp.h"
+
 namespace stoker::cpu {
 
 IdleTeam::IdleTeam(int threads) : host_([this, threads] { run(threads); }) {
@@ -17,11 +19,10 @@ IdleTeam::~IdleTeam() {
 }
 
 void IdleTeam::run(int threads) {
-#pragma omp parallel num_threads(threads)
-  {
+  run_team(threads, [this] {
     std::lock_guard lock(mutex_);
     ++begun_;
-  }
+  });
   std::unique_lock lock(mutex_);
   changed_.notify_all();
   changed_.wait(lock, [&] { return ending_; });

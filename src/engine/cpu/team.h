@@ -4,13 +4,11 @@
 // alone, which is all parts of the work, one after the other, on the caller's thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
-#include <omp.h>
-
-#include <atomic>
-
 #include "base/forks.h"
+#include "engine/cpu/openmp.h"
 
 namespace stoker::cpu {
 
@@ -79,8 +77,7 @@ void on_team(const Body& body) {
     for (int worker = 0, workers = team_size(); worker < workers; ++worker) body(worker, workers);
     return;
   }
-#pragma omp parallel
-  body(omp_get_thread_num(), omp_get_num_threads());
+  run_team(0, [&] { body(omp_get_thread_num(), omp_get_num_threads()); });
 }
 
 // Calls body(begin, end) on disjoint ranges that cover [0, count); on the caller's thread alone

@@ -1,7 +1,5 @@
 #include "engine/cpu/team_use.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 
 #include "base/clock.h"
 #include "engine/cpu/idle_team.h"
+#include "engine/cpu/openmp.h"
 
 namespace stoker::cpu {
 

@@ -21,9 +21,9 @@ Value displaced(const Value& x, const Value& by, const Sampling& how) {
 Value elastic_transform(const Value& images, const Elastic& options) {
   Sampling how{options.interpolation, options.fill_mode, options.fill_value};
   expect_sampling("elastic_transform", how);
-  if (!(options.sigma > 0))
-    throw ValueError(
-        fmt::format("elastic_transform: sigma must be above 0, got {}", options.sigma));
+  if (!(options.sigma > 0 && options.sigma <= 1e6))
+    throw ValueError(fmt::format("elastic_transform: sigma must be above 0 and at most 1e6, got {}",
+                                 options.sigma));
   auto bent = [&](const Value& x) {
     int64_t batch = x.shape()[0], height = x.shape()[1], width = x.shape()[2];
     Value noise =

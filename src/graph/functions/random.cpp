@@ -73,9 +73,14 @@ Value uniform(const Shape& shape, const Uniform& options) {
   if (!(options.minval <= options.maxval))
     throw ValueError(
         fmt::format("uniform: minval {} is above maxval {}", options.minval, options.maxval));
-  if (!is_floating(options.dtype))
+  if (!is_floating(options.dtype)) {
+    constexpr double kMost = 0x1p62;  // their difference is an int64 too
+    if (options.minval < -kMost || options.maxval > kMost)
+      throw ValueError(fmt::format("uniform: {} to {}, expected limits within ±2^62 for {}",
+                                   options.minval, options.maxval, name(options.dtype)));
     return randint(shape, int64_t(options.minval), int64_t(options.maxval),
                    {.dtype = options.dtype, .seed = options.seed});
+  }
   Value drawn = draw("uniform", key_of("uniform", {}, options.seed), shape,
                      {{"low", options.minval}, {"high", options.maxval}});
   return emit::cast(drawn, options.dtype);

@@ -87,6 +87,7 @@ Model MobileNet(const MobileNetOptions& options) {
   constexpr Block kBlocks[] = {{64, 1},  {128, 2},  {128, 1}, {256, 2}, {256, 1},
                                {512, 2}, {512, 1},  {512, 1}, {512, 1}, {512, 1},
                                {512, 1}, {1024, 2}, {1024, 1}};
+  check_alpha("MobileNet", options.alpha);
   Network network = start("MobileNet", full_name("mobilenet", options.alpha, options.input_shape),
                           common_options(options));
   Value x =
@@ -104,6 +105,7 @@ Model MobileNetV2(const MobileNetV2Options& options) {
   constexpr Block kBlocks[] = {{16, 1}, {24, 2},  {24, 1},  {32, 2},  {32, 1}, {32, 1},
                                {64, 2}, {64, 1},  {64, 1},  {64, 1},  {96, 1}, {96, 1},
                                {96, 1}, {160, 2}, {160, 1}, {160, 1}, {320, 1}};
+  check_alpha("MobileNetV2", options.alpha);
   Network network =
       start("MobileNetV2", full_name("mobilenetv2", options.alpha, options.input_shape),
             common_options(options));

@@ -102,6 +102,12 @@ Edges2 correct_pad(const Value& x, int64_t kernel) {
   return {{before(shape[1]), kernel / 2}, {before(shape[2]), kernel / 2}};
 }
 
+void check_alpha(const char* function, double alpha) {
+  if (!(alpha > 0 && alpha <= 100))
+    throw ValueError(
+        fmt::format("{}: alpha is {}, expected a number above 0 and at most 100", function, alpha));
+}
+
 int64_t make_divisible(double channels, int64_t divisor) {
   int64_t nearest = int64_t(channels + double(divisor) / 2) / divisor * divisor;
   nearest = std::max(divisor, nearest);

@@ -35,6 +35,9 @@ ApplicationOptions common_options(const Options& options) {
 Network start(const char* function, const std::string& name, ApplicationOptions options,
               const PictureSize& size = {});
 
+// ValueError unless the factor of a network's filters is above 0 and at most 100.
+void check_alpha(const char* function, double alpha);
+
 // Names of pooling layers after the features; "": as they come.
 struct PoolNames {
   const char* average = "";

@@ -90,6 +90,7 @@ Value classified(const Network& network, const Value& features, int64_t last,
 
 Model make(const char* function, std::span<const Block> blocks, int64_t last,
            const MobileNetV3Options& options) {
+  check_alpha(function, options.alpha);
   Network network = start(function, function, common_options(options), {.any_with_top = true});
   Value x = network.input;
   if (options.include_preprocessing) x = Rescaling(1 / 127.5, -1)(x);

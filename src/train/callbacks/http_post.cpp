@@ -5,6 +5,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -38,6 +39,7 @@ class Socket {
 };
 
 void set_timeout(int handle, double seconds) {
+  seconds = std::min(seconds, 1e9);  // beyond what a time_t surely holds: for ever
   timeval limit{};
   limit.tv_sec = time_t(seconds);
   limit.tv_usec = suseconds_t((seconds - std::floor(seconds)) * 1e6);

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/convert.h"
+
 namespace stoker {
 
 namespace {
@@ -61,14 +63,14 @@ int width_of(const std::vector<Part>& parts) {
 }  // namespace
 
 std::string clock_time(double seconds) {
-  auto whole = int64_t(std::ceil(seconds));
+  auto whole = convert<int64_t>(std::ceil(seconds));
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 std::string progress_bar(double share, int width, bool colour) {
-  int halves = int(std::clamp(share, 0.0, 1.0) * 2 * width);
+  int halves = convert<int>(std::clamp(share, 0.0, 1.0) * 2 * width);
   std::string done, rest;
   for (int i = 0; i < halves / 2; ++i) done += "━";
   if (halves % 2 == 1) done += "╸";

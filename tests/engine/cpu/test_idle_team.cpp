@@ -1,5 +1,4 @@
 // How the CPU engine's waiting threads give their cores away.
-#include <omp.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cpu/idle_team.h"
+#include "engine/cpu/openmp.h"
 #include "support/tsan.h"
 
 namespace stoker::test {
@@ -30,8 +30,7 @@ TEST(IdleTeam, LetsWaitingThreadsSleep) {
   std::atomic<int> ran = 0;
   int64_t before = processor_time();
   for (int i = 0; i < 20; ++i) {
-#pragma omp parallel num_threads(cores)
-    ++ran;
+    cpu::run_team(cores, [&] { ++ran; });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(ran, 20 * cores);

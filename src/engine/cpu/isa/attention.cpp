@@ -1,6 +1,7 @@
 // Attention, a panel of queries at a time: scores are [keys, kPanel], a query per lane, so that
 // their softmax needs no sums across lanes. Products are tiles of six rows by two vectors with their
 // sums in registers, whose left operand is read as it lies.
+#include "base/ivdep.h"
 #include "base/philox_lanes.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/vector.h"
@@ -325,12 +326,13 @@ void block_weights(const AttentionHead& h, const GradScratch& s, const Block& bl
 // dscores = weights · (kept · dweights - through); weights = kept · weights
 void block_gradients(const AttentionHead& h, const GradScratch& s, const Block& block) {
   if (h.threshold == 0) {
-    for (int64_t row = 0; row < block.keys; ++row)
-#pragma GCC ivdep
+    for (int64_t row = 0; row < block.keys; ++row) {
+      STOKER_IVDEP
       for (int64_t lane = block.begin; lane < block.end; ++lane) {
         float& dscore = s.dscores[row * kQueryBlock + lane];
         dscore = s.weights[row * kQueryBlock + lane] * (dscore - s.through[block.query + lane]);
       }
+    }
     return;
   }
   for (int64_t lane = block.begin; lane < block.end; ++lane) {

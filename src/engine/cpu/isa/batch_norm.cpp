@@ -1,5 +1,6 @@
 // Batch norm on blocks of channels. Vectors of channels are walked one after the other, each over
 // 64 pixels whose sums stay in registers; channels that fill no vector are left to the compiler.
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/vector.h"
 
@@ -106,12 +107,13 @@ void channel_affine(const float* x, float* y, ChannelBlock block, const float* m
       store(y + pixel * block.stride + c, v < least ? least : v);
     }
   }
-  for (int64_t pixel = 0; pixel < block.pixels && whole < block.inner; ++pixel)
-#pragma GCC ivdep
+  for (int64_t pixel = 0; pixel < block.pixels && whole < block.inner; ++pixel) {
+    STOKER_IVDEP
     for (int64_t c = whole; c < block.inner; ++c) {
       float v = fma(x[pixel * block.stride + c] - mean[c], scale[c], offset[c]);
       y[pixel * block.stride + c] = v < floor ? floor : v;
     }
+  }
 }
 
 template <bool kMasked>
@@ -158,13 +160,14 @@ void grad(const float* x, const float* dy, const float* y, float* dx, ChannelBlo
       store(dx + at, multiply_add(factor, kept_vector<kMasked>(dy, y, at), inner));
     }
   }
-  for (int64_t pixel = 0; pixel < block.pixels && whole < block.inner; ++pixel)
-#pragma GCC ivdep
+  for (int64_t pixel = 0; pixel < block.pixels && whole < block.inner; ++pixel) {
+    STOKER_IVDEP
     for (int64_t c = whole; c < block.inner; ++c) {
       int64_t at = pixel * block.stride + c;
       float d = kept<kMasked>(dy[at], y, at);
       dx[at] = fma(a[c], d, fma(b[c], x[at] - mean[c], offset[c]));
     }
+  }
 }
 
 void channel_grad(const float* x, const float* dy, const float* y, float* dx, ChannelBlock block,

@@ -1,4 +1,5 @@
 // float32 to bfloat16, to the nearest and even, and back.
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 
@@ -7,7 +8,7 @@ namespace stoker::cpu::STOKER_ISA {
 namespace {
 
 void to_bfloat16(const float* x, uint16_t* y, int64_t n) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     auto bits = uint32_t(to_bits(x[i]));
     uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
@@ -17,7 +18,7 @@ void to_bfloat16(const float* x, uint16_t* y, int64_t n) {
 }
 
 void from_bfloat16(const uint16_t* x, float* y, int64_t n) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) y[i] = from_bits(int32_t(uint32_t(x[i]) << 16));
 }
 

@@ -1,4 +1,5 @@
 // The functions of graph/unary.h and their derivatives, and arithmetic on two operands.
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 #include "graph/unary.h"
@@ -117,13 +118,13 @@ struct Mul { STOKER_INLINE float of(float a, float b) { return a * b; } };
 struct Div { STOKER_INLINE float of(float a, float b) { return a / b; } };
 struct Pow { STOKER_INLINE float of(float a, float b) { return __builtin_powf(a, b); } };
 // NaN in either operand is the result.
-struct Maximum { STOKER_INLINE float of(float a, float b) { return (a >= b) | (a != a) ? a : b; } };
-struct Minimum { STOKER_INLINE float of(float a, float b) { return (a <= b) | (a != a) ? a : b; } };
+struct Maximum { STOKER_INLINE float of(float a, float b) { return ((a >= b) | (a != a)) ? a : b; } };
+struct Minimum { STOKER_INLINE float of(float a, float b) { return ((a <= b) | (a != a)) ? a : b; } };
 // The rest has the sign of b.
 struct Mod {
   STOKER_INLINE float of(float a, float b) {
     float rest = __builtin_fmodf(a, b);
-    return (rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest;
+    return ((rest != 0) & ((rest < 0) != (b < 0))) ? rest + b : rest;
   }
 };
 // By way of the rest: a quotient that rounding brings to the next integer would be one too many.
@@ -137,33 +138,33 @@ struct FloorDiv {
 // vectorise.
 template <class F>
 void unary(const float* x, float* y, int64_t n, float alpha, float beta) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) y[i] = F::value(x[i], alpha, beta);
 }
 
 template <class F>
 void unary_grad(const float* v, const float* dy, float* dx, int64_t n, float alpha, float beta) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * F::slope(v[i], alpha, beta);
 }
 
 template <class F>
 void binary(const float* a, const float* b, float* y, int64_t n) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) y[i] = F::of(a[i], b[i]);
 }
 
 template <class F>
 void binary_scalar_a(const float* a, const float* b, float* y, int64_t n) {
   float left = *a;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) y[i] = F::of(left, b[i]);
 }
 
 template <class F>
 void binary_scalar_b(const float* a, const float* b, float* y, int64_t n) {
   float right = *b;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) y[i] = F::of(a[i], right);
 }
 
@@ -177,7 +178,7 @@ void pow_scalar_b(const float* a, const float* b, float* y, int64_t n) {
 
 // max(x, 0) - x z + log(1 + e^-|x|)
 void sigmoid_cross_entropy(const float* x, const float* targets, float* loss, int64_t n) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     float v = x[i];
     loss[i] = (v > 0 ? v : 0.0F) - v * targets[i] + log1p(exp(-abs(v)));

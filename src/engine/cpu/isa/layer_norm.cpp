@@ -1,4 +1,5 @@
 // Layer norm on rows [rows, n].
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 
@@ -32,7 +33,7 @@ void layer_norm_grad(const float* dy, const float* x, const float* gamma, const 
       product += g * (x[i] - m);
     }
     float a = sum / float(n), b = product * r * r / float(n);
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) {
       float d = dy[i], centred = x[i] - m;
       dgamma[i] += d * centred * r;

@@ -1,4 +1,5 @@
 // The update rules of docs/reference/ops.md on a stretch of one parameter.
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 
@@ -18,12 +19,12 @@ void sgd(float* p, const float* g, float* m, int64_t n, const UpdateCommon& shar
          bool nesterov) {
   const UpdateCommon common = shared;
   if (m == nullptr) {
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i)
       p[i] = fma(-common.lr, gradient(g[i], common), decayed(p[i], common));
     return;
   }
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     float step = -common.lr * gradient(g[i], common);
     float moved = fma(momentum, m[i], step);
@@ -36,14 +37,14 @@ template <bool kAmsgrad>
 void adam_of(float* p, const float* g, float* m, float* v, float* vhat, int64_t n,
              const UpdateCommon& shared, float rate, float rest_1, float rest_2, float epsilon) {
   const UpdateCommon common = shared;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     float d = gradient(g[i], common);
     float first = fma(d - m[i], rest_1, m[i]);
     float second = fma(fma(d, d, -v[i]), rest_2, v[i]);
     m[i] = first;
     v[i] = second;
-    if (kAmsgrad) vhat[i] = second = (vhat[i] <= second) | (second != second) ? second : vhat[i];
+    if (kAmsgrad) vhat[i] = second = ((vhat[i] <= second) | (second != second)) ? second : vhat[i];
     p[i] = decayed(p[i], common) - rate * first / (sqrt(second) + epsilon);
   }
 }
@@ -60,7 +61,7 @@ template <bool kCentered, bool kMomentum>
 void rmsprop_of(float* p, const float* g, float* v, float* mean, float* moved, int64_t n,
                 const UpdateCommon& shared, float rho, float rest, float momentum, float epsilon) {
   const UpdateCommon common = shared;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     float d = gradient(g[i], common);
     float second = fma(rho, v[i], rest * d * d);

@@ -1,5 +1,6 @@
 // Pooling on one plane [H][W][inner], which is an image in NHWC or one block of channels of a
 // blocked one. kInner is `inner` when it is known (8 or 16), or 0.
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 
@@ -41,7 +42,7 @@ void max_pool_2x2(const float* x, float* y, const PoolGeometry& g, int64_t begin
     const float* lower = upper + g.width * g.x_pixel;
     float* out = y + row * g.out_width * g.y_pixel;
     for (int64_t column = 0; column < g.out_width; ++column) {
-#pragma GCC ivdep
+      STOKER_IVDEP
       for (int64_t c = 0; c < inner; ++c) {
         float x0 = upper[c], x1 = upper[g.x_pixel + c], x2 = lower[c], x3 = lower[g.x_pixel + c];
         bool nan = __builtin_isunordered(x0, x1) | __builtin_isunordered(x2, x3);
@@ -65,9 +66,9 @@ void max_pool_any(const float* x, float* y, const PoolGeometry& g, int64_t begin
       for (int64_t h = rows.begin; h < rows.end; ++h)
         for (int64_t w = columns.begin; w < columns.end; ++w) {
           const float* in = x + (h * g.width + w) * g.x_pixel;
-#pragma GCC ivdep
+          STOKER_IVDEP
           for (int64_t c = 0; c < g.inner; ++c)  // once NaN, always NaN
-            out[c] = (out[c] >= in[c]) | (out[c] != out[c]) ? out[c] : in[c];
+            out[c] = ((out[c] >= in[c]) | (out[c] != out[c])) ? out[c] : in[c];
         }
     }
 }
@@ -90,16 +91,16 @@ void max_pool_grad_2x2(const float* x, const float* dy, float* dx, const PoolGeo
       int64_t at = 2 * (row * line + column * pixel);
       const float *in = x + at, *d = dy + (row * g.out_width + column) * g.y_pixel;
       float* out = dx + at;
-#pragma GCC ivdep
+      STOKER_IVDEP
       for (int64_t c = 0; c < inner; ++c) {
         float x0 = in[c], x1 = in[pixel + c], x2 = in[line + c], x3 = in[line + pixel + c];
         float most = larger(larger(x0, x1), larger(x2, x3));
         float grad = !kRelu || most > 0 ? d[c] : 0.0F;
         bool m0 = x0 == most, m1 = x1 == most, m2 = x2 == most, m3 = x3 == most;
         out[c] = m0 ? grad : 0.0F;
-        out[pixel + c] = m1 & !m0 ? grad : 0.0F;
-        out[line + c] = m2 & !(m0 | m1) ? grad : 0.0F;
-        out[line + pixel + c] = m3 & !(m0 | m1 | m2) ? grad : 0.0F;
+        out[pixel + c] = (m1 & !m0) ? grad : 0.0F;
+        out[line + c] = (m2 & !(m0 | m1)) ? grad : 0.0F;
+        out[line + pixel + c] = (m3 & !(m0 | m1 | m2)) ? grad : 0.0F;
       }
     }
   // A last row or column that no window reaches.
@@ -195,7 +196,7 @@ void avg_pool_grad(const float* dy, float* dx, const PoolGeometry& g) {
       for (int64_t h = rows.begin; h < rows.end; ++h)
         for (int64_t w = columns.begin; w < columns.end; ++w) {
           float* out = dx + (h * g.width + w) * g.x_pixel;
-#pragma GCC ivdep
+          STOKER_IVDEP
           for (int64_t c = 0; c < g.inner; ++c) out[c] = fma(d[c], scale, out[c]);
         }
     }

@@ -1,4 +1,5 @@
 // Dropout.
+#include "base/ivdep.h"
 #include "base/philox_lanes.h"
 #include "engine/cpu/isa/families.h"
 
@@ -12,7 +13,7 @@ void dropout(const float* x, float* y, int64_t n, uint64_t seed, uint64_t stream
     uint32_t bits[kPhiloxWords];
     philox_lanes(seed, stream, (first + uint64_t(i)) / 4, bits);
     int64_t count = n - i < kPhiloxWords ? n - i : kPhiloxWords;
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t l = 0; l < count; ++l)
       y[i + l] = (bits[l] >> 8) >= threshold ? x[i + l] * scale : 0.0F;
   }

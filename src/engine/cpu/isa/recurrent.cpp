@@ -1,5 +1,6 @@
 // The gates of a recurrent layer, for a few rows of the batch and a few units: what follows the
 // products of a step, forwards and backwards.
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 
@@ -30,7 +31,7 @@ STOKER_INLINE void lstm_row(const RecurrentTile& t, int64_t row) {
   float* g = t.gates + row * 4 * units;
   const float* before = t.c_before + row * units;
   float *c = t.c + row * units, *h = t.h + row * units;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     float in = sigmoid(g[i] + p[i]), forget = sigmoid(g[units + i] + p[next + i]);
     float candidate = tanh(g[2 * units + i] + p[2 * next + i]);
@@ -52,7 +53,7 @@ STOKER_INLINE void gru_row(const RecurrentTile& t, int64_t row) {
   float* g = t.gates + row * 3 * units;
   const float *before = t.h_before + row * units, *bias = t.bias;
   float *h = t.h + row * units, *inner = t.c + row * units;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     float update = sigmoid(g[i] + (p[i] + bias[i]));
     float reset = sigmoid(g[units + i] + (p[next + i] + bias[units + i]));
@@ -70,7 +71,7 @@ template <int kCell>
 STOKER_INLINE void simple_row(const RecurrentTile& t, int64_t row) {
   const float* p = t.product + row * t.width;
   float *g = t.gates + row * t.units, *h = t.h + row * t.units;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < t.n; ++i) {
     float x = g[i] + p[i];
     float y = kCell == kTanh ? tanh(x) : relu(x);
@@ -106,7 +107,7 @@ STOKER_INLINE void lstm_grad_row(const RecurrentGradTile& t, int64_t row) {
               *after = t.c + row * units, *dy = t.dy + row * t.dy_stride;
   float *d = t.dgates + row * 4 * units, *dh = t.dh + row * units, *dc = t.dc + row * units,
         *repeated = t.repeated + row * units;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < t.n; ++i) {
     float in = g[i], forget = g[units + i], candidate = g[2 * units + i], out = g[3 * units + i];
     float gradient = dh[i] + (dy[i] + repeated[i]), cell = tanh(after[i]);
@@ -127,7 +128,7 @@ STOKER_INLINE void gru_grad_row(const RecurrentGradTile& t, int64_t row) {
               *inner = t.c + row * units, *dy = t.dy + row * t.dy_stride;
   float *d = t.dgates + row * 3 * units, *r = t.drecurrent + row * 3 * units,
         *dh = t.dh + row * units, *repeated = t.repeated + row * units;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < t.n; ++i) {
     float update = g[i], reset = g[units + i], candidate = g[2 * units + i];
     float gradient = dh[i] + (dy[i] + repeated[i]);
@@ -150,7 +151,7 @@ STOKER_INLINE void simple_grad_row(const RecurrentGradTile& t, int64_t row) {
   const float *g = t.gates + row * t.units, *dy = t.dy + row * t.dy_stride;
   float *d = t.dgates + row * t.units, *dh = t.dh + row * t.units,
         *repeated = t.repeated + row * t.units;
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < t.n; ++i) {
     float gradient = dh[i] + (dy[i] + repeated[i]);
     d[i] = kCell == kTanh ? gradient * (1 - g[i] * g[i]) : g[i] > 0 ? gradient : 0.0F;

@@ -17,11 +17,11 @@ struct Sum {
 // Once NaN, always NaN.
 struct Max {
   static constexpr float kStart = -__builtin_inff();
-  STOKER_INLINE float of(float a, float b) { return (a >= b) | (a != a) ? a : b; }
+  STOKER_INLINE float of(float a, float b) { return ((a >= b) | (a != a)) ? a : b; }
 };
 struct Min {
   static constexpr float kStart = __builtin_inff();
-  STOKER_INLINE float of(float a, float b) { return (a <= b) | (a != a) ? a : b; }
+  STOKER_INLINE float of(float a, float b) { return ((a <= b) | (a != a)) ? a : b; }
 };
 struct Prod {
   static constexpr float kStart = 1;

@@ -1,4 +1,5 @@
 // Softmax, its losses and their gradients, row by row: x is [rows, n].
+#include "base/ivdep.h"
 #include "engine/cpu/isa/families.h"
 #include "engine/cpu/isa/math.h"
 
@@ -33,7 +34,7 @@ STOKER_INLINE float dot(const float* a, const float* b, int64_t n) {
 void softmax(const float* x, float* y, int64_t rows, int64_t n) {
   for (int64_t row = 0; row < rows; ++row, x += n, y += n) {
     float largest = row_max(x, n), sum = 0;
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) sum += y[i] = exp(x[i] - largest);
     float scale = 1 / sum;
     for (int64_t i = 0; i < n; ++i) y[i] *= scale;
@@ -44,7 +45,7 @@ void log_softmax(const float* x, float* y, int64_t rows, int64_t n) {
   for (int64_t row = 0; row < rows; ++row, x += n, y += n) {
     float largest = row_max(x, n);
     float log_sum = log(exp_sum(x, n, largest));
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - largest) - log_sum;
   }
 }
@@ -52,7 +53,7 @@ void log_softmax(const float* x, float* y, int64_t rows, int64_t n) {
 void softmax_grad(const float* y, const float* dy, float* dx, int64_t rows, int64_t n) {
   for (int64_t row = 0; row < rows; ++row, y += n, dy += n, dx += n) {
     float product = dot(y, dy, n);
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - product);
   }
 }
@@ -61,7 +62,7 @@ void log_softmax_grad(const float* y, const float* dy, float* dx, int64_t rows, 
   for (int64_t row = 0; row < rows; ++row, y += n, dy += n, dx += n) {
     float sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += dy[i];
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) dx[i] = fma(-exp(y[i]), sum, dy[i]);
   }
 }
@@ -78,7 +79,7 @@ void sparse_cross_entropy_grad(const float* x, const int64_t* labels, const floa
                                int64_t rows, int64_t n) {
   for (int64_t row = 0; row < rows; ++row, x += n, dx += n) {
     float largest = row_max(x, n), sum = 0;
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) sum += dx[i] = exp(x[i] - largest);
     float scale = dloss[row] / sum;
     for (int64_t i = 0; i < n; ++i) dx[i] *= scale;
@@ -102,7 +103,7 @@ void cross_entropy_grad(const float* x, const float* targets, const float* dloss
     float largest = row_max(x, n), total = 0;
     for (int64_t i = 0; i < n; ++i) total += targets[i];
     float scale = total / exp_sum(x, n, largest), d = dloss[row];
-#pragma GCC ivdep
+    STOKER_IVDEP
     for (int64_t i = 0; i < n; ++i) dx[i] = d * fma(scale, exp(x[i] - largest), -targets[i]);
   }
 }

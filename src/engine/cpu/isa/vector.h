@@ -57,7 +57,7 @@ STOKER_INLINE Vector keep_nan(Vector value, Vector a, Vector b, Vector c, Vector
   __m256 bad = _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q), _mm256_cmp_ps(c, d, _CMP_UNORD_Q));
   return _mm256_blendv_ps(value, nan, bad);
 #else
-  return (a != a) | (b != b) | (c != c) | (d != d) ? nan : value;
+  return ((a != a) | (b != b) | (c != c) | (d != d)) ? nan : value;
 #endif
 }
 

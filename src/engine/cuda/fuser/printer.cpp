@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/convert.h"
+
 namespace stoker::fuser {
 
 std::string_view element_type(DType dtype) {
@@ -40,7 +42,7 @@ std::string_view compute_type(DType dtype) {
 
 std::string literal(double value, DType dtype) {
   if (dtype == DType::bool_) return value != 0 ? "true" : "false";
-  if (!is_floating(dtype)) return fmt::format("{}ll", int64_t(value));
+  if (!is_floating(dtype)) return fmt::format("{}ll", convert<int64_t>(value));
   std::string bits = fmt::format("__uint_as_float({:#x}u)", std::bit_cast<uint32_t>(float(value)));
   return dtype == DType::float32 ? bits : fmt::format("stored<{}>({})", element_type(dtype), bits);
 }

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/ivdep.h"
 #include "base/philox_lanes.h"
 #include "nn/initializers/isa/kernels.h"
 
@@ -102,7 +103,7 @@ double dot(const double* a, const double* b, int64_t n) {
 }
 
 void subtract(double* from, const double* what, double factor, int64_t n) {
-#pragma GCC ivdep
+  STOKER_IVDEP
   for (int64_t i = 0; i < n; ++i) from[i] -= factor * what[i];
 }
 
