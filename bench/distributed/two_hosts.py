@@ -182,16 +182,15 @@ def main():
     available = sorted(os.sched_getaffinity(0))
     half = max(1, len(available) // 2)
     cores = [",".join(map(str, part)) for part in (available[:half], available[half:2 * half] or available[:half])]
-    rows, load = [], os.getloadavg()[0]
+    report = {"command": " ".join(map(shlex.quote, [os.path.relpath(__file__)] + sys.argv[1:])),
+              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "cores_of_a_host": len(cores[0].split(",")), "load_before": os.getloadavg()[0], "rows": []}
+    out = options.out or f"bench/results/two-hosts-{datetime.date.today()}.json"
     with tempfile.TemporaryDirectory() as folder, two_hosts():
         for model in options.models.split(","):
             for rate in options.rates.split(","):
-                rows.append(compare(options, model, rate, cores, folder))
-    report = {"command": " ".join(map(shlex.quote, [os.path.relpath(__file__)] + sys.argv[1:])),
-              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-              "cores_of_a_host": len(cores[0].split(",")), "load_before": load, "rows": rows}
-    out = options.out or f"bench/results/two-hosts-{datetime.date.today()}.json"
-    pathlib.Path(out).write_text(json.dumps(report, indent=1) + "\n")
+                report["rows"].append(compare(options, model, rate, cores, folder))
+                pathlib.Path(out).write_text(json.dumps(report, indent=1) + "\n")
     print(f"written to {out}")
 
 
