@@ -24,7 +24,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-HOSTS = ("stoker-a", "stoker-b")
+HOSTS = (f"stoker-{os.getpid()}-a", f"stoker-{os.getpid()}-b")  # runs side by side do not meet
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
 RATES = {"100mbit": "100mbit", "1gbit": "1gbit", "10gbit": "10gbit", "open": None}
 SKIPPED = 77
@@ -37,18 +37,16 @@ def run(*words, check=True):
 def may_make_namespaces():
     if os.geteuid() != 0:
         return "not root"
-    made = run("ip", "netns", "add", "stoker-try", check=False)
+    made = run("ip", "netns", "add", f"stoker-{os.getpid()}-try", check=False)
     if made.returncode != 0:
         return made.stderr.strip()
-    run("ip", "netns", "delete", "stoker-try")
+    run("ip", "netns", "delete", f"stoker-{os.getpid()}-try")
     return ""
 
 
 @contextlib.contextmanager
 def two_hosts():
     """Two namespaces and the wire between them; gone afterwards, whatever happened."""
-    for host in HOSTS:  # left behind by a run that was killed
-        run("ip", "netns", "delete", host, check=False)
     try:
         for host in HOSTS:
             run("ip", "netns", "add", host)
