@@ -24,7 +24,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-HOSTS = ("stoker-a", "stoker-b")
+HOSTS = (f"stoker-{os.getpid()}-a", f"stoker-{os.getpid()}-b")  # runs side by side do not meet
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
 RATES = {"100mbit": "100mbit", "1gbit": "1gbit", "10gbit": "10gbit", "open": None}
 SKIPPED = 77
@@ -37,18 +37,16 @@ def run(*words, check=True):
 def may_make_namespaces():
     if os.geteuid() != 0:
         return "not root"
-    made = run("ip", "netns", "add", "stoker-try", check=False)
+    made = run("ip", "netns", "add", f"stoker-{os.getpid()}-try", check=False)
     if made.returncode != 0:
         return made.stderr.strip()
-    run("ip", "netns", "delete", "stoker-try")
+    run("ip", "netns", "delete", f"stoker-{os.getpid()}-try")
     return ""
 
 
 @contextlib.contextmanager
 def two_hosts():
     """Two namespaces and the wire between them; gone afterwards, whatever happened."""
-    for host in HOSTS:  # left behind by a run that was killed
-        run("ip", "netns", "delete", host, check=False)
     try:
         for host in HOSTS:
             run("ip", "netns", "add", host)
@@ -182,16 +180,15 @@ def main():
     available = sorted(os.sched_getaffinity(0))
     half = max(1, len(available) // 2)
     cores = [",".join(map(str, part)) for part in (available[:half], available[half:2 * half] or available[:half])]
-    rows, load = [], os.getloadavg()[0]
+    report = {"command": " ".join(map(shlex.quote, [os.path.relpath(__file__)] + sys.argv[1:])),
+              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "cores_of_a_host": len(cores[0].split(",")), "load_before": os.getloadavg()[0], "rows": []}
+    out = options.out or f"bench/results/two-hosts-{datetime.date.today()}.json"
     with tempfile.TemporaryDirectory() as folder, two_hosts():
         for model in options.models.split(","):
             for rate in options.rates.split(","):
-                rows.append(compare(options, model, rate, cores, folder))
-    report = {"command": " ".join(map(shlex.quote, [os.path.relpath(__file__)] + sys.argv[1:])),
-              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-              "cores_of_a_host": len(cores[0].split(",")), "load_before": load, "rows": rows}
-    out = options.out or f"bench/results/two-hosts-{datetime.date.today()}.json"
-    pathlib.Path(out).write_text(json.dumps(report, indent=1) + "\n")
+                report["rows"].append(compare(options, model, rate, cores, folder))
+                pathlib.Path(out).write_text(json.dumps(report, indent=1) + "\n")
     print(f"written to {out}")
 
 

@@ -261,7 +261,7 @@ class MpiTransport final : public Transport {
   }
 
   void begin_sums() {
-    int64_t begun = sums_.begin();
+    int64_t begun = sums_.begin(mpi::SumJob::most_at_once(processes_));
     watch_->count_sums(begun);
     if (begun > 0) pause_.moved(Clock::now());
   }

@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Beside a computation: what a core needs to fall asleep, wake and look is a tenth of the shortest one. The
-// longest one is what a socket's buffer holds at 10 Gbit/s.
-constexpr std::chrono::nanoseconds kShortest = 100us, kLongest = 400us;
-constexpr std::chrono::nanoseconds kShortestWait = 10us, kLongestWait = 100us;
+// Beside a computation: what a core needs to fall asleep, wake and look is a tenth of the shortest one.
+// The longest one follows on 8 ms without a message, and so on a link that moves 64 KB in that time.
+constexpr std::chrono::nanoseconds kShortest = 100us, kLongest = 1ms;
+constexpr std::chrono::nanoseconds kShortestWait = 10us, kLongestWait = 1ms;
 constexpr std::chrono::nanoseconds kNoPause = 20us;  // after a message, while a thread waits
 constexpr int kFraction = 8;                         // of the time since the last message
 

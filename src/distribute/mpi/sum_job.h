@@ -24,6 +24,8 @@ class SumJob {
   // Elements of one job: larger sums are divided into jobs, so that one piece is added up while the
   // next one travels, and what arrives is still in a cache when it is added.
   static size_t most_elements(int processes, Wire wire);
+  // Jobs that should be in their first round at the same time: bounds the scratch memory.
+  static int64_t most_at_once(int processes);
 
   // `number`: jobs have the same number everywhere. One that is under way must stay in place.
   SumJob(Exchange exchange, uint64_t number, Shared& shared);

@@ -8,7 +8,6 @@ namespace stoker::distribute::mpi {
 
 namespace {
 
-constexpr int64_t kMostAtOnce = 16;  // sums in their first round: bounds scratch memory
 constexpr int kMostLooks = 16;
 constexpr std::chrono::microseconds kIdleLook{4};  // a look that finds nothing takes one or two
 
@@ -33,11 +32,11 @@ void SumQueue::add(std::deque<Sum>& sums) {
   sums.clear();
 }
 
-int64_t SumQueue::begin() {
+int64_t SumQueue::begin(int64_t most_at_once) {
   int64_t before =
       std::ranges::count_if(under_way_, [](const Sum& sum) { return sum.job->in_first_round(); });
   int64_t begun = 0;
-  for (; !next_.empty() && before + begun < kMostAtOnce; ++begun) {
+  for (; !next_.empty() && before + begun < most_at_once; ++begun) {
     under_way_.push_back(std::move(next_.front()));
     next_.pop_front();
     under_way_.back().job->begin();

@@ -25,7 +25,7 @@ class SumQueue {
   bool empty() const { return next_.empty() && under_way_.empty(); }
   void add(std::deque<Sum>& sums);  // moves them here
   // Begins those that have their turn: how many. CallError.
-  int64_t begin();
+  int64_t begin(int64_t most_at_once);
   // Whether a message has come or gone; sums go on as far as that allows. CallError.
   bool advance(Requests& requests);
   void finish();                                // calls `done` of those that are
