@@ -39,10 +39,14 @@ bool CsvGrid::find(std::span<const std::string_view> records, const char* readab
   for (size_t i = inner; i < all; ++i) ends()[i] = uint32_t(end - text_);
   quotes_ = found.quotes;
   doubled_ = found.doubled;
-  // A line between two records, or a record with other fields, moves the ends of those behind it.
-  for (size_t row = 0; row < rows_; ++row)
-    if (text_ + ends()[row * stride_ + columns_ - 1] != records[row].data() + records[row].size())
+  // A line between two records, or a record with other fields, moves the fields behind it; both together
+  // may move them back.
+  for (size_t row = 0; row < rows_; ++row) {
+    const uint32_t* first = ends() + row * stride_;
+    if (text_ + uint32_t(first[-1] + 1) != records[row].data() ||
+        text_ + first[columns_ - 1] != records[row].data() + records[row].size())
       return false;
+  }
   return true;
 }
 

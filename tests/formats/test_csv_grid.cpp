@@ -52,6 +52,8 @@ TEST_F(Grid, IsNotMadeOfWhatOnlyAWalkUnderstands) {
   EXPECT_FALSE(becomes_grid("1,2,3\n4\n"));
   EXPECT_FALSE(becomes_grid("1\n2,3,4\n"));
   EXPECT_FALSE(becomes_grid("1,2\n\n3,4\n"));
+  EXPECT_FALSE(becomes_grid("1,2\n\n3\n4,5\n"));
+  EXPECT_FALSE(becomes_grid("1,2\n#\n3\n4,5\n", {.comment = '#'}));
   EXPECT_FALSE(becomes_grid("1,2\r\n3,4\n5,6\n"));
   EXPECT_FALSE(becomes_grid("1,2\n3,4\r\n5,6\n"));
   EXPECT_FALSE(becomes_grid("1,2\r\n3\r4,5\r\n"));

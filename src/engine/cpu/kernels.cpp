@@ -1,39 +1,15 @@
 // Which of the vector kernels this host runs.
 #include "engine/cpu/isa/kernels.h"
-
-#include "base/isa.h"
+#include "base/isa_tables.h"
 
 namespace stoker::cpu {
 
-namespace generic {
-KernelTable make_table();
-}
-namespace avx2 {
-KernelTable make_table();
-}
-namespace avx512 {
-KernelTable make_table();
-}
-
-namespace {
-
-KernelTable choose() {
-  switch (host_isa()) {
-    case Isa::avx512:
-      return avx512::make_table();
-    case Isa::avx2:
-      return avx2::make_table();
-    case Isa::generic:
-      break;
-  }
-  return generic::make_table();
-}
-
-}  // namespace
+STOKER_ISA_TABLES(KernelTable)
 
 const KernelTable& kernels() {
-  static const KernelTable table = choose();
-  return table;
+  static const KernelTable& chosen =
+      isa_table<generic::make_table, avx2::make_table, avx512::make_table>(host_isa());
+  return chosen;
 }
 
 }  // namespace stoker::cpu

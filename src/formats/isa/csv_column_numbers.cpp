@@ -115,14 +115,16 @@ struct Numbers {
   int point[kRows];   // its place; 16: none
   uint64_t negative;  // a lane is not 0: its number is
   uint64_t points;    // likewise: there is a point
-  uint64_t wrong;     // likewise: it is no number
+  uint64_t wrong;     // likewise: it has something else than digits, a point and a sign in front
+  uint64_t empty;     // likewise: it has no digit; maybe also the lane behind such a one
 };
 
 [[gnu::always_inline]] inline int first_bit(uint64_t lane) {
   return __builtin_ctz(uint32_t(lane & 0xFFFF) | 1U << kWidth);
 }
 
-// `keep`: which bytes belong to the fields, at most the last 15 of each lane.
+// `keep`: which bytes belong to the fields. Of lanes that are all kept, a sign in the first byte may
+// be right or wrong.
 [[gnu::always_inline]] inline Numbers read_numbers(const Lanes& text, const Lanes& keep) {
   constexpr char kMinus = char('-' - '0'), kPoint = char('.' - '0');
   const auto* without = kShuffles.without;
@@ -135,9 +137,8 @@ struct Numbers {
                          load(without[out.point[2]]), load(without[out.point[3]]));
   digits = digits.without(kMinus, minus).shuffled(gaps);
   uint64_t plain = kept & ~(minus | points);
-  uint64_t empty =
-      (plain - kOnes) & ~plain & kOnes << 15;  // a lane without a digit, and maybe the next
-  out.wrong = (minus & ~first) | digits.no_digits() | empty;
+  out.empty = (plain - kOnes) & ~plain & kOnes << 15;
+  out.wrong = (minus & ~first) | digits.no_digits();
   out.negative = minus;
   out.points = points;
   __m256i halves =
@@ -160,24 +161,58 @@ struct ToFloat {
   __m128 values;
 
   [[gnu::always_inline]] uint64_t convert(const Numbers& numbers) {
-    __m256d value =
-        _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(numbers.high), _mm256_set1_pd(1e8)),
-                      _mm256_cvtepi32_pd(numbers.low));  // below 10^15: exact
-    value = _mm256_div_pd(value, divisors_of(numbers));
-    __m256i rest = _mm256_and_si256(_mm256_castpd_si256(value), _mm256_set1_epi64x(0x1FFFFFFF));
-    __m256i halfway = _mm256_cmpeq_epi64(rest, _mm256_set1_epi64x(0x10000000));
-    __m128i sign = _mm_cvtepu16_epi32(_mm_cvtsi64_si128(int64_t(numbers.negative)));
-    sign = _mm_andnot_si128(_mm_cmpeq_epi32(sign, _mm_setzero_si128()),
-                            _mm_set1_epi32(int32_t(0x80000000)));
-    values = _mm_or_ps(_mm256_cvtpd_ps(value), _mm_castsi128_ps(sign));
-    if (_mm256_testz_si256(halfway, halfway)) [[likely]]
-      return 0;
-    // One bit per lane, in the first of its 16.
-    auto bits = uint64_t(uint32_t(_mm256_movemask_pd(_mm256_castsi256_pd(halfway))));
-    return (bits & 1) | (bits & 2) << 15 | (bits & 4) << 30 | (bits & 8) << 45;
+    __m256d value = _mm256_div_pd(value_of(numbers), divisors_of(numbers));  // below 10^15: exact
+    __m256i halfway = _mm256_cmpeq_epi64(rest_of(value), _mm256_set1_epi64x(kHalfway));
+    return finish(value, halfway, numbers.negative);
+  }
+  // Of twice as many bytes, `low` the last 16 of them. Five roundings: not about halfway between two.
+  [[gnu::always_inline]] uint64_t convert(const Numbers& low, const Numbers& high) {
+    constexpr int64_t kNear = 8;
+    const double *scales = kShuffles.scales, *divisors = kShuffles.wide_divisors;
+    int point[kRows];
+    bool twice = false;
+    for (size_t lane = 0; lane < kRows; ++lane) {
+      twice |= low.point[lane] < kWidth && high.point[lane] < kWidth;
+      point[lane] = low.point[lane] < kWidth ? low.point[lane] : kWidth + high.point[lane];
+    }
+    __m256d scale = _mm256_setr_pd(scales[low.point[0]], scales[low.point[1]], scales[low.point[2]],
+                                   scales[low.point[3]]);
+    __m256d value = _mm256_add_pd(_mm256_mul_pd(value_of(high), scale), value_of(low));
+    value = _mm256_div_pd(value, _mm256_setr_pd(divisors[point[0]], divisors[point[1]],
+                                                divisors[point[2]], divisors[point[3]]));
+    __m256i above =
+        _mm256_sub_epi64(rest_of(value), _mm256_set1_epi64x(kHalfway - kNear));  // negative: below
+    __m256i near =
+        _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_setzero_si256(), above),
+                            _mm256_cmpgt_epi64(_mm256_set1_epi64x(2 * kNear + 1), above));
+    uint64_t undecided = finish(value, near, low.negative | high.negative);
+    return twice ? ~uint64_t(0) : undecided;
   }
   [[gnu::always_inline]] void store(char* to) const {
     _mm_storeu_ps(reinterpret_cast<float*>(to), values);
+  }
+
+ private:
+  static constexpr int64_t kHalfway = 0x10000000;  // of the bits that a float does not have
+
+  [[gnu::always_inline]] static __m256d value_of(const Numbers& numbers) {
+    return _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(numbers.high), _mm256_set1_pd(1e8)),
+                         _mm256_cvtepi32_pd(numbers.low));
+  }
+  [[gnu::always_inline]] static __m256i rest_of(__m256d value) {
+    return _mm256_and_si256(_mm256_castpd_si256(value), _mm256_set1_epi64x(2 * kHalfway - 1));
+  }
+  // Returns the lanes that are undecided.
+  [[gnu::always_inline]] uint64_t finish(__m256d value, __m256i undecided, uint64_t negative) {
+    __m128i sign = _mm_cvtepu16_epi32(_mm_cvtsi64_si128(int64_t(negative)));
+    sign = _mm_andnot_si128(_mm_cmpeq_epi32(sign, _mm_setzero_si128()),
+                            _mm_set1_epi32(int32_t(0x80000000)));
+    values = _mm_or_ps(_mm256_cvtpd_ps(value), _mm_castsi128_ps(sign));
+    if (_mm256_testz_si256(undecided, undecided)) [[likely]]
+      return 0;
+    // One bit per lane, in the first of its 16.
+    auto bits = uint64_t(uint32_t(_mm256_movemask_pd(_mm256_castsi256_pd(undecided))));
+    return (bits & 1) | (bits & 2) << 15 | (bits & 4) << 30 | (bits & 8) << 45;
   }
 };
 
@@ -233,22 +268,58 @@ class Column {
       if (lane + 1 < count) at += text_.columns;
     }
     if (longest >= kWidth) [[unlikely]]
-      return list(row, count, ~uint64_t(0));
+      return take_wide(row, count);
     Numbers numbers = read_numbers(Lanes::of(bytes[0], bytes[1], bytes[2], bytes[3]),
                                    Lanes::of(keep[0], keep[1], keep[2], keep[3]));
     To converted;
-    uint64_t wrong = numbers.wrong | converted.convert(numbers);
+    uint64_t wrong = numbers.wrong | numbers.empty | converted.convert(numbers);
     char* place = target_.data + row * target_.stride;
-    if (adjacent) {
+    if (adjacent)
       converted.store(place);
-    } else {
-      char values[kRows * To::kBytes];
-      converted.store(values);
-      for (size_t lane = 0; lane < count; ++lane)
-        memcpy(place + lane * target_.stride, values + lane * To::kBytes, To::kBytes);
-    }
+    else
+      store(converted, place, count);
     if (wrong != 0) [[unlikely]]
       list(row, count, wrong);
+  }
+  [[gnu::always_inline]] void store(const To& converted, char* place, size_t count) const {
+    char values[kRows * To::kBytes];
+    converted.store(values);
+    for (size_t lane = 0; lane < count; ++lane)
+      memcpy(place + lane * target_.stride, values + lane * To::kBytes, To::kBytes);
+  }
+
+  // Floats of up to 31 characters: digits of a double, as they are mostly written.
+  void take_wide(size_t row, size_t count) {
+    if constexpr (To::kBytes == sizeof(float)) {
+      const uint32_t* at = text_.ends + row * text_.columns + column_;
+      if (text_.text + at[0] - text_.readable >= 2 * kWidth) {
+        __m128i bytes[2 * kRows], keep[2 * kRows];
+        uint32_t longest = 0;
+        for (size_t lane = 0; lane < kRows; ++lane) {
+          uint32_t length = at[0] - at[-1] - 1, here = length % (2 * kWidth);
+          longest |= length;
+          bytes[lane] = load(text_.text + at[0] - kWidth);
+          bytes[kRows + lane] = load(text_.text + at[0] - 2 * kWidth);
+          keep[lane] = load(kShuffles.keep + (here < kWidth ? here : kWidth));
+          keep[kRows + lane] = load(kShuffles.keep + (here < kWidth ? 0 : here - kWidth));
+          if (lane + 1 < count) at += text_.columns;
+        }
+        if (longest < 2 * kWidth) {
+          Numbers low = read_numbers(Lanes::of(bytes[0], bytes[1], bytes[2], bytes[3]),
+                                     Lanes::of(keep[0], keep[1], keep[2], keep[3]));
+          Numbers high = read_numbers(Lanes::of(bytes[4], bytes[5], bytes[6], bytes[7]),
+                                      Lanes::of(keep[4], keep[5], keep[6], keep[7]));
+          To converted;
+          uint64_t wrong = low.wrong | low.empty | high.wrong | converted.convert(low, high);
+          wrong |= low.negative & kOnes;  // in the middle, or not looked at: 16 characters
+          store(converted, target_.data + row * target_.stride, count);
+          if (wrong != 0) [[unlikely]]
+            list(row, count, wrong);
+          return;
+        }
+      }
+    }
+    list(row, count, ~uint64_t(0));
   }
 
   void list(size_t row, size_t count, uint64_t wrong) {

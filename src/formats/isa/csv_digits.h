@@ -14,6 +14,10 @@ struct Shuffles {
   alignas(16) uint8_t without[kWidth + 1][kWidth] = {};  // closes the gap at a place; 16: none
   double powers[kWidth + 1] = {};                        // of ten
   double divisors[kWidth + 1] = {};                      // for a point at a place; 16: none
+  // Of 32 bytes: what the first 16 count for, by the place of a point in the others; divisors, by the
+  // place in the others, or 16 + the place in the first 16.
+  double scales[kWidth + 1] = {};
+  double wide_divisors[2 * kWidth + 1] = {};
 };
 
 constexpr Shuffles make_shuffles() {
@@ -34,6 +38,13 @@ constexpr Shuffles make_shuffles() {
   for (int point = 0; point < kWidth; ++point)
     made.divisors[point] = made.powers[kWidth - 1 - point];
   made.divisors[kWidth] = 1;
+  for (int point = 0; point < kWidth; ++point) {
+    made.scales[point] = made.powers[kWidth - 1];
+    made.wide_divisors[point] = made.divisors[point];
+    made.wide_divisors[kWidth + point] = made.divisors[point] * made.powers[kWidth];
+  }
+  made.scales[kWidth] = made.powers[kWidth];
+  made.wide_divisors[2 * kWidth] = 1;
   return made;
 }
 constexpr Shuffles kShuffles = make_shuffles();

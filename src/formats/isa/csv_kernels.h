@@ -72,8 +72,8 @@ struct Kernels {
   // target.
   TakenNumbers (*numbers)(const RecordText& record, char delimiter, const NumberTarget* targets,
                           size_t count, size_t row);
-  // The same for the fields of column `column`, of up to 15 characters each, with row 0 of the target
-  // for the first. Rows that hold anything else are listed in `others`, which has room for all rows;
+  // The same for the fields of column `column`, integers of up to 15 characters and floats of up to 31, with
+  // row 0 of the target for the first. Rows that hold anything else are listed in `others`, which has room for all rows;
   // their targets may be written too. Returns how many are listed.
   size_t (*column_numbers)(const ColumnText& text, size_t column, const NumberTarget& target,
                            uint32_t* others);

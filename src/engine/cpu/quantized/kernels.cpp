@@ -1,24 +1,14 @@
 // Which of the vector kernels this host runs.
 #include "engine/cpu/quantized/isa/kernels.h"
-#include "base/isa.h"
+#include "base/isa_tables.h"
 
 namespace stoker::cpu::quantized {
 
-namespace generic {
-Kernels make_table();
-}
-namespace avx2 {
-Kernels make_table();
-}
-namespace avx512 {
-Kernels make_table();
-}
+STOKER_ISA_TABLES(Kernels)
 
-// A table is made only where its instructions may run.
 const Kernels& kernels() {
-  static const Kernels chosen = host_isa() == Isa::avx512 ? avx512::make_table()
-                                : host_isa() == Isa::avx2 ? avx2::make_table()
-                                                          : generic::make_table();
+  static const Kernels& chosen =
+      isa_table<generic::make_table, avx2::make_table, avx512::make_table>(host_isa());
   return chosen;
 }
 
