@@ -7,8 +7,6 @@
 
 namespace stoker::csv_scan::STOKER_ISA {
 
-Kernels make_table();
-
 namespace {
 
 #ifdef __AVX2__
@@ -192,6 +190,12 @@ RecordEnds record_ends(const char*, const char*, const LineMarks&, uint32_t*) { 
 
 }  // namespace
 
-Kernels make_table() { return {.numbers = numbers, .record_ends = record_ends}; }
-
 }  // namespace stoker::csv_scan::STOKER_ISA
+
+namespace stoker::csv_scan {
+
+void fill_table(Kernels& table, isa::STOKER_ISA) {
+  table = {.numbers = STOKER_ISA::numbers, .record_ends = STOKER_ISA::record_ends};
+}
+
+}  // namespace stoker::csv_scan

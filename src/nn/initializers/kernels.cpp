@@ -1,24 +1,11 @@
 // Which of the vector kernels this host runs.
 #include "nn/initializers/isa/kernels.h"
-#include "base/isa.h"
+#include "base/isa_table.h"
 
 namespace stoker::draw {
 
-namespace generic {
-Kernels make_table();
-}
-namespace avx2 {
-Kernels make_table();
-}
-namespace avx512 {
-Kernels make_table();
-}
-
-// A table is made only where its instructions may run.
 const Kernels& kernels() {
-  static const Kernels chosen = host_isa() == Isa::avx512 ? avx512::make_table()
-                                : host_isa() == Isa::avx2 ? avx2::make_table()
-                                                          : generic::make_table();
+  static const Kernels chosen = table_of<Kernels>(host_isa());
   return chosen;
 }
 
