@@ -122,7 +122,7 @@ void check_own_step_specs(const Trainer& trainer, StepKind kind, std::span<const
   for (const TensorSpec& spec : specs)
     if (spec.shape.rank() == 0 || spec.shape[0] != specs[0].shape[0])
       throw ShapeError(
-          fmt::format("{}: got {} and {}, which are no batch: their numbers of rows differ", action,
+          fmt::format("{}: got {} and {}; expected tensors with the same number of rows", action,
                       to_string(specs[0]), to_string(spec)));
   if (specs[0].shape[0] == 0) throw ValueError(action + ": the data is empty: it has no rows");
 }
