@@ -24,22 +24,22 @@ inline constexpr int kPartly = 3;                       // some of the input cou
 // One line on standard error: "stoker: …".
 void complain(const std::string& problem);
 
-// --json FILE, and the stream for people: standard output, or standard error when the JSON goes to
-// standard output.
+// --json FILE, and the stream for readable output: standard output, or standard error when the JSON
+// goes to standard output.
 struct Report {
   std::string json;
   std::ostream& people() const;
   void write(const nlohmann::json& value) const;  // does nothing without --json
 };
 
-// Options that are fields of a job. They stand over what --job's file says.
+// Options that are fields of a job. They override the file that --job names.
 struct JobOptions {
   std::string file;
   std::vector<std::pair<std::string, std::string>> given;  // field, text
   jobs::Job job(jobs::Job defaults = {}) const;
 };
 
-// An option of a command's own, and where it goes. Without dashes it is a word in its place.
+// An option of one command, and where its value goes. Without dashes it is a positional argument.
 struct Option {
   std::string name, value, meaning;
   std::variant<bool*, int64_t*, std::string*, std::vector<std::string>*> to;

@@ -1,5 +1,5 @@
-// std::cout with a memory: whether everything that went there has arrived, and if not, why. Output
-// that is lost (a full disk, a closed descriptor) makes the command fail.
+// A checked std::cout: remembers whether all output has arrived and, if not, why. Lost output (a full
+// disk, a closed descriptor) makes the command fail.
 #pragma once
 
 #include <array>

@@ -72,7 +72,7 @@ struct Gaps {
   std::string text() const {
     double count = double(std::max<int64_t>(steps, 1));
     return fmt::format(
-        "the device was busy {:.2f} and idle {:.3f} ms a step, copied {:.2f} ms of which {:.3f} "
+        "the device was busy {:.2f} and idle {:.3f} ms per step, copied {:.2f} ms of which {:.3f} "
         "showed, and ran dry in {} of {} steps",
         busy / count, idle / count, copy / count, exposed / count, dry, steps);
   }

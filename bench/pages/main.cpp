@@ -120,8 +120,8 @@ nlohmann::json row(const std::string& name, const Ratio& ratio, double bar, cons
           {"bar", bar + ratio.mean - ratio.low},
           {"other", other},
           {"other_ms", of_other.median() * ms},
-          {"note", fmt::format("{:.2f}–{:.2f}; {:.2f} ms an epoch, {} pairs", ratio.low, ratio.high,
-                               own.median() * ms, own.count())}};
+          {"note", fmt::format("{:.2f}–{:.2f}; {:.2f} ms per epoch, {} pairs", ratio.low,
+                               ratio.high, own.median() * ms, own.count())}};
 }
 
 void measure(const Case& test, bool large, int cores, double seconds, nlohmann::json& rows) {
@@ -214,7 +214,7 @@ int run(const Arguments& options) {
                   .unit = "of its time",
                   .better = Better::lower,
                   .bar = each["bar"].get<double>(),
-                  .peers = {{each["other"], each["other_ms"], "ms an epoch"}},
+                  .peers = {{each["other"], each["other_ms"], "ms per epoch"}},
                   .note = each["note"]});
   }
   finish(report, options);

@@ -52,7 +52,7 @@ void measure_images(const std::string& photos, const Wanted& wanted, Report& rep
   struct Case {
     std::string name;
     Dataset dataset;
-    Samples samples;  // seconds an image
+    Samples samples;  // seconds per image
   };
   std::vector<Case> cases;
   auto add = [&](const std::string& title, const Dataset& dataset) {

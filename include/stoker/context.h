@@ -70,7 +70,7 @@ struct Context {
   double memory_fraction = 0;  // GPUs: the same as a part of the GPU's memory; 0: all of it
   bool memory_growth = true;   // GPUs: false takes all that may be held at the first use
   bool capture = true;         // replay a captured step instead of issuing its kernels one by one
-  bool pin = true;             // hand batches over in page-locked memory
+  bool pin = true;             // hand batches over in pinned memory
   std::ostream* out = standard_output();  // where progress goes; nullptr: silent
 
   uint64_t next_stream() { return seed.next_stream(); }

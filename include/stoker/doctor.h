@@ -94,7 +94,7 @@ enum class Cause : uint8_t {
   jitter,            // fast enough on average, but unevenly
   spinning,          // waiting threads spin on cores that the pipeline needs
   pipeline_threads,  // the pipeline takes cores from the computing
-  pageable,          // copies from memory that is not page-locked
+  pageable,          // copies from memory that is not pinned
   small_copies,
   link,  // the bus is full
   many_small_ops,
@@ -150,7 +150,7 @@ enum class Action : uint8_t {
   less_work,       // smaller elements, less augmentation
   leave_core,      // fewer compute threads, so that the pipeline has a core
   sleep_waiting,   // threads that wait give their cores away
-  page_lock,       // batches in page-locked memory
+  page_lock,       // batches in pinned memory
   small_elements,  // copy uint8, convert on the device
   keep_core,       // fewer pipeline threads, so that the training thread has a core
   capture,         // start a step as one
@@ -288,7 +288,7 @@ struct Diagnosis {
   std::string text(bool colour = false) const;
   std::string json() const;
   std::string html() const;  // one page without any other file
-  // doctor.json and doctor.html in a folder, atomically; the folder is made.
+  // Writes doctor.json and doctor.html atomically. Creates the folder if needed.
   void write(const std::string& folder) const;
 };
 

@@ -27,8 +27,8 @@
 namespace stoker {
 
 struct ProfileOptions {
-  // A GPU replays whole steps, and only these first ones are taken apart kernel by kernel; later
-  // ones show how steps follow each other undisturbed. On a CPU all steps are taken apart.
+  // On a GPU only these first steps are recorded kernel by kernel. Later ones are replayed as a whole
+  // and show how steps follow each other undisturbed. On a CPU every step is recorded op by op.
   int64_t op_steps = 20;
   int64_t max_events = 100'000;  // of the trace, the latest; the tables count all
 };

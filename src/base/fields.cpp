@@ -78,7 +78,7 @@ std::string Check::expected() const {
     case Rule::words:
       return alternatives(words_of(*this, !is_number(words[0])));
     case Rule::not_empty:
-      return "not empty";
+      return "non-empty";
     case Rule::none:
       break;
   }
@@ -89,7 +89,7 @@ std::string Check::expected() const {
 
 void fail_value(const std::string& owner, std::string_view name, const std::string& expected,
                 const std::string& got) {
-  throw ValueError(fmt::format("{}: {} is {}, got {}", owner, name, expected, got));
+  throw ValueError(fmt::format("{}: {} must be {}, got {}", owner, name, expected, got));
 }
 
 namespace {

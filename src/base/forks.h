@@ -1,5 +1,5 @@
-// fork() copies only the calling thread: whatever was given to other threads before is never done
-// in the child. Who owns threads remembers forks() when it starts them and compares later.
+// fork() copies only the calling thread: work that was queued on other threads is never done in the
+// child. Owners of threads keep forks() when they start them and compare it later.
 #pragma once
 
 namespace stoker {

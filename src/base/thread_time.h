@@ -1,3 +1,4 @@
+// The CPU time of a thread.
 #pragma once
 
 #include <cstdint>
@@ -5,7 +6,7 @@
 
 namespace stoker {
 
-// Nanoseconds for which this thread has been on a core. A reading takes 0.3 us.
+// Nanoseconds that the calling thread has spent on a core. A reading takes 0.3 µs.
 inline int64_t thread_cpu_ns() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

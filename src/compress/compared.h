@@ -12,8 +12,8 @@
 
 namespace stoker::compress {
 
-// The layers and weights of a model under a trainer of its own, so that nothing of the model's
-// changes. Compiled where a loss is known.
+// The layers and weights of a model under a trainer of its own, so that the model itself does not
+// change. Compiled if a loss is known.
 Model view_of(const Model& model, const CompareOptions& options, const Model* settings);
 // The first model with a loss; null: none.
 const Model* first_compiled(const std::vector<ComparedModel>& models);

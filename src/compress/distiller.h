@@ -1,4 +1,4 @@
-// The inside of Distiller: the student as a model whose loss asks the teacher too.
+// The implementation of Distiller: the student as a model whose loss also runs the teacher.
 #pragma once
 
 #include <map>

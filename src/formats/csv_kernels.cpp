@@ -1,13 +1,10 @@
+// Which of the vector kernels this host runs.
 #include "formats/isa/csv_kernels.h"
-#include "base/isa_tables.h"
+#include "base/isa_table.h"
 
 namespace stoker::csv_scan {
 
-STOKER_ISA_TABLES(Kernels)
-
-const Kernels& kernels_of(Isa isa) {
-  return isa_table<generic::make_table, avx2::make_table, avx512::make_table>(isa);
-}
+const Kernels& kernels_of(Isa isa) { return table_of<Kernels>(isa); }
 
 const Kernels& kernels() {
   static const Kernels& chosen = kernels_of(host_isa());

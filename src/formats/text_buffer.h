@@ -15,7 +15,7 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8
 class TextBuffer {
  protected:
   // Begins behind a byte order mark, or at byte `offset` of a plain file. The file must outlive it.
-  // `buffer_bytes`: read at a time.
+  // `buffer_bytes`: how much is read at a time.
   TextBuffer(FileReader& file, size_t buffer_bytes, uint64_t offset = 0);
 
   // Drops what was given out and reads on; false: the file has ended.

@@ -263,7 +263,7 @@ class Graph {
   std::vector<Node> take_fused_forms() { return std::exchange(fused_forms_, {}); }
   // A copy with the same ids, for a backend to rewrite.
   std::unique_ptr<Graph> clone() const;
-  std::string dump() const;  // one line a node, for people and tests
+  std::string dump() const;  // one line per node, for people and tests
 
  private:
   friend class Scope;

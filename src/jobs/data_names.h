@@ -1,5 +1,5 @@
-// The names in a job's data: of its classes and, in a table, of its columns. A model knows numbers
-// alone; what they stand for lies beside it, in classes.json and columns.json.
+// The names in a job's data: of its classes and, in a table, of its columns. A model knows only
+// numbers; what they stand for lies beside it, in classes.json and columns.json.
 #pragma once
 
 #include <string>

@@ -12,9 +12,9 @@ struct SavedModel {
   std::string problem = {};  // why it is elsewhere; empty: it is OUT/model.stoker
 };
 
-// Saves OUT/model.stoker. On a full disk the checkpoints in OUT make room, the oldest first and up
-// to the last; what cannot be written there goes elsewhere (base/elsewhere.h). FileError, with the
-// newest checkpoint, when no place takes it.
+// Saves OUT/model.stoker. On a full disk it deletes checkpoints in OUT to make room, the oldest
+// first; if that is not enough, the model goes elsewhere (base/elsewhere.h). FileError, naming the
+// newest checkpoint, if it cannot be written anywhere.
 SavedModel save_trained(const Model& model, const std::string& out);
 
 }  // namespace stoker::jobs

@@ -23,7 +23,7 @@ std::unique_ptr<Strategy> strategy_of(const Job& job);
 // one process.
 void share_choices(Job& job);
 
-// Whether this process tells people what happened: the first of those that live.
+// Whether this process prints what happened: only the first one alive does.
 bool speaks();
 
 // Which of the processes that a launcher started this is, as far as its environment says; 0 alone.

@@ -12,7 +12,7 @@
 namespace stoker::jobs {
 
 // Seed, threads, device, precision and where progress goes, as the job says, in the default
-// context: layers draw their first weights from there. ValueError for what cannot be.
+// context: layers draw their first weights from there. ValueError for settings that are not possible.
 void configure_context(const Job& job, std::ostream* out);
 
 // The job's network for these pictures, or the one in its file; not compiled unless the file says

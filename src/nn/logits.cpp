@@ -9,9 +9,9 @@ namespace stoker {
 
 namespace {
 
-bool is_softmax(const Node& node) { return node.op->name == "softmax"; }
+bool is_softmax(const Node& node) { return node.is("softmax"); }
 bool is_sigmoid(const Node& node) {
-  return node.op->name == "unary" && node.attrs.get<std::string>("fn") == "sigmoid";
+  return node.is("unary") && node.attrs.get<std::string>("fn") == "sigmoid";
 }
 
 bool keeps_last_axis(const Graph& graph, const Node& node) {
@@ -21,8 +21,8 @@ bool keeps_last_axis(const Graph& graph, const Node& node) {
 
 // A softmax mixes the values of the last axis, so that a reshape may not change that axis.
 bool is_transparent(const Graph& graph, const Node& node, bool mixes_last_axis) {
-  if (node.op->name == "reshape") return !mixes_last_axis || keeps_last_axis(graph, node);
-  return node.op->name == "cast" && is_floating(graph.spec(node.inputs[0]).dtype) &&
+  if (node.is("reshape")) return !mixes_last_axis || keeps_last_axis(graph, node);
+  return node.is("cast") && is_floating(graph.spec(node.inputs[0]).dtype) &&
          is_floating(graph.spec(node.outputs[0]).dtype);
 }
 

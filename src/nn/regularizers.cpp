@@ -51,10 +51,10 @@ Regularizer::Regularizer(const std::string& name) {
 
 Regularizer OrthogonalRegularizer(double factor, const std::string& mode) {
   if (!(factor >= 0) || std::isinf(factor))
-    throw ValueError(fmt::format("{}: factor is at least 0, got {}", kOrthogonal, factor));
+    throw ValueError(fmt::format("{}: factor must be at least 0, got {}", kOrthogonal, factor));
   if (mode != "rows" && mode != "columns")
     throw ValueError(
-        fmt::format("{}: mode is \"rows\" or \"columns\", got \"{}\"", kOrthogonal, mode));
+        fmt::format("{}: mode must be \"rows\" or \"columns\", got \"{}\"", kOrthogonal, mode));
   Regularizer made;
   made.kind_ = kOrthogonal;
   made.factor_ = factor;

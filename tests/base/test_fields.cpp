@@ -149,15 +149,16 @@ TEST(Fields, CheckValuesAndSayWhichOne) {
     change(options);
     return problem(options);
   };
-  EXPECT_EQ(with([](Options& o) { o.units = 0; }), "Thing \"t\": units is at least 1, got 0");
-  EXPECT_EQ(with([](Options& o) { o.rate = 1; }), "Thing \"t\": rate is a number in [0, 1), got 1");
+  EXPECT_EQ(with([](Options& o) { o.units = 0; }), "Thing \"t\": units must be at least 1, got 0");
+  EXPECT_EQ(with([](Options& o) { o.rate = 1; }),
+            "Thing \"t\": rate must be a number in [0, 1), got 1");
   EXPECT_EQ(with([](Options& o) { o.padding = "sme"; }),
-            "Thing \"t\": padding is \"valid\" or \"same\", got \"sme\"");
-  EXPECT_EQ(with([](Options& o) { o.limit = -1; }), "Thing \"t\": limit is above 0, got -1");
+            "Thing \"t\": padding must be \"valid\" or \"same\", got \"sme\"");
+  EXPECT_EQ(with([](Options& o) { o.limit = -1; }), "Thing \"t\": limit must be above 0, got -1");
   EXPECT_EQ(with([](Options& o) {
               o.shared = {1, 0};
             }),
-            "Thing \"t\": shared is at least 1, got {1, 0}");
+            "Thing \"t\": shared must be at least 1, got {1, 0}");
 }
 
 TEST(Fields, LetNoNaNPassAndInfinityOnlyWhereItIsMeant) {
@@ -193,9 +194,9 @@ TEST(Fields, CheckNumbersAgainstAListAndListsForBeingEmpty) {
     return "";
   };
   EXPECT_EQ(problem_of({}), "");
-  EXPECT_EQ(problem_of({.channels = 2}), "Part: channels is 0, 1 or 3, got 2");
-  EXPECT_EQ(problem_of({.axes = {}}), "Part: axes is not empty, got {}");
-  EXPECT_EQ(problem_of({.separator = ""}), "Part: separator is not empty, got \"\"");
+  EXPECT_EQ(problem_of({.channels = 2}), "Part: channels must be 0, 1 or 3, got 2");
+  EXPECT_EQ(problem_of({.axes = {}}), "Part: axes must be non-empty, got {}");
+  EXPECT_EQ(problem_of({.separator = ""}), "Part: separator must be non-empty, got \"\"");
 }
 
 TEST(Fields, LeaveOutASparseOptionThatIsTheDefault) {

@@ -388,7 +388,7 @@ TEST(OnnxFile, IsNotWrittenWithWrongOptions) {
   Sequential model({Input({4}), Dense(2)});
   EXPECT_EQ(refusal(model, {.opset = 16}), "export_onnx: opset is 17 to 21, got 16");
   EXPECT_EQ(refusal(model, {.batch = 0}),
-            "export_onnx: batch is at least 1 or kDynamicBatch, got 0");
+            "export_onnx: batch must be at least 1 or kDynamicBatch, got 0");
   EXPECT_NE(refusal(Sequential({Dense(2)})).find("export_onnx needs the shape of its input"),
             std::string::npos);
 }

@@ -77,30 +77,30 @@ TEST(Errors, OfDense) {
               dense(Input({9}));
             }),
             "Dense \"head\": expected input [.., 8], which it was built for, got [None, 9]");
-  EXPECT_EQ(value_error([] { Dense(0); }), "Dense: units is at least 1, got 0");
+  EXPECT_EQ(value_error([] { Dense(0); }), "Dense: units must be at least 1, got 0");
 }
 
 TEST(Errors, OfOptionsNameTheRightOnes) {
   EXPECT_EQ(value_error([] { Conv2D(4, 3, {.padding = "sme", .name = "stem"}); }),
-            "Conv2D \"stem\": padding is \"valid\" or \"same\", got \"sme\"");
+            "Conv2D \"stem\": padding must be \"valid\" or \"same\", got \"sme\"");
   EXPECT_EQ(value_error([] { MaxPooling2D(2, {.padding = "full"}); }),
-            "MaxPooling2D: padding is \"valid\" or \"same\", got \"full\"");
+            "MaxPooling2D: padding must be \"valid\" or \"same\", got \"full\"");
   EXPECT_EQ(value_error([] {
               Conv2D(4, {3, 0});
             }),
-            "Conv2D: kernel_size is at least 1, got {3, 0}");
+            "Conv2D: kernel_size must be at least 1, got {3, 0}");
   EXPECT_EQ(value_error([] { Conv2D(5, 3, {.groups = 2}); }),
             "Conv2D: 5 filters cannot be shared by 2 groups");
   EXPECT_EQ(value_error([] { Dropout(1.5); }),
-            "Dropout: rate is at least 0 and below 1, the share that becomes 0, got 1.5");
+            "Dropout: rate must be at least 0 and below 1, the share that becomes 0, got 1.5");
   EXPECT_EQ(
       value_error([] { UpSampling2D(2, {.interpolation = "area"}); }),
-      "UpSampling2D: interpolation is \"nearest\", \"bilinear\", \"bicubic\", \"lanczos3\" or "
+      "UpSampling2D: interpolation must be \"nearest\", \"bilinear\", \"bicubic\", \"lanczos3\" or "
       "\"lanczos5\", got \"area\"");
   EXPECT_EQ(value_error([] {
               ZeroPadding2D({{1, 1}, {0, -1}});
             }),
-            "ZeroPadding2D: padding is at least 0, got {{1, 1}, {0, -1}}");
+            "ZeroPadding2D: padding must be at least 0, got {{1, 1}, {0, -1}}");
   EXPECT_EQ(value_error([] {
               Permute({0, 1});
             }),
@@ -111,11 +111,11 @@ TEST(Errors, OfOptionsNameTheRightOnes) {
             "Normalization: mean and variance go together, got 2 and 0 values");
   EXPECT_EQ(value_error([] { WeightNormalization wrapped{Flatten()}; }),
             "WeightNormalization: wraps one of Dense, Conv1D, Conv2D, got Flatten");
-  EXPECT_EQ(value_error([] { Huber(0); }), "Huber: delta is above 0, got 0");
+  EXPECT_EQ(value_error([] { Huber(0); }), "Huber: delta must be above 0, got 0");
   EXPECT_EQ(value_error([] { CategoricalCrossentropy({.label_smoothing = 2}); }),
-            "CategoricalCrossentropy: label_smoothing is between 0 and 1, got 2");
+            "CategoricalCrossentropy: label_smoothing must be between 0 and 1, got 2");
   EXPECT_EQ(value_error([] { TopKCategoricalAccuracy(0); }),
-            "TopKCategoricalAccuracy: k is at least 1, got 0");
+            "TopKCategoricalAccuracy: k must be at least 1, got 0");
 }
 
 TEST(Errors, OfNamesListTheRightOnes) {
@@ -131,12 +131,13 @@ TEST(Errors, OfNamesListTheRightOnes) {
   EXPECT_EQ(value_error([] {
               VarianceScaling({.mode = "fan"})({2, 2});
             }),
-            "VarianceScaling: mode is fan_in, fan_out or fan_avg, got \"fan\"");
-  EXPECT_EQ(value_error([] {
-              VarianceScaling({.distribution = "flat"})({2, 2});
-            }),
-            "VarianceScaling: distribution is truncated_normal, untruncated_normal or uniform, got "
-            "\"flat\"");
+            "VarianceScaling: mode must be fan_in, fan_out or fan_avg, got \"fan\"");
+  EXPECT_EQ(
+      value_error([] {
+        VarianceScaling({.distribution = "flat"})({2, 2});
+      }),
+      "VarianceScaling: distribution must be truncated_normal, untruncated_normal or uniform, got "
+      "\"flat\"");
   EXPECT_EQ(value_error([] { Regularizer("l3"); }),
             "unknown regularizer \"l3\"; there are l1, l2, l1_l2, orthogonal_regularizer");
   std::string loss = value_error([] { Loss("cross"); });

@@ -204,7 +204,7 @@ TEST(Schedule, CannotBeOverruledByHand) {
 
 TEST(Schedule, RefusesWhatItCannotDo) {
   EXPECT_TRUE(says(error_of<ValueError>([] { CosineDecay({.initial_learning_rate = 0.1}); }),
-                   {"CosineDecay", "decay_steps is at least 1, got 0"}));
+                   {"CosineDecay", "decay_steps must be at least 1, got 0"}));
   EXPECT_TRUE(says(error_of<ValueError>([] {
                      PiecewiseConstantDecay({.boundaries = {1, 2}, .values = {0.1, 0.2}});
                    }),

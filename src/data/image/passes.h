@@ -66,7 +66,7 @@ class Plan {
   void resize(int64_t height, int64_t width, const Resize& how);
   void flip_left_right() { picture().geometry.flip_left_right(); }
   void flip_up_down() { picture().geometry.flip_up_down(); }
-  // x · scale + offset; one entry a channel, or one for all.
+  // x · scale + offset; one entry per channel, or one for all.
   void affine(std::span<const double> scale, std::span<const double> offset, DType to);
   void affine(double scale, double offset, DType to) {
     affine(std::span<const double>(&scale, 1), std::span<const double>(&offset, 1), to);

@@ -14,10 +14,10 @@ namespace stoker::data {
 
 namespace {
 
-class CountedBatchMaker final : public Maker {
+class CountedBatchMaker final : public RowsMaker {
  public:
   CountedBatchMaker(MakerRef input, int64_t length, int64_t size, std::optional<size_t> place)
-      : input_(std::move(input)), length_(length), size_(size), place_(place) {}
+      : RowsMaker(std::move(input), place), length_(length), size_(size) {}
 
   int64_t rows(const Ticket& ticket) const override {
     return std::min(size_, length_ - ticket.index * size_);
@@ -36,31 +36,19 @@ class CountedBatchMaker final : public Maker {
     int64_t index = ticket.index * size_ + row;
     if (index < length_) input_->hint({.epoch = ticket.epoch, .index = index});
   }
-  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    return make_all_rows(*this, ticket, out, worker, place_);
-  }
-  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
-                  PlanContext& context) const override {
-    return sliced_rows(self, slice, context);
-  }
 
  private:
-  MakerRef input_;
   int64_t length_, size_;
-  std::optional<size_t> place_;
 };
 
-class GroupTickets final : public Tickets {
+class GroupTickets final : public RenumberedTickets {
  public:
   // Batches of each size in turn.
   GroupTickets(std::unique_ptr<Tickets> input, std::vector<int64_t> sizes, bool drop_remainder)
-      : input_(std::move(input)), sizes_(std::move(sizes)), drop_remainder_(drop_remainder) {}
+      : RenumberedTickets(std::move(input)),
+        sizes_(std::move(sizes)),
+        drop_remainder_(drop_remainder) {}
 
-  void begin(int64_t epoch) override {
-    input_->begin(epoch);
-    epoch_ = epoch;
-    index_ = 0;
-  }
   bool next(Ticket& ticket) override {
     auto held = std::make_shared<Held>();
     int64_t size = sizes_[size_t(index_) % sizes_.size()];
@@ -70,7 +58,7 @@ class GroupTickets final : public Tickets {
       held->parts.push_back(std::move(part)), part = {};
     if (held->parts.empty() || (drop_remainder_ && int64_t(held->parts.size()) < size))
       return false;
-    ticket = {epoch_, index_++, 0, std::move(held)};
+    ticket = numbered(std::move(held));
     return true;
   }
   void skip(int64_t count) override {
@@ -80,33 +68,19 @@ class GroupTickets final : public Tickets {
   }
 
  private:
-  std::unique_ptr<Tickets> input_;
   std::vector<int64_t> sizes_;
   bool drop_remainder_;
-  int64_t epoch_ = 0, index_ = 0;
 };
 
-class GroupMaker final : public Maker {
+class GroupMaker final : public RowsMaker {
  public:
-  GroupMaker(MakerRef input, std::optional<size_t> place)
-      : input_(std::move(input)), place_(place) {}
+  using RowsMaker::RowsMaker;
 
   int64_t rows(const Ticket& ticket) const override { return int64_t(ticket.held->parts.size()); }
   Made make_row(const Ticket& ticket, int64_t row, ElementWriter& out,
                 Worker& worker) const override {
     return make_part("batch", *input_, ticket.held->parts[size_t(row)], out, worker);
   }
-  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    return make_all_rows(*this, ticket, out, worker, place_);
-  }
-  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
-                  PlanContext& context) const override {
-    return sliced_rows(self, slice, context);
-  }
-
- private:
-  MakerRef input_;
-  std::optional<size_t> place_;
 };
 
 class BatchNode final : public Node {
@@ -118,9 +92,7 @@ class BatchNode final : public Node {
         size_(size),
         options_(options) {}
 
-  std::string details() const override {
-    return fmt::format("{}{}", size_, options_.drop_remainder ? ", drop_remainder = true" : "");
-  }
+  std::string details() const override { return batch_details(size_, options_); }
 
   Planned plan(PlanContext& context) const override {
     int64_t size = context.rows_of_batch(size_);
@@ -179,13 +151,12 @@ class RebatchNode final : public Node {
 };
 
 // Undoes batch: rows of its elements, numbered through.
-class UnbatchTickets final : public Tickets {
+class UnbatchTickets final : public RenumberedTickets {
  public:
-  explicit UnbatchTickets(std::unique_ptr<Tickets> input) : input_(std::move(input)) {}
+  explicit UnbatchTickets(std::unique_ptr<Tickets> input) : RenumberedTickets(std::move(input)) {}
   void begin(int64_t epoch) override {
-    input_->begin(epoch);
-    epoch_ = epoch;
-    index_ = row_ = rows_ = 0;
+    RenumberedTickets::begin(epoch);
+    row_ = rows_ = 0;
   }
   bool next(Ticket& ticket) override {
     while (row_ >= rows_) {
@@ -193,14 +164,13 @@ class UnbatchTickets final : public Tickets {
       rows_ = batch_.held->error ? 1 : batch_.held->element[0].shape()[0];
       row_ = 0;
     }
-    ticket = {epoch_, index_++, row_++, batch_.held};
+    ticket = numbered(batch_.held, row_++);
     return true;
   }
 
  private:
-  std::unique_ptr<Tickets> input_;
   Ticket batch_;
-  int64_t epoch_ = 0, index_ = 0, row_ = 0, rows_ = 0;
+  int64_t row_ = 0, rows_ = 0;
 };
 
 class RowMaker final : public Maker {
@@ -248,6 +218,10 @@ ElementSpec batch_spec(const ElementSpec& rows, int64_t count) {
   ElementSpec spec = rows;
   for (TensorSpec& component : spec) component.shape = component.shape.prepend(count);
   return spec;
+}
+
+std::string batch_details(int64_t size, const BatchOptions& options) {
+  return fmt::format("{}{}", size, options.drop_remainder ? ", drop_remainder = true" : "");
 }
 
 MakerRef group_maker(MakerRef input, std::optional<size_t> place) {

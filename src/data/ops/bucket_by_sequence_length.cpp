@@ -41,16 +41,16 @@ struct Buckets {
 };
 
 // Its tickets hold the elements of one batch, and its bucket as their choice.
-class BucketTickets final : public Tickets {
+class BucketTickets final : public RenumberedTickets {
  public:
   BucketTickets(std::unique_ptr<Tickets> input, Buckets buckets, std::string stage)
-      : input_(std::move(input)), buckets_(std::move(buckets)), stage_(std::move(stage)) {}
+      : RenumberedTickets(std::move(input)),
+        buckets_(std::move(buckets)),
+        stage_(std::move(stage)) {}
 
   void begin(int64_t epoch) override {
-    input_->begin(epoch);
+    RenumberedTickets::begin(epoch);
     waiting_.assign(buckets_.batch_sizes.size(), {});
-    epoch_ = epoch;
-    index_ = 0;
     flushed_ = 0;
     ended_ = false;
   }
@@ -90,15 +90,13 @@ class BucketTickets final : public Tickets {
   bool give(std::vector<Ticket> parts, size_t bucket, Ticket& ticket) {
     auto held = std::make_shared<Held>();
     held->parts = std::move(parts);
-    ticket = {epoch_, index_++, int64_t(bucket), std::move(held)};
+    ticket = numbered(std::move(held), int64_t(bucket));
     return true;
   }
 
-  std::unique_ptr<Tickets> input_;
   Buckets buckets_;
   std::string stage_;
   std::vector<std::vector<Ticket>> waiting_;  // by bucket
-  int64_t epoch_ = 0, index_ = 0;
   size_t flushed_ = 0;
   bool ended_ = false;
 };

@@ -7,29 +7,20 @@ namespace stoker::data {
 
 namespace {
 
-class NumberedTickets final : public Tickets {
+class NumberedTickets final : public RenumberedTickets {
  public:
-  explicit NumberedTickets(std::unique_ptr<Tickets> input) : input_(std::move(input)) {}
-  void begin(int64_t epoch) override {
-    input_->begin(epoch);
-    epoch_ = epoch;
-    index_ = 0;
-  }
+  explicit NumberedTickets(std::unique_ptr<Tickets> input) : RenumberedTickets(std::move(input)) {}
   bool next(Ticket& ticket) override {
     auto held = std::make_shared<Held>();
     held->parts.resize(1);
     if (!input_->next(held->parts[0])) return false;
-    ticket = {epoch_, index_++, 0, std::move(held)};
+    ticket = numbered(std::move(held));
     return true;
   }
   void skip(int64_t count) override {
     input_->skip(count);
     index_ = sum(index_, count);
   }
-
- private:
-  std::unique_ptr<Tickets> input_;
-  int64_t epoch_ = 0, index_ = 0;
 };
 
 class EnumerateMaker final : public Maker {

@@ -14,20 +14,18 @@ namespace stoker::data {
 namespace {
 
 // Its tickets hold the elements of one window, and their key as their choice.
-class WindowGroupTickets final : public Tickets {
+class WindowGroupTickets final : public RenumberedTickets {
  public:
   WindowGroupTickets(std::unique_ptr<Tickets> input, ElementKey key, GroupOptions options,
                      std::string stage)
-      : input_(std::move(input)),
+      : RenumberedTickets(std::move(input)),
         key_(std::move(key)),
         options_(std::move(options)),
         stage_(std::move(stage)) {}
 
   void begin(int64_t epoch) override {
-    input_->begin(epoch);
+    RenumberedTickets::begin(epoch);
     groups_.clear();
-    epoch_ = epoch;
-    index_ = 0;
     ended_ = false;
   }
   bool next(Ticket& ticket) override {
@@ -43,7 +41,7 @@ class WindowGroupTickets final : public Tickets {
       } catch (...) {
         auto failed = std::make_shared<Held>();
         failed->error = addressed_error(stage_, part.epoch, part.index, "");
-        ticket = {epoch_, index_++, 0, std::move(failed)};
+        ticket = numbered(std::move(failed));
         return true;
       }
     }
@@ -68,17 +66,15 @@ class WindowGroupTickets final : public Tickets {
   bool give(std::map<int64_t, Group>::iterator group, Ticket& ticket) {
     auto held = std::make_shared<Held>();
     held->parts = std::move(group->second.parts);
-    ticket = {epoch_, index_++, group->first, std::move(held)};
+    ticket = numbered(std::move(held), group->first);
     groups_.erase(group);
     return true;
   }
 
-  std::unique_ptr<Tickets> input_;
   ElementKey key_;
   GroupOptions options_;
   std::string stage_;
   std::map<int64_t, Group> groups_;
-  int64_t epoch_ = 0, index_ = 0;
   bool ended_ = false;
 };
 

@@ -6,10 +6,9 @@
 #include "base/tracing.h"
 #include "data/image/function.h"
 #include "data/node.h"
-#include "data/runtime/addresses.h"
+#include "data/ops/element_maker.h"
 #include "data/runtime/planning.h"
 #include "data/runtime/slicing.h"
-#include "data/runtime/worker.h"
 #include "data/runtime/writers.h"
 
 namespace stoker::data {
@@ -78,36 +77,26 @@ class CheckedWriter final : public ElementWriter {
   size_t written_ = 0;
 };
 
-class MapMaker final : public Maker {
+class MapMaker final : public ElementMaker {
  public:
   MapMaker(MakerRef input, FunctionRef function, ElementSpec spec, std::string stage, uint64_t key,
            size_t scratch, StageStats& stats, bool per_row)
-      : input_(std::move(input)),
+      : ElementMaker(std::move(input), std::move(stage), key, scratch),
         function_(std::move(function)),
         of_records_(dynamic_cast<const RecordFunction*>(function_.get())),
         spec_(std::move(spec)),
-        stage_(std::move(stage)),
-        key_(key),
-        scratch_(scratch),
         stats_(stats),
         per_row_(per_row) {}
 
   Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    ScratchElement& in = worker.scratch(scratch_);
-    Made made = input_->make(ticket, in, worker);
-    if (!made.kept) return made;
-    Rng rng(mixed(key_, uint64_t(made.epoch)), uint64_t(made.index));
-    try {
+    return make_from(ticket, worker, [&](const ScratchElement& in, Rng& rng, const Made&) {
       CheckedWriter checked(out, spec_);
       if (worker.sample(stats_.sample_period.load(std::memory_order_relaxed)))
         apply_measured(in, checked, rng);
       else
         function_->apply(in.views(), checked, rng);
       checked.check_all_written();
-    } catch (...) {
-      rethrow_addressed(stage_, made.epoch, made.index, input_->origin(ticket));
-    }
-    return made;
+    });
   }
   // Whatever goes wrong with a record is said by make().
   int64_t make_run(const Ticket& first, int64_t count, ElementWriter& out,
@@ -121,7 +110,6 @@ class MapMaker final : public Maker {
     }
   }
   void hint(const Ticket& ticket) const override { input_->hint(ticket); }
-  std::string origin(const Ticket& ticket) const override { return input_->origin(ticket); }
   MakerRef sliced(const MakerRef&, const BatchSlice& slice, PlanContext& context) const override {
     if (!per_row_) return nullptr;
     return std::make_shared<MapMaker>(slice_of(input_, slice, context), function_,
@@ -164,13 +152,9 @@ class MapMaker final : public Maker {
     return made;
   }
 
-  MakerRef input_;
   FunctionRef function_;
   const RecordFunction* of_records_;  // the same function; null: it takes one element at a time
   ElementSpec spec_;
-  std::string stage_;
-  uint64_t key_;
-  size_t scratch_;
   StageStats& stats_;
   bool per_row_;
 };

@@ -71,9 +71,7 @@ class RaggedBatchNode final : public Node {
              input->random_access()),
         size_(size),
         options_(options) {}
-  std::string details() const override {
-    return fmt::format("{}{}", size_, options_.drop_remainder ? ", drop_remainder = true" : "");
-  }
+  std::string details() const override { return batch_details(size_, options_); }
   Planned plan(PlanContext& context) const override {
     // An ordinary batch says which rows belong together.
     Dataset rows = Dataset(input()).batch(size_, options_);

@@ -19,11 +19,35 @@ Cardinality batch_count(Cardinality of, int64_t size, bool drop_remainder);
 Made make_all_rows(const Maker& maker, const Ticket& ticket, ElementWriter& out, Worker& worker,
                    std::optional<size_t> place = {});
 
+// What Node::details says of a batch.
+std::string batch_details(int64_t size, const BatchOptions& options);
+
 // Batches of the parts that a ticket holds. `place`: as of make_all_rows.
 MakerRef group_maker(MakerRef input, std::optional<size_t> place = {});
 
 // The rows of the slice alone, of a maker of batches whose rows can be made on their own.
 MakerRef sliced_rows(MakerRef batches, const BatchSlice& slice, PlanContext& context);
+
+// Batches whose rows are made on their own: rows() and make_row() say how. `place`: as of make_all_rows.
+class RowsMaker : public Maker {
+ public:
+  explicit RowsMaker(MakerRef input, std::optional<size_t> place = {})
+      : input_(std::move(input)), place_(place) {}
+
+  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
+    return make_all_rows(*this, ticket, out, worker, place_);
+  }
+  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
+                  PlanContext& context) const override {
+    return sliced_rows(self, slice, context);
+  }
+
+ protected:
+  MakerRef input_;
+
+ private:
+  std::optional<size_t> place_;
+};
 
 // The rows of a batch, each on its own, for those who have to see all before they write: in the memory
 // that place `place` keeps on this worker, until the next call. Null: the row was dropped.

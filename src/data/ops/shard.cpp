@@ -66,7 +66,7 @@ Dataset Dataset::shard(int64_t count, int64_t index) const {
   check_count("shard", count, 1);
   if (index < 0 || index >= count)
     throw ValueError(
-        fmt::format("shard({}, {}): the index of a shard is 0 … {}", count, index, count - 1));
+        fmt::format("shard({}, {}): expected an index from 0 to {}", count, index, count - 1));
   return Dataset(std::make_shared<ShardNode>(node_, count, index));
 }
 

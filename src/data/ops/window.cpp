@@ -32,10 +32,10 @@ struct Windows {
   }
 };
 
-class CountedWindowMaker final : public Maker {
+class CountedWindowMaker final : public RowsMaker {
  public:
   CountedWindowMaker(MakerRef input, int64_t length, Windows windows)
-      : input_(std::move(input)), length_(length), windows_(windows) {}
+      : RowsMaker(std::move(input)), length_(length), windows_(windows) {}
 
   int64_t rows(const Ticket& ticket) const override {
     return windows_.rows(ticket.index * windows_.shift, length_);
@@ -45,30 +45,21 @@ class CountedWindowMaker final : public Maker {
     int64_t index = ticket.index * windows_.shift + row * windows_.stride;
     return make_part("window", *input_, {.epoch = ticket.epoch, .index = index}, out, worker);
   }
-  Made make(const Ticket& ticket, ElementWriter& out, Worker& worker) const override {
-    return make_all_rows(*this, ticket, out, worker);
-  }
-  MakerRef sliced(const MakerRef& self, const BatchSlice& slice,
-                  PlanContext& context) const override {
-    return sliced_rows(self, slice, context);
-  }
 
  private:
-  MakerRef input_;
   int64_t length_;
   Windows windows_;
 };
 
 // Tickets of elements that are made; those that the next windows need stay.
-class WindowsOfTickets final : public Tickets {
+class WindowsOfTickets final : public RenumberedTickets {
  public:
   WindowsOfTickets(std::unique_ptr<Tickets> input, Windows windows)
-      : input_(std::move(input)), windows_(windows) {}
+      : RenumberedTickets(std::move(input)), windows_(windows) {}
 
   void begin(int64_t epoch) override {
-    input_->begin(epoch);
-    epoch_ = epoch;
-    index_ = passed_ = 0;
+    RenumberedTickets::begin(epoch);
+    passed_ = 0;
     kept_.clear();
     ended_ = false;
   }
@@ -81,7 +72,7 @@ class WindowsOfTickets final : public Tickets {
     for (int64_t row = 0; row < windows_.rows(0, there); ++row)
       held->parts.push_back(kept_[size_t(row * windows_.stride)]);
     passed_ = windows_.shift;
-    ticket = {epoch_, index_++, 0, std::move(held)};
+    ticket = numbered(std::move(held));
     return true;
   }
 
@@ -103,11 +94,10 @@ class WindowsOfTickets final : public Tickets {
     }
   }
 
-  std::unique_ptr<Tickets> input_;
   Windows windows_;
   std::deque<Ticket> kept_;
   bool ended_ = false;
-  int64_t epoch_ = 0, index_ = 0, passed_ = 0;
+  int64_t passed_ = 0;
 };
 
 class WindowNode final : public Node {

@@ -98,6 +98,25 @@ class Tickets {
   virtual void skip(int64_t count);
 };
 
+// Tickets made of those of a stream, numbered anew in every epoch.
+class RenumberedTickets : public Tickets {
+ public:
+  void begin(int64_t epoch) override {
+    input_->begin(epoch);
+    epoch_ = epoch;
+    index_ = 0;
+  }
+
+ protected:
+  explicit RenumberedTickets(std::unique_ptr<Tickets> input) : input_(std::move(input)) {}
+  Ticket numbered(std::shared_ptr<const Held> held, int64_t choice = 0) {
+    return {epoch_, index_++, choice, std::move(held)};
+  }
+
+  std::unique_ptr<Tickets> input_;
+  int64_t epoch_ = 0, index_ = 0;
+};
+
 // 0 … length - 1.
 class CountedTickets final : public Tickets {
  public:

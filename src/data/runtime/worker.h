@@ -1,5 +1,5 @@
 // What one thread needs while it makes elements: scratch memory for the results between functions,
-// kept from element to element. Not thread-safe; a Runner keeps one per thread that is at work.
+// kept from element to element. Not thread-safe; a Runner keeps one per active thread.
 #pragma once
 
 #include <deque>

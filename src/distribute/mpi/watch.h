@@ -1,6 +1,6 @@
-// Which processes of the job live, and how far they are. Every process sends its state to every other
-// several times a second, on a communicator of its own; processes of this host are also looked up by
-// their number, because a dead one sends nothing. Nothing here waits.
+// Which processes of the job are alive, and how far they have come. Every process sends its state to
+// every other several times per second, on a communicator of its own; processes of this host are also
+// looked up by their number, because a dead one sends nothing. Never blocks.
 //
 // The communication thread calls tick(); the rest may be called from any thread.
 #pragma once
@@ -49,11 +49,11 @@ class Watch {
   // Empty: nothing is known.
   std::string fault() const;
   bool has_failed() const;  // this process, by fail()
-  // After `waited` for `what`: who has not come, and why that may be.
+  // After `waited` for `what`: which processes are missing, and possible reasons.
   std::string missing(const std::string& what, Clock::duration waited) const;
-  // No process that lives has still to hear that this one is over.
+  // Every process alive knows that this one has finished.
   bool all_over() const;
-  // The first of the processes that live: the one that speaks for all. One that was stopped does not.
+  // Whether this is the first process alive, which reports for all. A stopped process never does.
   bool speaks() const;
 
  private:

@@ -13,8 +13,8 @@ namespace stoker::distribute {
 std::string nccl_version();
 
 // The replicas of this process, one per GPU, among those of all processes; `buses` are the PCI
-// addresses of their GPUs. All processes call it together; null transport: there is one. Nothing
-// where NCCL cannot be used: it is missing, a device is no GPU, or two replicas share a GPU.
+// addresses of their GPUs. Collective; null transport: a single process. Empty if
+// NCCL cannot be used: it is missing, a device is no GPU, or two replicas share a GPU.
 std::vector<std::shared_ptr<Communicator>> nccl_communicators(const std::vector<std::string>& buses,
                                                               Transport* transport);
 

@@ -1,15 +1,12 @@
 // Which of the vector kernels this host runs.
-#include "engine/cpu/isa/kernels.h"
-#include "base/isa_tables.h"
+#include "base/isa_table.h"
+#include "engine/cpu/isa/table.h"
 
 namespace stoker::cpu {
 
-STOKER_ISA_TABLES(KernelTable)
-
 const KernelTable& kernels() {
-  static const KernelTable& chosen =
-      isa_table<generic::make_table, avx2::make_table, avx512::make_table>(host_isa());
-  return chosen;
+  static const KernelTable table = table_of<KernelTable>(host_isa());
+  return table;
 }
 
 }  // namespace stoker::cpu

@@ -1,4 +1,4 @@
-// Convolutions of cuDNN 9 through its backend API: one plan a kind and shape, chosen once and
+// Convolutions of cuDNN 9 through its backend API: one plan per kind and shape, chosen once and
 // remembered for the life of the backend, so that every program of a run uses the same.
 #pragma once
 

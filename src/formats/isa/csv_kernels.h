@@ -90,6 +90,11 @@ struct Kernels {
                           uint32_t* ends, size_t most);
 };
 
+// Of one instruction set: see base/isa_table.h.
+void fill_table(Kernels& table, isa::generic);
+void fill_table(Kernels& table, isa::avx2);
+void fill_table(Kernels& table, isa::avx512);
+
 const Kernels& kernels();  // of this host
 const Kernels& kernels_of(Isa isa);
 

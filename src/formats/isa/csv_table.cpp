@@ -1,13 +1,11 @@
 #include "formats/isa/csv_families.h"
 
-namespace stoker::csv_scan::STOKER_ISA {
+namespace stoker::csv_scan {
 
-Kernels make_table() {
-  Kernels table = {};
-  add_ends(table);
-  add_record_numbers(table);
-  add_column_numbers(table);
-  return table;
+void fill_table(Kernels& table, isa::STOKER_ISA) {
+  STOKER_ISA::add_ends(table);
+  STOKER_ISA::add_record_numbers(table);
+  STOKER_ISA::add_column_numbers(table);
 }
 
-}  // namespace stoker::csv_scan::STOKER_ISA
+}  // namespace stoker::csv_scan

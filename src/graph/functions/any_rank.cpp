@@ -37,7 +37,7 @@ Extents per_axis(const char* what, const char* option, const Extents& given, siz
 bool is_same(const char* what, const std::string& padding) {
   if (padding == "same") return true;
   if (padding == "valid") return false;
-  throw ValueError(fmt::format("{}: padding is valid or same, got \"{}\"", what, padding));
+  throw ValueError(fmt::format("{}: padding must be valid or same, got \"{}\"", what, padding));
 }
 
 void expect_rank_of_kernel(const char* what, const Value& kernel, size_t axes) {

@@ -218,7 +218,8 @@ Value vander(const Value& x, std::optional<int64_t> columns, bool increasing) {
 
 Values meshgrid(const Values& axes, const std::string& indexing) {
   if (indexing != "xy" && indexing != "ij")
-    throw ValueError(fmt::format("meshgrid: indexing is \"xy\" or \"ij\", got \"{}\"", indexing));
+    throw ValueError(
+        fmt::format("meshgrid: indexing must be \"xy\" or \"ij\", got \"{}\"", indexing));
   bool exchanged = indexing == "xy" && axes.size() > 1;
   Ints dims;
   for (const Value& axis : axes) {

@@ -150,8 +150,8 @@ CtcDecoded ctc_decode(const Value& logits, const Value& lengths, const CtcDecode
   if (options.strategy == "greedy")
     return greedy(emit::cast(logits, DType::float32), whole, checked);
   if (options.strategy != "beam_search")
-    throw ValueError(
-        fmt::format("ctc_decode: strategy is greedy or beam_search, got \"{}\"", options.strategy));
+    throw ValueError(fmt::format("ctc_decode: strategy must be greedy or beam_search, got \"{}\"",
+                                 options.strategy));
   if (options.beam_width < 1 || options.top_paths < 1 || options.top_paths > options.beam_width)
     throw ValueError(fmt::format("ctc_decode: expected 1 <= top_paths <= beam_width, got {} and {}",
                                  options.top_paths, options.beam_width));

@@ -186,7 +186,7 @@ Tensor stft_window(const char* what, const Stft& options) {
                     what, options.sequence_length, options.fft_length, options.sequence_stride));
   if (options.window != "hann" && options.window != "hamming" && options.window != "none")
     throw ValueError(
-        fmt::format("{}: window is hann, hamming or none, got \"{}\"", what, options.window));
+        fmt::format("{}: window must be hann, hamming or none, got \"{}\"", what, options.window));
   // Without a window all elements count, as in Keras.
   if (options.window == "none") return Tensor::full({options.fft_length}, 1);
   Tensor window = Tensor::zeros({options.fft_length});

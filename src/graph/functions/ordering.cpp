@@ -185,7 +185,8 @@ Value nanmedian(const Value& x, const Quantile& options) { return nanquantile(x,
 // How many elements stand before each value.
 Value searchsorted(const Value& sorted, const Value& values, const std::string& side) {
   if (side != "left" && side != "right")
-    throw ValueError(fmt::format("searchsorted: side is \"left\" or \"right\", got \"{}\"", side));
+    throw ValueError(
+        fmt::format("searchsorted: side must be \"left\" or \"right\", got \"{}\"", side));
   if (sorted.shape().rank() != 1)
     throw ShapeError(
         fmt::format("searchsorted: expected a vector, got {}", to_string(sorted.shape())));

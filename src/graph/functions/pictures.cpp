@@ -57,8 +57,8 @@ Value extract_patches(const Value& images, std::array<int64_t, 2> size, const Pa
       Padding p = same_padding(x.shape(), size, stride, {dilation, dilation});
       x = pad(x, {0, p.top, p.left, 0}, {0, p.bottom, p.right, 0});
     } else if (options.padding != "valid") {
-      throw ValueError(
-          fmt::format("extract_patches: padding is valid or same, got \"{}\"", options.padding));
+      throw ValueError(fmt::format("extract_patches: padding must be valid or same, got \"{}\"",
+                                   options.padding));
     }
     int64_t height = x.shape()[1], width = x.shape()[2], channels = x.shape()[3];
     int64_t rows = (height - dilation * (size[0] - 1) - 1) / stride[0] + 1,

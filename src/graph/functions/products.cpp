@@ -206,8 +206,8 @@ Value einsum(const std::string& subscripts, const Values& operands) {
 Value tensordot(const Value& a, const Value& b, const std::vector<int64_t>& axes_a,
                 const std::vector<int64_t>& axes_b) {
   if (axes_a.size() != axes_b.size())
-    throw ValueError(
-        fmt::format("tensordot: {} axes of a for {} of b", axes_a.size(), axes_b.size()));
+    throw ValueError(fmt::format("tensordot: expected as many axes of a as of b, got {} and {}",
+                                 axes_a.size(), axes_b.size()));
   std::string left, right, result;
   char next = 'a';
   for (int i = 0; i < a.shape().rank(); ++i) left += next++;

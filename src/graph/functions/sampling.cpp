@@ -29,8 +29,9 @@ void expect_mode(const char* what, const std::string& mode, bool mirrors) {
   if (mode == "constant" || mode == "nearest" || mode == "reflect" || mode == "wrap" ||
       (mirrors && mode == "mirror"))
     return;
-  throw ValueError(fmt::format("{}: fill_mode is constant, nearest, reflect{} or wrap, got \"{}\"",
-                               what, mirrors ? ", mirror" : "", mode));
+  throw ValueError(
+      fmt::format("{}: fill_mode must be constant, nearest, reflect{} or wrap, got \"{}\"", what,
+                  mirrors ? ", mirror" : "", mode));
 }
 
 // reflect: d c b a | a b c d | d c b a; mirror: d c b | a b c d | c b a
@@ -88,7 +89,7 @@ Value sampled(const Value& x, const Value& rows, const Value& columns, const Sam
 void expect_sampling(const char* what, const Sampling& how) {
   expect_mode(what, how.fill_mode, false);
   if (how.interpolation != "bilinear" && how.interpolation != "nearest")
-    throw ValueError(fmt::format("{}: interpolation is nearest or bilinear, got \"{}\"", what,
+    throw ValueError(fmt::format("{}: interpolation must be nearest or bilinear, got \"{}\"", what,
                                  how.interpolation));
 }
 

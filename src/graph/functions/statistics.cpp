@@ -107,7 +107,7 @@ Value correlate(const Value& a, const Value& b, const std::string& mode) {
     left = m / 2;
     right = m - 1 - m / 2;
   } else if (mode != "valid") {
-    throw ValueError(fmt::format("correlate: mode is valid, same or full, got \"{}\"", mode));
+    throw ValueError(fmt::format("correlate: mode must be valid, same or full, got \"{}\"", mode));
   }
   Value windows = extract_sequences(pad(float_of(a), {left}, {right}), m, 1);
   return sum(windows * float_of(b), {.axes = {-1}});

@@ -32,7 +32,7 @@ Padding padding_of(const char* what, const std::string& padding, const Value& im
   if (padding == "same")
     return same_padding(image.shape(), {1, window}, {1, stride}, {1, dilation});
   if (padding == "causal" && may_be_causal) return {.left = dilation * (window - 1)};
-  throw ValueError(fmt::format("{}: padding is valid{} or same, got \"{}\"", what,
+  throw ValueError(fmt::format("{}: padding must be valid{} or same, got \"{}\"", what,
                                may_be_causal ? ", causal" : "", padding));
 }
 
@@ -94,8 +94,8 @@ Value conv1d_transpose(const Value& x, const Value& kernel, const Conv1dOptions&
   } else if (over < 0) {
     there.output_padding = {0, -over};
   } else if (options.padding != "valid" && options.padding != "same") {
-    throw ValueError(
-        fmt::format("conv1d_transpose: padding is valid or same, got \"{}\"", options.padding));
+    throw ValueError(fmt::format("conv1d_transpose: padding must be valid or same, got \"{}\"",
+                                 options.padding));
   }
   return as_sequence(conv2d_transpose(as_image(x), as_kernel(x, kernel), there));
 }

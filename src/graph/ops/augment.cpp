@@ -84,7 +84,7 @@ std::vector<TensorSpec> infer_augment_mix(const Attrs& attrs, Specs inputs) {
   const Shape& x = inputs[0].shape;
   const Doubles& alpha = attrs.get<Doubles>("alpha");
   if (alpha.size() != 2 || !(alpha[0] >= 0 && alpha[0] <= alpha[1] && alpha[1] > 0))
-    throw ShapeError("expected a lowest and a highest alpha, above 0");
+    throw ShapeError("expected a smallest and a largest alpha, both above 0");
   attrs.get<bool>("cut");
   attrs.get<int64_t>("stream");
   if (!attrs.get<bool>("labels") && (x.rank() != 4 || x[1] != size[0] || x[2] != size[1]))

@@ -72,7 +72,7 @@ std::vector<TensorSpec> infer_clip_scales(const Attrs& attrs, Specs inputs) {
   expect_count(inputs, 1 + size_t(scaled), SIZE_MAX);
   const auto& mode = attrs.get<std::string>("mode");
   if (mode != "each" && mode != "global")
-    throw ValueError(fmt::format("clip mode is \"each\" or \"global\", got \"{}\"", mode));
+    throw ValueError(fmt::format("clip mode must be \"each\" or \"global\", got \"{}\"", mode));
   if (!(attrs.get<double>("max_norm") > 0)) throw ShapeError("expected a positive max_norm");
   if (scaled) {
     expect_spec(inputs.back(), {DType::float32, {}}, "a loss scale");

@@ -78,8 +78,9 @@ void check_bert(const BertConfig& config) {
         "bert: expected hidden_size to be a multiple of num_attention_heads, got {} and {}",
         config.hidden_size, config.num_attention_heads));
   if (huggingface::activation_name(config.hidden_act).empty())
-    throw ValueError(fmt::format(
-        "bert: hidden_act is gelu, gelu_new, relu, silu or tanh, got \"{}\"", config.hidden_act));
+    throw ValueError(
+        fmt::format("bert: hidden_act must be gelu, gelu_new, relu, silu or tanh, got \"{}\"",
+                    config.hidden_act));
 }
 
 }  // namespace

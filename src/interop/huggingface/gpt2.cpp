@@ -16,7 +16,7 @@ std::string checked_activation(const std::string& name) {
   std::string known = huggingface::activation_name(name);
   if (known.empty())
     throw ValueError(fmt::format(
-        "gpt2: activation_function is gelu_new, gelu, relu, silu or tanh, got \"{}\"", name));
+        "gpt2: activation_function must be gelu_new, gelu, relu, silu or tanh, got \"{}\"", name));
   return known;
 }
 

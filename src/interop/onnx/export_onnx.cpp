@@ -21,8 +21,8 @@ void check(const OnnxOptions& options) {
     throw ValueError(fmt::format("export_onnx: opset is {} to {}, got {}", kFirstOpset, kLastOpset,
                                  options.opset));
   if (options.batch != kDynamicBatch && options.batch < 1)
-    throw ValueError(
-        fmt::format("export_onnx: batch is at least 1 or kDynamicBatch, got {}", options.batch));
+    throw ValueError(fmt::format("export_onnx: batch must be at least 1 or kDynamicBatch, got {}",
+                                 options.batch));
 }
 
 // The batch, and what stands for the other unknown dimensions of inputs. Two of them tell which

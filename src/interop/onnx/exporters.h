@@ -1,4 +1,4 @@
-// How each op of the registry is said in ONNX. An op is in exactly one of the two tables; a test
+// How each op of the registry is expressed in ONNX. An op is in exactly one of the two tables; a test
 // walks the registry.
 #pragma once
 

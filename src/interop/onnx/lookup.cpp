@@ -10,7 +10,7 @@ namespace {
 // Indices of an input are checked by whoever runs the model; others are clamped.
 bool from_input(const OnnxBuilder& builder, int value) {
   const Node* node = builder.graph().producer(value);
-  while (node != nullptr && (node->op->name == "reshape" || node->op->name == "cast")) {
+  while (node != nullptr && (node->is("reshape") || node->is("cast"))) {
     value = node->inputs[0];
     node = builder.graph().producer(value);
   }

@@ -146,7 +146,7 @@ void export_slice(OnnxBuilder& builder, const Node& node) {
 double fill_of(const OnnxBuilder& builder, const Node& node) {
   double fill = node.attrs.get_or("value", 0.0);
   auto pools = [&](const Node& reader) {
-    return reader.op->name == "max_pool2d" && reader.inputs[0] == node.outputs[0];
+    return reader.is("max_pool2d") && reader.inputs[0] == node.outputs[0];
   };
   bool pooled = std::ranges::any_of(builder.graph().nodes(), pools);
   return fill == 0 && pooled ? std::numeric_limits<float>::denorm_min() : fill;

@@ -62,6 +62,29 @@ Value normals(const Value& x, CallContext& context) {
   return ops::cast(ops::reshape(made, shape), x.dtype());
 }
 
+// Layers that change nothing when they do not train, nor at a rate of 0.
+template <class Config>
+class DroppingLayer : public Configured<SteadyLayer, Config> {
+ public:
+  using Configured<SteadyLayer, Config>::Configured;
+
+ protected:
+  virtual Value drop(const Value& x, double rate, CallContext& context) = 0;
+
+  Value forward(const Value& x, CallContext& context) override {
+    double rate = this->options().rate;
+    if (!context.training() || rate == 0) return x;
+    this->expect_float(x);
+    return drop(x, rate, context);
+  }
+  // The extents of the draws of a layer with a noise_shape.
+  Shape drawn(const Value& x) const {
+    std::optional<Shape> shape = drawn_shape(this->options().noise_shape, x.shape());
+    if (!shape) this->fail_input(noise_shape_misfit(this->options().noise_shape, x.shape()));
+    return *shape;
+  }
+};
+
 struct DropoutConfig : DropoutOptions {
   double rate = 0;
   static constexpr const char* kKind = "Dropout";
@@ -71,18 +94,14 @@ struct DropoutConfig : DropoutOptions {
   }
 };
 
-class DropoutLayer : public Configured<SteadyLayer, DropoutConfig> {
+class DropoutLayer : public DroppingLayer<DropoutConfig> {
  public:
-  using Configured::Configured;
+  using DroppingLayer::DroppingLayer;
 
  protected:
-  Value forward(const Value& x, CallContext& context) override {
-    double rate = options().rate;
-    if (!context.training() || rate == 0) return x;
-    expect_float(x);
-    std::optional<Shape> drawn = drawn_shape(options().noise_shape, x.shape());
-    if (!drawn) fail_input(noise_shape_misfit(options().noise_shape, x.shape()));
-    if (*drawn != x.shape()) return x * ops::cast(kept(*drawn, rate, context), x.dtype());
+  Value drop(const Value& x, double rate, CallContext& context) override {
+    Shape draws = drawn(x);
+    if (draws != x.shape()) return x * ops::cast(kept(draws, rate, context), x.dtype());
     return ops::dropout(x, context.random_state(), rate, context.next_stream());
   }
 };
@@ -116,15 +135,12 @@ struct GaussianDropoutConfig : LayerOptions {
   }
 };
 
-class GaussianDropoutLayer : public Configured<SteadyLayer, GaussianDropoutConfig> {
+class GaussianDropoutLayer : public DroppingLayer<GaussianDropoutConfig> {
  public:
-  using Configured::Configured;
+  using DroppingLayer::DroppingLayer;
 
  protected:
-  Value forward(const Value& x, CallContext& context) override {
-    double rate = options().rate;
-    if (!context.training() || rate == 0) return x;
-    expect_float(x);
+  Value drop(const Value& x, double rate, CallContext& context) override {
     return x * (normals(x, context) * std::sqrt(rate / (1 - rate)) + 1.0);
   }
 };
@@ -137,20 +153,15 @@ struct AlphaDropoutConfig : AlphaDropoutOptions {
   }
 };
 
-class AlphaDropoutLayer : public Configured<SteadyLayer, AlphaDropoutConfig> {
+class AlphaDropoutLayer : public DroppingLayer<AlphaDropoutConfig> {
  public:
-  using Configured::Configured;
+  using DroppingLayer::DroppingLayer;
 
  protected:
-  Value forward(const Value& x, CallContext& context) override {
-    double rate = options().rate;
-    if (!context.training() || rate == 0) return x;
-    expect_float(x);
+  Value drop(const Value& x, double rate, CallContext& context) override {
     constexpr double kLowest = -1.6732632423543772848 * 1.0507009873554804934;  // of selu
     double scale = 1 / std::sqrt((1 - rate) * (1 + rate * kLowest * kLowest));
-    std::optional<Shape> drawn = drawn_shape(options().noise_shape, x.shape());
-    if (!drawn) fail_input(noise_shape_misfit(options().noise_shape, x.shape()));
-    Value keep = kept(*drawn, rate, context) * (1 - rate);
+    Value keep = kept(drawn(x), rate, context) * (1 - rate);
     Value mixed = as_float32(x) * keep + (1.0 - keep) * kLowest;
     return ops::cast(mixed * scale - scale * kLowest * rate, x.dtype());
   }
@@ -168,17 +179,17 @@ struct SpatialDropoutConfig : LayerOptions {
 };
 
 template <size_t axes>
-class SpatialDropoutLayer : public Configured<SteadyLayer, SpatialDropoutConfig<axes>> {
+class SpatialDropoutLayer : public DroppingLayer<SpatialDropoutConfig<axes>> {
  public:
-  using Configured<SteadyLayer, SpatialDropoutConfig<axes>>::Configured;
+  using DroppingLayer<SpatialDropoutConfig<axes>>::DroppingLayer;
 
  protected:
   Value forward(const Value& x, CallContext& context) override {
     if (x.shape().rank() != int(axes) + 2)
       this->fail_input(fmt::format("{}-D input {}", axes + 2, input_dims(axes)), x.shape());
-    double rate = this->options().rate;
-    if (!context.training() || rate == 0) return x;
-    this->expect_float(x);
+    return DroppingLayer<SpatialDropoutConfig<axes>>::forward(x, context);
+  }
+  Value drop(const Value& x, double rate, CallContext& context) override {
     Shape maps = x.shape();
     for (size_t axis = 1; axis <= axes; ++axis) maps.set(int(axis), 1);
     return x * ops::cast(kept(maps, rate, context), x.dtype());

@@ -15,9 +15,9 @@ namespace stoker {
 // The locks of one run: a job makes it and hands it to its fit, which shares the folders.
 class RunLocks {
  public:
-  // FolderInUse, which says who has it, when another run is at work there. The lock of a folder
-  // that this run holds already is shared. Null where the folder cannot be written: whoever writes
-  // there says so. A file system without locks gets a line on `out`, unless that is null.
+  // Throws FolderInUse, which names the owner, if another run uses the folder. The lock of a folder
+  // that this run holds already is shared. Null if the folder cannot be written: the first write
+  // reports that. A file system without locks gets a line on `out`, unless that is null.
   std::shared_ptr<FolderLock> lock(const std::string& folder, std::ostream* out,
                                    FileSystem& files = local_files());
 

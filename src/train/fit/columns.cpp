@@ -36,7 +36,7 @@ void check_batched(std::span<const Tensor> tensors, const char* action) {
   const Shape& first = tensors[0].shape();
   for (const Tensor& tensor : tensors)
     if (first.rank() == 0 || tensor.shape().rank() == 0 || tensor.shape()[0] != first[0])
-      throw ShapeError(fmt::format("{}: got {} and {}, which are no batch; {}", action,
+      throw ShapeError(fmt::format("{}: got {} and {}, which do not form a batch; {}", action,
                                    to_string(tensors[0].spec()), to_string(tensor.spec()),
                                    kBatchAdvice));
 }
@@ -130,8 +130,7 @@ void check_given(ModelBase& model, StepKind kind, const TensorList& x, const Ten
   if (y.size() != outputs)
     throw ValueError(fmt::format("{}: expected {} targets, got {}", action, outputs, y.size()));
   if (outputs == 0 && weights > 0)
-    throw ValueError(
-        fmt::format("{}: got sample_weight, and compile() was given no loss to weigh", action));
+    throw ValueError(fmt::format("{}: got sample_weight, but compile() was given no loss", action));
   if (weights > 1 && weights != outputs)
     throw ValueError(fmt::format("{}: expected 1 sample_weight, or {}, one for each output, got {}",
                                  action, outputs, weights));

@@ -1,8 +1,8 @@
-// SIGINT, SIGTERM and SIGHUP as a question: while one of these lives, the first of them is
-// remembered instead of ending the process; a second one ends it. SIGXFSZ is ignored meanwhile: a
-// file that grows beyond `ulimit -f` is then a FileError. Handlers are installed only where the
-// program has none, and the ones before come back with the last object of the kind. From any
-// thread.
+// SIGINT, SIGTERM and SIGHUP as a flag to poll: while an object of this class exists, the first such
+// signal is remembered instead of ending the process; a second one ends it. SIGXFSZ is ignored
+// meanwhile: a file that grows beyond `ulimit -f` is then a FileError. Handlers are installed only
+// where the program has none, and the previous ones are restored with the last object. Thread-safe.
+// What follows a signal, in order: docs/design/010, "Signals".
 #pragma once
 
 namespace stoker {

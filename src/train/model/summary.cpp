@@ -155,7 +155,7 @@ std::vector<std::string> names_in(const Layer& layer) {
   return names;
 }
 
-// One row a layer, its calls added up, and one an op.
+// One row per layer, its calls added up, and one per op.
 std::vector<Entry> entries_of(const ModelBase& model, const Topology& topology) {
   std::optional<ForwardCost> cost;
   if (std::vector<Shape> rows = known_rows(model, topology); !rows.empty())

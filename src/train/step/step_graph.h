@@ -16,9 +16,9 @@
 
 namespace stoker {
 
-// `whole`: samples of the batch that the specs are a part of; its share of them weighs the part's
-// gradients. 0: the specs are the whole batch. `replica`: which of several the graph is; its sums
-// are those of the whole batch.
+// `whole`: samples of the batch that the specs are a part of; gradients are weighted by the part's
+// share of them. 0: the specs are the whole batch. `replica`: which replica the graph is for; its
+// sums are those of the whole batch.
 std::unique_ptr<Graph> trace_step(ModelBase& model, Trainer& trainer, StepKind kind,
                                   std::span<const TensorSpec> specs, int64_t whole = 0,
                                   const Replica& replica = {});

@@ -7,21 +7,13 @@
 
 #include <stoker/random.h>
 
-#include "engine/cpu/isa/kernels.h"
+#include "base/isa_table.h"
+#include "engine/cpu/isa/table.h"
 #include "engine/reference/unary_math.h"
 #include "support/draw.h"
 
 namespace stoker::cpu {
 
-namespace generic {
-KernelTable make_table();
-}
-namespace avx2 {
-KernelTable make_table();
-}
-namespace avx512 {
-KernelTable make_table();
-}
 void PrintTo(const KernelTable& table, std::ostream* out) { *out << table.name; }
 
 }  // namespace stoker::cpu
@@ -31,12 +23,9 @@ namespace stoker::test {
 namespace {
 
 std::vector<cpu::KernelTable> tables() {
-  std::vector<cpu::KernelTable> all = {cpu::generic::make_table()};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    all.push_back(cpu::avx2::make_table());
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    all.push_back(cpu::avx512::make_table());
+  std::vector<cpu::KernelTable> all;
+  for (Isa isa : {Isa::generic, Isa::avx2, Isa::avx512})
+    if (isa <= processor_isa()) all.push_back(table_of<cpu::KernelTable>(isa));
   return all;
 }
 

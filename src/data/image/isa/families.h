@@ -10,6 +10,4 @@ void add_mix_columns(Kernels& table);
 void add_values(Kernels& table);
 void add_reverse(Kernels& table);
 
-Kernels make_table();
-
 }  // namespace stoker::image::STOKER_ISA

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "base/isa.h"
+
 namespace stoker::image {
 
 inline constexpr int kWeightBits = 14;  // weights of uint8 pixels sum to 1 << 14
@@ -66,5 +68,10 @@ struct Kernels {
   void (*sum_columns_u8)(const uint8_t* x, int64_t n, int64_t period, uint32_t* sums);
   void (*sum_columns_f32)(const float* x, int64_t n, int64_t period, double* sums);
 };
+
+// Of one instruction set: see base/isa_table.h.
+void fill_table(Kernels& table, isa::generic);
+void fill_table(Kernels& table, isa::avx2);
+void fill_table(Kernels& table, isa::avx512);
 
 }  // namespace stoker::image

@@ -1,18 +1,14 @@
 #include "data/image/isa/families.h"
 
-#define STOKER_TEXT(x) #x
-#define STOKER_NAME(x) STOKER_TEXT(x)
+namespace stoker::image {
 
-namespace stoker::image::STOKER_ISA {
-
-Kernels make_table() {
-  Kernels table = {};
-  table.name = STOKER_NAME(STOKER_ISA);
+void fill_table(Kernels& table, isa::STOKER_ISA) {
+  using namespace STOKER_ISA;
+  table.name = isa::STOKER_ISA::kName;
   add_mix_rows(table);
   add_mix_columns(table);
   add_values(table);
   add_reverse(table);
-  return table;
 }
 
-}  // namespace stoker::image::STOKER_ISA
+}  // namespace stoker::image

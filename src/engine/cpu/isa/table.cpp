@@ -1,13 +1,12 @@
-#include "engine/cpu/isa/families.h"
+#include "engine/cpu/isa/table.h"
 
-#define STOKER_TEXT(x) #x
-#define STOKER_NAME(x) STOKER_TEXT(x)
+#include "engine/cpu/isa/families.h"
 
 namespace stoker::cpu::STOKER_ISA {
 
 KernelTable make_table() {
   KernelTable table = {};
-  table.name = STOKER_NAME(STOKER_ISA);
+  table.name = isa::STOKER_ISA::kName;
   add_elementwise(table);
   add_convert(table);
   add_reductions(table);
@@ -28,3 +27,9 @@ KernelTable make_table() {
 }
 
 }  // namespace stoker::cpu::STOKER_ISA
+
+namespace stoker::cpu {
+
+void fill_table(KernelTable& table, isa::STOKER_ISA) { table = STOKER_ISA::make_table(); }
+
+}  // namespace stoker::cpu

@@ -1,4 +1,4 @@
-// The builders of the CPU engine: one an op, one family a file.
+// The builders of the CPU engine: one per op, one file per family.
 #pragma once
 
 #include <map>

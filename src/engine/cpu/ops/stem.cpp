@@ -88,7 +88,7 @@ struct Stem {
   }
   int64_t winners() const { return geometry.rows * geometry.columns * geometry.filters; }
   int64_t work() const { return batch * winners() * geometry.taps; }
-  size_t image_space() const {  // padded images, one a worker
+  size_t image_space() const {  // padded images, one per worker
     return image.has_padding() ? size_t(team_size()) * size_t(image.floats()) * sizeof(float) : 0;
   }
 };

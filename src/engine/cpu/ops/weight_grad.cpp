@@ -35,6 +35,14 @@ int64_t WeightGradShape::band_of(int64_t most) const {
   return (out_height + bands - 1) / bands;
 }
 
+TapPart::TapPart(const WeightGradShape& g, int64_t tap, int64_t begin, int64_t end) {
+  int64_t down = tap / g.kernel_w * g.dilation_h - g.top,
+          right = tap % g.kernel_w * g.dilation_w - g.left;
+  rows = taps_inside(begin, end, g.height, g.stride_h, down);
+  columns = taps_inside(0, g.out_width, g.width, g.stride_w, right);
+  first = (rows.begin * g.stride_h + down) * g.width + columns.begin * g.stride_w + right;
+}
+
 namespace {
 
 // Bytes of packed dy that are worked on at a time, to stay in the first-level cache beside x.
@@ -86,18 +94,14 @@ void add_band(const TiledWeightGrad& g, const float* x, const float* dy, int64_t
               float* sums) {
   for (int64_t tile = 0; tile < g.channel_tiles; ++tile, x += g.height * g.width * g.tile_c)
     for (int64_t tap = 0; tap < g.taps(); ++tap, sums += g.tile_sums()) {
-      int64_t down = tap / g.kernel_w * g.dilation_h - g.top,
-              right = tap % g.kernel_w * g.dilation_w - g.left;
-      Part rows = taps_inside(begin, end, g.height, g.stride_h, down);
-      Part columns = taps_inside(0, g.out_width, g.width, g.stride_w, right);
-      if (rows.begin >= rows.end || columns.begin >= columns.end) continue;
-      const float* from =
-          x + ((rows.begin * g.stride_h + down) * g.width + columns.begin * g.stride_w + right) *
-                  g.tile_c;
-      const float* with = dy + ((rows.begin - begin) * g.out_width + columns.begin) * g.tile_f;
+      TapPart part(g, tap, begin, end);
+      if (part.is_empty()) continue;
+      const float* from = x + part.first * g.tile_c;
+      const float* with =
+          dy + ((part.rows.begin - begin) * g.out_width + part.columns.begin) * g.tile_f;
       kernels().weight_grad_tile(from, g.stride_h * g.width * g.tile_c, g.stride_w * g.tile_c, with,
-                                 g.out_width * g.tile_f, rows.end - rows.begin,
-                                 columns.end - columns.begin, sums);
+                                 g.out_width * g.tile_f, part.rows.end - part.rows.begin,
+                                 part.columns.end - part.columns.begin, sums);
     }
 }
 

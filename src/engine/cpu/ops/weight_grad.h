@@ -35,6 +35,16 @@ struct WeightGradShape {
   int64_t band_of(int64_t most) const;
 };
 
+// What a tap of the kernel meets in rows [begin, end) of dy: the rows and columns of dy for which it lies in the image,
+// and the place in x of the first, in pixels.
+struct TapPart {
+  Part rows, columns;
+  int64_t first;
+
+  TapPart(const WeightGradShape& g, int64_t tap, int64_t begin, int64_t end);
+  bool is_empty() const { return rows.begin >= rows.end || columns.begin >= columns.end; }
+};
+
 // The output positions in [begin, end) whose tap, `offset` away, lies in the image.
 Part taps_inside(int64_t begin, int64_t end, int64_t extent, int64_t stride, int64_t offset);
 

@@ -38,18 +38,13 @@ void add_band(const BlockedWeightGrad& g, const float* x, const float* dy, int64
   WeightGradBlocks strides = g.strides();
   for (int64_t block = 0; block < g.channel_blocks(); ++block, x += g.x_block())
     for (int64_t tap = 0; tap < g.taps(); ++tap, sums += kBlock * kBlock) {
-      int64_t down = tap / g.kernel_w * g.dilation_h - g.top,
-              right = tap % g.kernel_w * g.dilation_w - g.left;
-      Part rows = taps_inside(begin, end, g.height, g.stride_h, down);
-      Part columns = taps_inside(0, g.out_width, g.width, g.stride_w, right);
-      if (rows.begin >= rows.end || columns.begin >= columns.end) continue;
-      const float* from =
-          x + ((rows.begin * g.stride_h + down) * g.width + columns.begin * g.stride_w + right) *
-                  kBlock;
-      const float* with = dy + (rows.begin * g.out_width + columns.begin) * kBlock;
+      TapPart part(g, tap, begin, end);
+      if (part.is_empty()) continue;
+      const float* from = x + part.first * kBlock;
+      const float* with = dy + (part.rows.begin * g.out_width + part.columns.begin) * kBlock;
       for (int64_t half = 0; half < kBlock; half += kHalf)
-        kernel(from + half, with, strides, rows.end - rows.begin, columns.end - columns.begin,
-               sums + half * kBlock);
+        kernel(from + half, with, strides, part.rows.end - part.rows.begin,
+               part.columns.end - part.columns.begin, sums + half * kBlock);
     }
 }
 

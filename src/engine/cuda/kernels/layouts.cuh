@@ -8,7 +8,7 @@
 namespace stoker::cuda {
 
 constexpr int kLayoutWide = 4;  // numbers of a thread side by side
-// A tile's rows from memory or to it, kLayoutWide numbers of a row a thread. `at(row, column)` is
+// A tile's rows from memory or to it, kLayoutWide numbers of a row per thread. `at(row, column)` is
 // where a number lies, or -1 where there is none; rows of `packed` numbers lie together.
 template <int kTile, class At, class Use>
 __device__ inline void for_tile(At at, bool packed, Use use) {

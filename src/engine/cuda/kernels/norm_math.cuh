@@ -29,7 +29,7 @@ __device__ inline void load_rstd(const NormTerms& norm, int64_t channel, float (
 }
 
 // What is far from zero loses digits when its mean is taken off last. Float32 has digits to lose:
-// there it comes first. Sixteen bits have not, and save a register a channel.
+// there it comes first. Sixteen bits have not, and save a register per channel.
 template <class T>
 inline constexpr bool kMeanFirst = sizeof(T) == 4;
 

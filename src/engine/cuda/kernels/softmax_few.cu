@@ -17,7 +17,7 @@ struct FewTile {
   __device__ T* element(int at) const {
     return reinterpret_cast<T*>(bytes + place(at * int(sizeof(T))));
   }
-  // word(at) for each word, sixteen bytes a thread from memory or to it.
+  // word(at) for each word, sixteen bytes per thread, from memory or to it.
   __device__ void load(const void* from, int count) {
     const auto* vectors = static_cast<const uint4*>(from);
     for (int v = int(threadIdx.x); v * 16 < count; v += kFewThreads) {

@@ -37,7 +37,7 @@ struct UpdateOptions {
   double beta_1 = 0, beta_2 = 0;
   float log_beta_1 = 0, log_beta_2 = 0;
   bool nesterov = false, amsgrad = false, centered = false;
-  double* sums = nullptr;  // squares: one a block
+  double* sums = nullptr;  // squares: one per block
 };
 
 // A launch copies all of it: run_update() makes a short one of few items.

@@ -6,8 +6,6 @@
 
 namespace stoker::draw::STOKER_ISA {
 
-Kernels make_table();
-
 namespace {
 
 constexpr int kNormals = kPhiloxWords / 2;
@@ -109,6 +107,13 @@ void subtract(double* from, const double* what, double factor, int64_t n) {
 
 }  // namespace
 
-Kernels make_table() { return {uniforms, normals, scale, dot, subtract}; }
-
 }  // namespace stoker::draw::STOKER_ISA
+
+namespace stoker::draw {
+
+void fill_table(Kernels& table, isa::STOKER_ISA) {
+  using namespace STOKER_ISA;
+  table = {uniforms, normals, scale, dot, subtract};
+}
+
+}  // namespace stoker::draw

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "base/isa.h"
+
 namespace stoker::draw {
 
 struct Kernels {
@@ -18,6 +20,11 @@ struct Kernels {
   double (*dot)(const double* a, const double* b, int64_t n);
   void (*subtract)(double* from, const double* what, double factor, int64_t n);
 };
+
+// Of one instruction set: see base/isa_table.h.
+void fill_table(Kernels& table, isa::generic);
+void fill_table(Kernels& table, isa::avx2);
+void fill_table(Kernels& table, isa::avx512);
 
 // Of this host.
 const Kernels& kernels();

@@ -2,8 +2,6 @@
 
 namespace stoker::cpu::quantized::STOKER_ISA {
 
-Kernels make_table();
-
 namespace {
 
 #define STOKER_STEP [[gnu::always_inline]] inline
@@ -88,6 +86,13 @@ void finish_mean(const int32_t* __restrict sums, void* y, int64_t n, int32_t shi
 
 }  // namespace
 
-Kernels make_table() { return {quantize, dequantize, add, multiply, maximum, sum, finish_mean}; }
-
 }  // namespace stoker::cpu::quantized::STOKER_ISA
+
+namespace stoker::cpu::quantized {
+
+void fill_table(Kernels& table, isa::STOKER_ISA) {
+  using namespace STOKER_ISA;
+  table = {quantize, dequantize, add, multiply, maximum, sum, finish_mean};
+}
+
+}  // namespace stoker::cpu::quantized

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "base/isa.h"
+
 namespace stoker::cpu::quantized {
 
 // Where a result goes: as quantized::Target, without its scale.
@@ -37,6 +39,11 @@ struct Kernels {
   void (*finish_mean)(const int32_t* sums, void* y, int64_t n, int32_t shift, float factor,
                       const Storage& to);
 };
+
+// Of one instruction set: see base/isa_table.h.
+void fill_table(Kernels& table, isa::generic);
+void fill_table(Kernels& table, isa::avx2);
+void fill_table(Kernels& table, isa::avx512);
 
 // Of this host.
 const Kernels& kernels();

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 constexpr int kFeatures = 64;  // of a block
 
-// A thread a row of the result, which it adds up in registers; dy lies in shared memory.
+// One thread per row of the result, which it adds up in registers; dy lies in shared memory.
 template <class T, int Columns>
 __global__ void __launch_bounds__(kFeatures)
     narrow_gradient(const __grid_constant__ NarrowGradient c) {
