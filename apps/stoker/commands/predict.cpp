@@ -30,13 +30,15 @@ Command predict_command() {
                        &state->data, true},
                       {"--top", "N", "how many classes to name [1]", &state->top}},
           .job = &state->job,
-          .fields = {"device", "threads", "pipeline_threads"},
+          .fields = {"device", "threads", "pipeline_threads", "missing"},
           .report = &state->report,
           .run = [state] {
             std::ostream& people = state->report.people();
-            jobs::configure_context(state->job.job(), &people);
-            nlohmann::json rows =
-                jobs::predict(jobs::open_trained(state->model), state->data, state->top, &people);
+            jobs::Job given = state->job.job();
+            jobs::configure_context(given, &people);
+            jobs::TrainedModel trained = jobs::open_trained(state->model);
+            if (!given.missing.empty()) trained.job.missing = given.missing;
+            nlohmann::json rows = jobs::predict(trained, state->data, state->top, &people);
             state->report.write(rows);
             size_t bad = 0;
             for (const nlohmann::json& row : rows)
