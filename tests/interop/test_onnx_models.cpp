@@ -252,6 +252,16 @@ TEST(OnnxRuntime, DoesNotJoinZeroPaddingToMaxPooling) {
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
 }
 
+// Pictures of any size: the extents of the result are computed from those of the input.
+TEST(OnnxRuntime, AgreesOnOpenSizesThatAreSplitAndJoined) {
+  OnnxFiles files;
+  Value wide = Input({-1, -1, 8}, {.name = "x"});
+  files.add("depth_to_space", Model({wide}, {ops::depth_to_space(wide, 2)}));
+  Value known = Input({6, 4, 3}, {.name = "x"});
+  files.add("space_to_depth", Model({known}, {ops::space_to_depth(known, 2)}));
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
 TEST(OnnxRuntime, AgreesOnTheUsualModels) {
   OnnxFiles files;
   Sequential cnn({Input({28, 28, 1}), Conv2D(32, 3, {.activation = "relu"}), MaxPooling2D(2),
