@@ -56,6 +56,7 @@
 #include <stoker/quantize.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
+#include <stoker/remat.h>
 #include <stoker/residual_layers.h>
 #include <stoker/run_plan.h>
 #include <stoker/safetensors.h>
