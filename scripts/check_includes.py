@@ -36,7 +36,7 @@ PUBLIC = {
     "data": "categories csv dataset dataset_options element image image_augment mixing numpy svmlight text tfrecord tokenizer "
     "typed_function utils",
     "formats": "safetensors",
-    "graph": "attention ops ops_any_rank ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
+    "graph": "attention custom_gradient ops ops_any_rank ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
     "value variable volume_ops",
     "engine": "devices",
     "nn": "attention_layers audio_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "

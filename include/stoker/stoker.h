@@ -15,6 +15,7 @@
 #include <stoker/constraints.h>
 #include <stoker/context.h>
 #include <stoker/csv.h>
+#include <stoker/custom_gradient.h>
 #include <stoker/dataset.h>
 #include <stoker/dataset_options.h>
 #include <stoker/devices.h>
