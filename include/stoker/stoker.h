@@ -11,11 +11,13 @@
 #include <stoker/callbacks.h>
 #include <stoker/categories.h>
 #include <stoker/compare.h>
+#include <stoker/config.h>
 #include <stoker/confusion_metrics.h>
 #include <stoker/constraints.h>
 #include <stoker/context.h>
 #include <stoker/csv.h>
 #include <stoker/custom_gradient.h>
+#include <stoker/custom_objects.h>
 #include <stoker/dataset.h>
 #include <stoker/dataset_options.h>
 #include <stoker/devices.h>
@@ -50,6 +52,7 @@
 #include <stoker/onnx.h>
 #include <stoker/ops.h>
 #include <stoker/optimizers.h>
+#include <stoker/orbax_checkpoint.h>
 #include <stoker/own_step.h>
 #include <stoker/plot_model.h>
 #include <stoker/profiler.h>
