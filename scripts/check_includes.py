@@ -39,10 +39,10 @@ PUBLIC = {
     "graph": "attention custom_gradient ops ops_any_rank ops_arrays ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
     "value variable volume_ops",
     "engine": "devices",
-    "nn": "attention_layers audio_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
+    "nn": "attention_layers audio_layers augmentation_layers bounding_boxes category_layers confusion_metrics constraints convolution_layers "
     "initializers layer layer_names layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
     "regularization_layers regularizers remat residual_layers shape_layers transformer_layers volume",
-    "train": "adaptive_optimizers auto_batch backup callback callbacks compile_lists config custom_objects flops function generate history idx "
+    "train": "adaptive_optimizers auto_batch backup callback callbacks compile_lists config custom_objects feature_space flops function generate history idx "
     "logging_callbacks model more_callbacks multi_optimizer optimizers orbax_checkpoint own_step plot_model run_plan schedules serialize weights",
     "distribute": "distribute",
     "compress": "compare distill lighter prune quantize",

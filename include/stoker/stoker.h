@@ -8,6 +8,7 @@
 #include <stoker/auto_batch.h>
 #include <stoker/backup.h>
 #include <stoker/batch.h>
+#include <stoker/bounding_boxes.h>
 #include <stoker/callbacks.h>
 #include <stoker/categories.h>
 #include <stoker/compare.h>
@@ -28,6 +29,7 @@
 #include <stoker/element.h>
 #include <stoker/error.h>
 #include <stoker/extend/cuda.h>
+#include <stoker/feature_space.h>
 #include <stoker/flops.h>
 #include <stoker/function.h>
 #include <stoker/generate.h>

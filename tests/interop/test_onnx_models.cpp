@@ -142,6 +142,11 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
   }
   for (const std::string& name : activation_names())
     files.add("Activation-" + name, model_of({Activation(name), {3, 5}}));
+  Value boxes = Input({5, 4}, {.name = "boxes"}), labels = Input({5}, {.name = "labels"});
+  for (int64_t count : {3, 7})
+    files.add("MaxNumBoundingBoxes" + std::to_string(count),
+              Model({boxes, labels}, MaxNumBoundingBoxes(count).call_all({boxes, labels})));
+  kinds.insert("MaxNumBoundingBoxes");
   kinds.insert(
       {"Activation", "InputLayer", "HostLayer", "CudaLayer", "Lambda"});  // HostLayer: see below
   kinds.insert({"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"});               // loops
