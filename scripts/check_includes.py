@@ -36,14 +36,14 @@ PUBLIC = {
     "data": "categories csv dataset dataset_options element image image_augment mixing numpy svmlight text tfrecord tokenizer "
     "typed_function utils",
     "formats": "safetensors",
-    "graph": "attention ops ops_any_rank ops_arrays ops_boxes ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random ops_statistics "
-    "value variable volume_ops with_values",
+    "graph": "attention custom_gradient ops ops_any_rank ops_arrays ops_boxes ops_fft ops_image ops_linalg ops_loops ops_math ops_nn ops_random "
+    "ops_statistics value variable volume_ops with_values",
     "engine": "devices",
-    "nn": "attention_layers audio_layers augmentation_layers category_layers confusion_metrics constraints convolution_layers "
+    "nn": "attention_layers audio_layers augmentation_layers bounding_boxes category_layers confusion_metrics constraints convolution_layers "
     "initializers layer layer_names layer_options layers layers_over_time losses metrics pooling_layers recurrent_layers "
-    "regularization_layers regularizers residual_layers shape_layers transformer_layers volume",
-    "train": "adaptive_optimizers auto_batch backup callback callbacks compile_lists flops function generate history idx "
-    "logging_callbacks model more_callbacks multi_optimizer optimizers own_step plot_model run_plan schedules serialize weights",
+    "regularization_layers regularizers remat residual_layers shape_layers transformer_layers volume",
+    "train": "adaptive_optimizers auto_batch backup callback callbacks compile_lists config custom_objects feature_space flops function generate history idx "
+    "logging_callbacks model more_callbacks multi_optimizer optimizers orbax_checkpoint own_step plot_model run_plan schedules serialize weights",
     "distribute": "distribute",
     "compress": "compare distill lighter prune quantize",
     "jobs": "applications",

@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 MODULES = (
     "layers losses metrics optimizers optimizers.schedules callbacks initializers regularizers constraints activations "
-    "ops ops.image random utils applications models saving mixed_precision dtype_policies quantizers distribution "
+    "ops ops.image random utils utils.bounding_boxes applications models saving mixed_precision dtype_policies quantizers distribution "
     "distillation config visualization wrappers export tree"
 ).split()
 
@@ -33,6 +33,7 @@ def main():
             owner = getattr(owner, part)
         lines.append(f"keras.{module}: {' '.join(public(owner))}")
     lines.append(f"keras.datasets: {' '.join(n for n in dir(keras.datasets) if not n.startswith('_'))}")
+    lines.append(f"keras: {' '.join(public(keras))}")
     of_layer = set(public(keras.Layer))
     of_model = set(public(keras.Sequential)) | set(public(type(keras.Model(i := keras.Input((1,)), i))))
     lines.append(f"keras.Layer: {' '.join(sorted(of_layer))}")

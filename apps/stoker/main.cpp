@@ -73,10 +73,10 @@ int run_and_tell(int argc, char** argv) {
     std::cerr << stoker::printable_lines(interrupted.what()) << std::endl;
     return interrupted.exit_code();
   } catch (const std::exception& error) {
+    bool usage = dynamic_cast<const stoker::jobs::OptionError*>(&error) != nullptr;
     std::cout << std::flush;
-    if (!stoker::jobs::speaks()) return kFailed;  // of several processes one tells it
-    complain(error.what());
-    return kFailed;
+    if (stoker::jobs::speaks()) complain(error.what());  // of several processes one tells it
+    return usage ? kUsage : kFailed;
   }
 }
 

@@ -10,7 +10,7 @@ using namespace stoker;
 
 namespace {
 
-// Idea: 24 lines in Keras.
+// Idea: 16 lines in Keras.
 class LRFinder : public Callback {
  public:
   LRFinder(double min_lr, double max_lr, int64_t steps)
@@ -29,11 +29,13 @@ class LRFinder : public Callback {
   double lr_, factor_;
 };
 
+// Data:
 }  // namespace
 
 int main() {
   Digits digits = draw_digits(3200, 1);
   Sequential model = small_classifier({28, 28, 1});
+  // Idea:
   LRFinder finder(1e-5, 1.0, 100);
   model.fit(digits.x, digits.y, {.verbose = 0, .callbacks = {finder}});
   // Shown:

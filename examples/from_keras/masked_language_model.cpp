@@ -27,7 +27,7 @@ int main() {
   set_seed(1);
   Tensor sentences = draw_sentences(512);
 
-  // Idea: 37 lines in Keras.
+  // Idea: 22 lines in Keras.
   // 15 % of the words are hidden, and only they count.
   auto mask = [](Tensor sentence, Rng& rng) {
     Tensor hidden = sentence.clone(), weights = Tensor::zeros({kLength});
@@ -43,8 +43,7 @@ int main() {
   auto train = data::from_slices(sentences).shuffle().map(mask, {.spec = spec}).batch(32);
 
   Value ids = Input({kLength}, {.dtype = DType::int32});
-  TokenAndPositionEmbedding embed(kWords, kLength, kWidth);
-  Value x = embed(ids);
+  Value x = TokenAndPositionEmbedding(kWords, kLength, kWidth)(ids);
   for (int layer = 0; layer < 2; ++layer) {
     Value attended = MultiHeadAttention(4, kWidth / 4)(x, x);
     x = LayerNormalization({.epsilon = 1e-6})(x + Dropout(0.1)(attended));

@@ -11,7 +11,7 @@ int main() {
   Tensor large = compute([&] { return ops::image::resize(digits.x, {27, 27}); });
   Tensor small = compute([&] { return ops::image::resize(large, {9, 9}, {.antialias = true}); });
 
-  // Idea: 40 lines in Keras.
+  // Idea: 20 lines in Keras.
   constexpr int64_t kUpscale = 3;
   Conv2DOptions like{.padding = "same", .activation = "relu", .kernel_initializer = "orthogonal"};
   Value inputs = Input({-1, -1, 1});

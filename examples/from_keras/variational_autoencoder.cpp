@@ -10,7 +10,7 @@ int main() {
   Digits digits = draw_digits(1000, 1);
   data::Dataset batches = data::from_slices(digits.x).shuffle().batch(50);
 
-  // Idea: 68 lines in Keras.
+  // Idea: 35 lines in Keras.
   constexpr int64_t kLatent = 2;
   Value inputs = Input({28, 28, 1});
   Value x = Conv2D(16, 3, {.strides = 2, .padding = "same", .activation = "relu"})(inputs);

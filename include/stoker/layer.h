@@ -42,6 +42,7 @@
 namespace stoker {
 
 class Layer;
+struct RematScopeOptions;
 
 // How a layer or a model is called:
 //   Value features = teacher(x, {.training = false});
@@ -136,6 +137,10 @@ class LayerBase {
   // computes in float32 converts 16-bit inputs to float32. ValueError lists the names.
   const std::string& dtype_policy() const { return dtype_policy_; }
   void set_dtype_policy(const std::string& policy);
+  // What the backward pass computes again of its calls (remat.h): as the RematScope says in which it
+  // was constructed. Null: nothing.
+  const std::shared_ptr<const RematScopeOptions>& remat() const { return remat_; }
+  void set_remat(const RematScopeOptions& options);  // ValueError for an unknown mode
   // The layers that its calls called, each once, in the order of their first calls; a model's
   // layers. A child without a name gets one that its siblings do not have: "dense", "dense_1".
   virtual std::vector<Layer> children() const;
@@ -201,6 +206,7 @@ class LayerBase {
   bool built_ = false;
   bool trainable_ = true;
   std::string dtype_policy_;
+  std::shared_ptr<const RematScopeOptions> remat_;
   std::string born_in_;  // the scope that was traced when it was constructed; empty: none
   std::vector<Weight> weights_;
   size_t weights_before_build_ = 0;

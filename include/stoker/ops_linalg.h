@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <stoker/ops_fft.h>
 #include <stoker/value.h>
 
 namespace stoker::ops {
@@ -65,6 +66,13 @@ struct Eigh {
   Value values, vectors;  // ascending; the vectors are columns
 };
 Eigh eigh(const Value& a);  // of a symmetric matrix
+// Complex numbers as pairs: values [.., n], vectors [.., n, n] as columns of length 1 whose largest
+// element is real and positive. Of a pair of conjugates the one with a positive imaginary part comes
+// first. Gradients are those of matrices with n different eigenvalues.
+struct Eig {
+  Complex values, vectors;
+};
+Eig eig(const Value& a);
 struct Svd {
   Value u, s, v;  // A = U · diag(s) · V, s descending; [.., n, k], [.., k], [.., k, m]
 };

@@ -30,6 +30,11 @@ Value fmin(const Value& a, const Value& b);
 Value gcd(const Value& a, const Value& b);
 Value lcm(const Value& a, const Value& b);
 Value clip(const Value& x, const Value& low, const Value& high);
+// The next float32 after x1 in the direction of x2; no gradient.
+Value nextafter(const Value& x1, const Value& x2);
+// The same bytes as numbers of another dtype; elements of another size change the last dimension:
+// float32 [.., 4] is int16 [.., 8]. No gradient.
+Value view(const Value& x, DType dtype);
 
 // --- rounding --------------------------------------------------------------------------------
 Value ceil(const Value& x);

@@ -8,13 +8,17 @@
 #include <stoker/auto_batch.h>
 #include <stoker/backup.h>
 #include <stoker/batch.h>
+#include <stoker/bounding_boxes.h>
 #include <stoker/callbacks.h>
 #include <stoker/categories.h>
 #include <stoker/compare.h>
+#include <stoker/config.h>
 #include <stoker/confusion_metrics.h>
 #include <stoker/constraints.h>
 #include <stoker/context.h>
 #include <stoker/csv.h>
+#include <stoker/custom_gradient.h>
+#include <stoker/custom_objects.h>
 #include <stoker/dataset.h>
 #include <stoker/dataset_options.h>
 #include <stoker/devices.h>
@@ -25,6 +29,7 @@
 #include <stoker/element.h>
 #include <stoker/error.h>
 #include <stoker/extend/cuda.h>
+#include <stoker/feature_space.h>
 #include <stoker/flops.h>
 #include <stoker/function.h>
 #include <stoker/generate.h>
@@ -50,6 +55,7 @@
 #include <stoker/ops.h>
 #include <stoker/ops_boxes.h>
 #include <stoker/optimizers.h>
+#include <stoker/orbax_checkpoint.h>
 #include <stoker/own_step.h>
 #include <stoker/plot_model.h>
 #include <stoker/profiler.h>
@@ -57,6 +63,7 @@
 #include <stoker/quantize.h>
 #include <stoker/random.h>
 #include <stoker/regularizers.h>
+#include <stoker/remat.h>
 #include <stoker/residual_layers.h>
 #include <stoker/run_plan.h>
 #include <stoker/safetensors.h>

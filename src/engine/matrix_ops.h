@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "engine/eigenvalues.h"
 #include "engine/matrix_math.h"
 #include "graph/op.h"
 
@@ -11,7 +12,7 @@ namespace stoker::matrix {
 
 // A [.., n, m] and, of solve, b [.., n, k].
 struct Operation {
-  std::string fn;  // cholesky, lu, qr, eigh, svd; general, lower, upper
+  std::string fn;  // cholesky, lu, qr, eigh, eig, svd; general, lower, upper
   int64_t batch = 1, n = 0, m = 0, k = 0;
 
   Operation(const Attrs& attrs, const Shape& a, const Shape* b);
@@ -68,6 +69,13 @@ void run(const Operation& op, std::span<const T* const> in, std::span<void* cons
     eigh(a, values, vectors);
     store(values, number(0, op.n));
     store(vectors.data, number(1, op.n * op.n));
+  } else if (op.fn == "eig") {
+    Eigen<Work> made = eig(a);
+    store(made.values_real, number(0, op.n));
+    store(made.values_imag, number(1, op.n));
+    store(made.vectors_real.data, number(2, op.n * op.n));
+    store(made.vectors_imag.data, number(3, op.n * op.n));
+    store(made.real_at, integer(4, op.n));
   } else {
     Matrix<Work> u(op.n, k), vt(k, op.m);
     std::vector<Work> s(static_cast<size_t>(k));

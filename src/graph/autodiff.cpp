@@ -78,7 +78,8 @@ class Differentiation {
 
   // A path that carries gradients, but all of them zero: floor, sign.
   bool is_flat(const std::vector<int>& ids) const {
-    return differentiable_from(graph_, 0, ids)[size_t(loss_.traced()->id)];
+    return differentiable_from(graph_, 0, ids,
+                               graph_.notes<OwnGradients>())[size_t(loss_.traced()->id)];
   }
 
   void expect_connected(const Values& found, Unconnected unconnected) const {

@@ -12,13 +12,16 @@ std::string describe(const Node& node) {
   return node.scope.empty() ? node.op->name : fmt::format("{} \"{}\"", node.op->name, node.scope);
 }
 
-std::vector<bool> differentiable_from(const Graph& graph, size_t first, std::span<const int> wrt) {
+std::vector<bool> differentiable_from(const Graph& graph, size_t first, std::span<const int> wrt,
+                                      const OwnGradients& own) {
   std::vector<bool> depends(graph.values().size());
   for (int value : wrt) depends[size_t(value)] = true;
   for (size_t i = first; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
-    if (node.traits().stops_gradient) continue;
-    if (std::ranges::none_of(node.inputs, [&](int id) { return bool(depends[size_t(id)]); }))
+    const OwnGradient* by_hand = find(own, node);
+    if (node.traits().stops_gradient && by_hand == nullptr) continue;
+    if (std::ranges::none_of(by_hand ? by_hand->inputs : node.inputs,
+                             [&](int id) { return bool(depends[size_t(id)]); }))
       continue;
     for (int id : node.outputs)
       if (is_floating(graph.spec(id).dtype)) depends[size_t(id)] = true;
@@ -30,8 +33,10 @@ ReverseSweep::ReverseSweep(Graph& graph, size_t first, std::span<const int> wrt)
     : graph_(graph),
       first_(first),
       last_(graph.nodes().size()),
-      depends_(differentiable_from(graph, first, wrt)),
-      gradients_(graph.values().size()) {}
+      own_(graph.notes<OwnGradients>()),
+      depends_(differentiable_from(graph, first, wrt, own_)),
+      gradients_(graph.values().size()),
+      recomputed_(graph, last_) {}
 
 void ReverseSweep::seed(const Value& output, const Value& gradient) {
   Value& sum = gradients_[size_t(output.traced()->id)];
@@ -48,6 +53,7 @@ Value ReverseSweep::gradient(int value) {
 }
 
 void ReverseSweep::visit(Node node) {  // a copy: the rule appends nodes
+  if (const OwnGradient* own = find(own_, node)) return visit_own(node, *own);
   std::vector<bool> needed;
   for (int id : node.inputs) needed.push_back(depends_[size_t(id)]);
   if (std::ranges::find(needed, true) == needed.end()) return;
@@ -66,6 +72,22 @@ void ReverseSweep::visit(Node node) {  // a copy: the rule appends nodes
     if (needed[i] && found[i].defined()) accumulate(node, node.inputs[i], found[i]);
 }
 
+// A gradient by hand (ops::custom_gradient), of values that may stand far before the node.
+void ReverseSweep::visit_own(const Node& node, OwnGradient own) {  // a copy: it may add others
+  Value upstream = gradient(node.outputs[0]);
+  if (!upstream.defined()) return;
+  Graph::Scope layer(graph_, node.scope);
+  Graph::ComputeDtype compute(graph_, dtype_of(node));
+  Values found = own.pull(upstream);
+  if (found.size() != own.inputs.size())
+    throw Error(
+        fmt::format("custom_gradient: the gradient function gave {} gradients for {} inputs",
+                    found.size(), own.inputs.size()));
+  for (size_t i = 0; i < found.size(); ++i)
+    if (depends_[size_t(own.inputs[i])] && found[i].defined())
+      accumulate(node, own.inputs[i], found[i]);
+}
+
 Values ReverseSweep::call_rule(const Node& node, const std::vector<bool>& needed,
                                const Values& output_gradients) {
   if (!node.op->gradient)
@@ -74,7 +96,7 @@ Values ReverseSweep::call_rule(const Node& node, const std::vector<bool>& needed
         "compute its result from other ops. Only where the loss is meant to treat that result as a "
         "constant, put ops::stop_gradient around it",
         describe(node)));
-  Values inputs = values(node.inputs), outputs = values(node.outputs);
+  Values inputs = values(node, node.inputs), outputs = values(node, node.outputs);
   try {
     return node.op->gradient({graph_, node.attrs, inputs, outputs, output_gradients, needed});
   } catch (const ShapeError&) {
@@ -110,9 +132,9 @@ void ReverseSweep::flush(int value) {
   sum = sum.defined() ? sum + together : together;
 }
 
-Values ReverseSweep::values(const std::vector<int>& ids) {
+Values ReverseSweep::values(const Node& node, const std::vector<int>& ids) {
   Values values;
-  for (int id : ids) values.push_back(graph_.value(id));
+  for (int id : ids) values.push_back(recomputed_.value(node, id));
   return values;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 void require(bool holds, const char* name, const nlohmann::json& got, const char* expected) {
   if (!holds)
-    throw ValueError(fmt::format("{}: expected {}, got {}", name, expected, dump_report(got)));
+    throw OptionError(fmt::format("{}: expected {}, got {}", name, expected, dump_report(got)));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace stoker::jobs {
 nlohmann::json compare_models(const std::vector<std::string>& models, const Job& job,
                               double seconds, const std::string& page, std::ostream* out) {
   if (models.size() < 2)
-    throw ValueError("compare: expected at least two models: `stoker compare runs/a runs/b`");
+    throw OptionError("compare: expected at least two models: `stoker compare runs/a runs/b`");
   std::vector<TrainedModel> opened;
   std::vector<ComparedModel> compared;
   for (const std::string& path : models) {

@@ -33,7 +33,7 @@ void check_one(const Compression& what) {
   int asked = int(what.int8) + int(what.prune.has_value()) + int(what.channels.has_value()) +
               int(!what.student.empty());
   if (asked != 1)
-    throw ValueError(
+    throw OptionError(
         fmt::format("compress: expected one of --int8, --prune SHARE, --channels SHARE and "
                     "--student MODEL, got {}",
                     asked));

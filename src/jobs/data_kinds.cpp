@@ -178,8 +178,8 @@ OpenedData open_spec(const Job& job, const std::string& spec, const DataNames& k
     return kind->open(job, spec.substr(kind->prefix.size()), known);
   size_t colon = spec.find(':');
   if (colon != std::string::npos && !fs::exists(spec))
-    throw ValueError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", spec,
-                                 spec.substr(0, colon), kDataSpecs));
+    throw OptionError(fmt::format("data \"{}\": unknown kind \"{}\"; a spec is {}", spec,
+                                  spec.substr(0, colon), kDataSpecs));
   return open_folder(spec);
 }
 
@@ -192,7 +192,7 @@ data::Dataset open_rows(const Job& job, const std::string& spec, const DataNames
                         const std::string& model) {
   const DataKind* kind = kind_of(spec);
   if (kind == nullptr || !kind->rows)
-    throw ValueError(fmt::format("\"{}\" is not {}", spec, kRowSpecs));
+    throw OptionError(fmt::format("\"{}\" is not {}", spec, kRowSpecs));
   if (kind->needs_columns && known.columns.empty())
     throw FileError(fmt::format(
         "{}: there is no columns.json beside it, which says what columns the model takes; train "

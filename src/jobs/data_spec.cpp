@@ -52,8 +52,8 @@ TensorSpec picture_spec(const Job& job, const Examples& examples) {
   }
   Shape shape = stored.shape;
   if (examples.table()) {
-    if (job.augment) throw ValueError("augment: the data is a table; only pictures are augmented");
-    if (job.image_size) throw ValueError("image_size: the data is a table, without pictures");
+    if (job.augment) throw OptionError("augment: the data is a table; only pictures are augmented");
+    if (job.image_size) throw OptionError("image_size: the data is a table, without pictures");
     return stored;
   }
   if (job.image_size) shape = {job.image_size->height, job.image_size->width, shape[2]};
@@ -123,7 +123,7 @@ data::DatasetOptions options_of(const Job& job, const char* name) {
 }  // namespace
 
 JobData open_data(const Job& job, const DataNames& known) {
-  if (job.data.empty()) throw ValueError(fmt::format("no data; give {}", kDataSpecs));
+  if (job.data.empty()) throw OptionError(fmt::format("no data; give {}", kDataSpecs));
   OpenedData opened = open_spec(job, job.data, known);
   expect_examples(*opened.train, job.data);
   if (!job.validation_data.empty()) {
@@ -134,7 +134,8 @@ JobData open_data(const Job& job, const DataNames& known) {
     split(job, opened);
   }
   bool numbers = opened.train->spec()[1].dtype == DType::float32;
-  if (job.classes && numbers) throw ValueError("classes: the data has none, numbers are predicted");
+  if (job.classes && numbers)
+    throw OptionError("classes: the data has none, numbers are predicted");
   if (job.classes) opened.classes = *job.classes;
   if (opened.classes < 2 && !numbers)
     throw ValueError(fmt::format(

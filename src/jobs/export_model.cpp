@@ -21,7 +21,7 @@ nlohmann::json export_model(const TrainedModel& trained, const std::string& path
   else if (ending == ".stoker")
     trained.model.save(path, {.include_optimizer = false});
   else
-    throw ValueError(
+    throw OptionError(
         fmt::format("{}: expected a file that ends in .onnx, .safetensors or .stoker", path));
   auto bytes = double(local_files().size(path));
   if (out != nullptr) fmt::print(*out, "{}  {}\n", path, human_bytes(bytes));

@@ -240,7 +240,7 @@ std::span<const JobField> job_fields() { return kFields; }
 void set_field(Job& job, std::string_view name, const std::string& text) {
   const JobField& field = field_of(name);
   json value = field.text ? json(text) : try_parse_json(text);
-  set(job, field, value.is_discarded() ? json(text) : value);
+  as_option([&] { set(job, field, value.is_discarded() ? json(text) : value); });
 }
 
 void update_job(Job& job, const json& keys) {

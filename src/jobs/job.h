@@ -10,9 +10,25 @@
 #include <string_view>
 #include <vector>
 
+#include <stoker/error.h>
 #include <nlohmann/json_fwd.hpp>
 
 namespace stoker::jobs {
+
+// What an option says cannot be, whatever is in the files that it names. The program ends with status 2.
+class OptionError : public ValueError {
+ public:
+  using ValueError::ValueError;
+};
+// Runs `read`, whose ValueErrors are about the value of an option.
+template <class Read>
+decltype(auto) as_option(Read&& read) {
+  try {
+    return read();
+  } catch (const ValueError& error) {
+    throw OptionError(error.what());
+  }
+}
 
 // Samples in a step; 0: chosen (stoker/auto_batch.h), written "auto".
 struct BatchChoice {
@@ -110,7 +126,7 @@ Job read_job(const std::string& path);
 Job parse_job_json(std::string_view text);
 Job parse_job_toml(std::string_view text);  // Error where Stoker was built without TOML
 
-// Values that are wrong by themselves or together: ValueError.
+// Values that are wrong by themselves or together: OptionError.
 void check_job(const Job& job);
 
 }  // namespace stoker::jobs

@@ -76,7 +76,7 @@ Layer frozen_normalization(bool affine, const char* name) {
 
 Model table_model(const Job& job, const Shape& row, const Outputs& outputs) {
   if (job.model != "mlp")
-    throw ValueError(fmt::format(
+    throw OptionError(fmt::format(
         "model: \"{}\" takes pictures, but the data is a table of {} columns; give --model mlp",
         job.model, row[0]));
   Value input = Input(row);
@@ -94,7 +94,7 @@ void configure_context(const Job& job, std::ostream* out) {
   Context& context = default_context();
   if (job.seed) context.seed.set(*job.seed);
   set_threads({.pipeline = int(job.pipeline_threads), .compute = int(job.threads)});
-  set_global_policy(job.precision);
+  as_option([&] { set_global_policy(job.precision); });
   find_device(job.device);  // checks it
   context.device = job.device;
   context.memory_limit = size_t(job.memory_limit);
@@ -104,8 +104,11 @@ void configure_context(const Job& job, std::ostream* out) {
 Model make_model(const Job& job, const TensorSpec& picture, const Outputs& outputs) {
   if (job.model.ends_with(".stoker")) return loaded(job, picture, outputs);
   if (picture.shape.rank() == 1) return table_model(job, picture.shape, outputs);
-  return applications::by_name(
-      job.model, {.input_shape = picture.shape, .classes = outputs.count, .dtype = picture.dtype});
+  return as_option([&] {
+    return applications::by_name(
+        job.model,
+        {.input_shape = picture.shape, .classes = outputs.count, .dtype = picture.dtype});
+  });
 }
 
 Model make_model(const Job& job, const JobData& data) {
@@ -125,9 +128,12 @@ Model make_model(const Job& job, const JobData& data) {
 }
 
 void compile_model(const Job& job, const Model& model, int64_t steps) {
-  model.compile({.optimizer = optimizer_of(job, steps),
-                 .loss = job.loss,
-                 .metrics = metrics_of(job.metrics)});
+  CompileArgs args = as_option([&] {
+    return CompileArgs{.optimizer = optimizer_of(job, steps),
+                       .loss = job.loss,
+                       .metrics = metrics_of(job.metrics)};
+  });
+  model.compile(args);
 }
 
 }  // namespace stoker::jobs

@@ -127,7 +127,7 @@ json predict(const TrainedModel& trained, const std::vector<std::string>& paths,
   if (top < 1) throw ValueError(fmt::format("top: expected 1 or more, got {}", top));
   bool rows = std::ranges::any_of(paths, is_rows_spec);
   if (rows && paths.size() != 1)
-    throw ValueError(fmt::format("predict: rows and arrays are given alone: {}", kRowSpecs));
+    throw OptionError(fmt::format("predict: rows and arrays are given alone: {}", kRowSpecs));
   json result = rows ? predict_rows(trained, paths[0], top) : predict_pictures(trained, paths, top);
   if (out != nullptr) tell(result, *out);
   return result;

@@ -33,7 +33,7 @@ DataNames names_of(const JobData& data) {
 }  // namespace
 
 nlohmann::json prepare(const Job& job, std::ostream* out) {
-  if (job.out.empty()) throw ValueError("out: where should the shards go?");
+  if (job.out.empty()) throw OptionError("out: where should the shards go?");
   check_job(job);
   double begin = double(steady_clock().now()) * 1e-9;
   JobData data = open_data(job);

@@ -74,7 +74,13 @@ std::string_view name(RunState state) { return kStates[size_t(state)]; }
 
 RunStatus read_run_status(const std::string& folder) {
   std::string path = folder + "/status.json";
-  if (local_files().exists(folder) && !local_files().exists(path)) return {};
+  if (!local_files().exists(folder))
+    throw FileError(
+        fmt::format("{}: there is no such folder; give the --out of a `stoker train` that runs or "
+                    "has run, or no "
+                    "folder to watch the machine alone",
+                    folder));
+  if (!local_files().exists(path)) return {};
   bool ended = false;
   RunStatus run = read_file(path, ended);
   if (!ended) return run;

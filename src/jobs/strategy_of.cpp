@@ -56,7 +56,7 @@ std::vector<std::string> devices_of(const std::string& text) {
       return numbered(text.substr(0, colon), count);
   for (const std::string& name : names)
     if (name.empty() || name == "all")
-      throw ValueError(fmt::format(
+      throw OptionError(fmt::format(
           "devices: expected all, a number, cpu:N, cuda:N or names with commas between them, got "
           "\"{}\"",
           text));

@@ -2,6 +2,8 @@
 #include <stoker/layers.h>
 
 #include "graph/graph.h"
+#include "graph/remat.h"
+#include "nn/remat_mode.h"
 
 namespace stoker {
 
@@ -27,7 +29,12 @@ ActivationFunction::ActivationFunction(const std::string& name)
 }
 
 Value ActivationFunction::operator()(const Value& x) const {
-  return function_ ? function_(x) : ops::activation(x, name_);
+  Graph* graph = x.traced() != nullptr ? x.traced()->graph : nullptr;
+  size_t first = graph != nullptr ? graph->nodes().size() : 0;
+  Value y = function_ ? function_(x) : ops::activation(x, name_);
+  if (graph != nullptr && graph->call() != nullptr && recomputes_activations(graph->call()->layer))
+    mark_for_remat(*graph, first);
+  return y;
 }
 
 }  // namespace stoker

@@ -10,6 +10,7 @@
 
 #include "graph/graph.h"
 #include "graph/placement.h"
+#include "graph/remat.h"
 #include "graph/sketch.h"
 #include "nn/constraint_notes.h"
 #include "nn/layer_call.h"
@@ -17,6 +18,7 @@
 #include "nn/layers/recurrent.h"
 #include "nn/masks.h"
 #include "nn/names.h"
+#include "nn/remat_mode.h"
 
 namespace stoker {
 
@@ -60,7 +62,7 @@ void append(std::vector<Variable>& all, const std::vector<Variable>& more) {
 
 // --- LayerBase: names, weights -------------------------------------------------------------------
 
-LayerBase::LayerBase() {
+LayerBase::LayerBase() : remat_(current_remat()) {
   if (const Graph* graph = Graph::current())
     born_in_ = graph->scope().empty() ? "a graph" : graph->scope();
 }
@@ -201,8 +203,10 @@ Values LayerBase::run(Graph& graph, const Values& inputs, const Values& masks,
     DType dtype = own_policy ? graph.policy_dtype(dtype_policy_) : graph.compute_dtype();
     Graph::ComputeDtype compute(graph, dtype);
     CallContext context(graph, masks, arguments);
+    size_t first_node = graph.nodes().size();
     Values outputs = call(dtype == DType::float32 ? as_float32(inputs) : inputs, context);
     check_returned(*this, outputs);
+    if (recomputes_call(*this, outputs)) mark_for_remat(graph, first_node);
     add_penalties(graph);
     mask_outputs(graph, *this, inputs, masks, outputs);
     return outputs;

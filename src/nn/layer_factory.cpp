@@ -72,6 +72,7 @@ const LayerKinds& built_in_layers() {
     add_reshaping_layers(all);
     add_edge_layers(all);
     add_category_layers(all);
+    add_bounding_box_layers(all);
     add_size_augmentations(all);
     add_geometry_augmentations(all);
     add_colour_augmentations(all);

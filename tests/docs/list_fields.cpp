@@ -55,6 +55,7 @@ Json tables() {
   add_callback<CSVLoggerOptions>(all, "CSVLoggerOptions");
   add_callback<BackupOptions>(all, "BackupOptions");
   add_callback<RemoteMonitorOptions>(all, "RemoteMonitorOptions");
+  add_callback<OrbaxCheckpointOptions>(all, "OrbaxCheckpointOptions");
   add_image<image::DecodeJpeg>(all, "DecodeJpeg");
   add_image<image::DecodePng>(all, "DecodePng");
   add_image<image::DecodeImage>(all, "DecodeImage");

@@ -49,20 +49,33 @@ TEST(CommandLine, WrongUseIsTwoAndOneClearLine) {
   }
 }
 
+TEST(CommandLine, AWrongValueIsTwoAndOneClearLine) {
+  for (const auto& [arguments, part] : std::vector<std::pair<std::string, std::string>>{
+           {"train", "no data"},
+           {"train --data parquet:x", "unknown kind \"parquet\""},
+           {"train --epochs three --data x", "epochs: expected a whole number, got \"three\""},
+           {"train --epochs 0 --data x", "epochs: expected 1 or more, got 0"},
+           {"train --schedule step --data x", "schedule: expected cosine or constant"},
+           {"train --precision float8 --data x", "float8"},
+           {"inspect resnet", "unknown model \"resnet\"; there are mlp"},
+           {"doctor", "no data"}}) {
+    Ended ended = run_stoker(arguments);
+    EXPECT_EQ(ended.status, 2) << arguments;
+    EXPECT_TRUE(ended.err.starts_with("stoker: ")) << ended.err;
+    EXPECT_TRUE(contains(ended.err, part)) << arguments << ": " << ended.err;
+    EXPECT_EQ(lines_of(ended.err), 1) << ended.err;
+  }
+}
+
 TEST(CommandLine, AFailureIsOneAndOneClearLine) {
   TempDir folder;
   std::string job = folder.write("job.toml", "epoch = 3\n");
   for (const auto& [arguments, part] : std::vector<std::pair<std::string, std::string>>{
-           {"train", "no data"},
            {"train --data idx:/nowhere", "/nowhere: there is no such folder"},
-           {"train --data parquet:x", "unknown kind \"parquet\""},
-           {"train --epochs three --data x", "epochs: expected a whole number, got \"three\""},
            {"train --job " + job, "unknown key \"epoch\"; there are data"},
            {"train --job none.toml", "none.toml"},
            {"evaluate nowhere", "there is no such model"},
-           {"inspect resnet", "unknown model \"resnet\"; there are mlp"},
-           {"doctor", "no data"},
-           {"monitor /nowhere", "/nowhere"},
+           {"monitor /nowhere", "/nowhere: there is no such folder; give the --out"},
            {"bench cnn --device tpu", "tpu"},
            {"bench cnn --device cuda:999", "\"cuda:999\""}}) {
     Ended ended = run_stoker(arguments);
@@ -159,7 +172,7 @@ TEST(CommandLine, ExportsForOthers) {
     EXPECT_GT(local_files().size(folder / name), 1000);
   }
   Ended wrong = run_stoker("export " + folder / "run" + " " + folder / "model.pb");
-  EXPECT_EQ(wrong.status, 1);
+  EXPECT_EQ(wrong.status, 2);
   EXPECT_TRUE(contains(wrong.err, ".onnx, .safetensors or .stoker")) << wrong.err;
 }
 

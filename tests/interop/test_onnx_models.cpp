@@ -142,6 +142,11 @@ TEST(OnnxRuntime, AgreesOnEveryKindOfLayer) {
   }
   for (const std::string& name : activation_names())
     files.add("Activation-" + name, model_of({Activation(name), {3, 5}}));
+  Value boxes = Input({5, 4}, {.name = "boxes"}), labels = Input({5}, {.name = "labels"});
+  for (int64_t count : {3, 7})
+    files.add("MaxNumBoundingBoxes" + std::to_string(count),
+              Model({boxes, labels}, MaxNumBoundingBoxes(count).call_all({boxes, labels})));
+  kinds.insert("MaxNumBoundingBoxes");
   kinds.insert(
       {"Activation", "InputLayer", "HostLayer", "CudaLayer", "Lambda"});  // HostLayer: see below
   kinds.insert({"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"});               // loops
@@ -249,6 +254,16 @@ TEST(OnnxRuntime, DoesNotJoinZeroPaddingToMaxPooling) {
   Lambda negative([](const Value& x) { return -ops::abs(x) - 1.0; });
   files.add("padded", Sequential({Input({6, 6, 2}), negative, ZeroPadding2D({{1, 0}, {0, 2}}),
                                   MaxPooling2D(2, {.strides = 1, .padding = "same"})}));
+  STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
+}
+
+// Pictures of any size: the extents of the result are computed from those of the input.
+TEST(OnnxRuntime, AgreesOnOpenSizesThatAreSplitAndJoined) {
+  OnnxFiles files;
+  Value wide = Input({-1, -1, 8}, {.name = "x"});
+  files.add("depth_to_space", Model({wide}, {ops::depth_to_space(wide, 2)}));
+  Value known = Input({6, 4, 3}, {.name = "x"});
+  files.add("space_to_depth", Model({known}, {ops::space_to_depth(known, 2)}));
   STOKER_EXPECT_PEER("interop/check_onnx.py", files.dir());
 }
 

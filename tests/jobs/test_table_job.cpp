@@ -270,7 +270,7 @@ TEST(TableJob, FillsMissingValuesWhereItIsToldHow) {
   EXPECT_NE(problem_with([&] {
               job.model = "mlp";
               train(job, nullptr);
-            }).find("the value is missing"),
+            }).find("--missing 0 of `stoker train` and `stoker predict`"),
             std::string::npos);
   job.missing = "0";
   EXPECT_EQ(open_data(job).classes, 2);

@@ -1,7 +1,7 @@
 """keras.ops once more: the functions that keras_ops.py leaves out, as cases of the same form.
 
 What has no record: what draws at random (keras.random, elastic_transform), what has no value (empty, empty_like,
-convert_to_tensor, stop_gradient's value), and what is Python's (vectorize, custom_gradient, is_tensor).
+convert_to_tensor, stop_gradient's value), and what is Python's (vectorize, is_tensor). keras_rest.py has some more.
 Keras 3.15 on TensorFlow rounds the numbers of argpartition to integers, eye with a diagonal has another shape than asked, and
 unravel_index is right for squares only.
 """

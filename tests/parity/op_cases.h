@@ -23,6 +23,7 @@ OpCases linear_cases();
 OpCases nn_cases();
 OpCases signal_cases();
 OpCases more_cases();  // of keras_more_ops.py
+OpCases rest_cases();  // of keras_rest.py
 
 inline Value part(const Value& x, std::vector<ops::Slicing> axes) { return ops::get_item(x, axes); }
 inline Value first_column(const Value& x) { return ops::squeeze(part(x, {{}, {.end = 1}}), 1); }

@@ -31,6 +31,7 @@ import keras_networks
 import keras_ops
 import keras_optimizers
 import keras_recurrent
+import keras_rest
 import keras_sequences
 import keras_spatial
 import keras_values
@@ -57,6 +58,7 @@ def main() -> None:
     keras_attention.record_attention(metadata)
     keras_ops.record_ops(metadata)
     keras_more_ops.record_more_ops(metadata)
+    keras_rest.record_rest(metadata)
     keras_spatial.record_spatial(metadata)
     keras_augment.record_augment(metadata)
     keras_audio.record_audio(metadata)

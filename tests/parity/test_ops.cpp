@@ -133,8 +133,18 @@ class MoreOps : public Ops {
 TEST_P(MoreOps, AreKeras) { expect_all(more_cases(), 191); }
 TEST_P(MoreOps, AreAllThatTheFileHolds) { expect_held({more_cases()}); }
 
+// keras_rest.py: bits, complex values, gradients by hand, bounding boxes.
+class RestOfOps : public Ops {
+ protected:
+  RestOfOps() : Ops("rest") {}
+};
+
+TEST_P(RestOfOps, AreKeras) { expect_all(rest_cases(), 23); }
+TEST_P(RestOfOps, AreAllThatTheFileHolds) { expect_held({rest_cases()}); }
+
 INSTANTIATE_TEST_SUITE_P(Parity, Ops, kDevices, device_name);
 INSTANTIATE_TEST_SUITE_P(Parity, MoreOps, kDevices, device_name);
+INSTANTIATE_TEST_SUITE_P(Parity, RestOfOps, kDevices, device_name);
 
 }  // namespace
 }  // namespace stoker

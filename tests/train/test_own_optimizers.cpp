@@ -13,8 +13,8 @@ namespace {
 
 using namespace test;
 
-class OwnOptimizer : public DeviceTest {};
-INSTANTIATE_ON_DEVICES(OwnOptimizer);
+class OwnOptimizerRule : public DeviceTest {};
+INSTANTIATE_ON_DEVICES(OwnOptimizerRule);
 
 // Momentum descent, as SGD has it, with another name for its option.
 OptimizerRule heavy_ball(double beta = 0.5) {
@@ -79,7 +79,7 @@ std::vector<std::pair<OptimizerOptions, Options>> shared_ways() {
   return ways;
 }
 
-TEST_P(OwnOptimizer, TrainsAsTheLibrarysThatHasTheSameRule) {
+TEST_P(OwnOptimizerRule, TrainsAsTheLibrarysThatHasTheSameRule) {
   for (auto& [own, sgd] : shared_ways<SGDOptions>()) {
     sgd.momentum = 0.5;
     expect_near(trained(Optimizer(heavy_ball(), own)).weights, trained(SGD(sgd)).weights, 1e-5);
@@ -90,7 +90,7 @@ TEST_P(OwnOptimizer, TrainsAsTheLibrarysThatHasTheSameRule) {
   }
 }
 
-TEST_P(OwnOptimizer, TakesPartInLossScaling) {
+TEST_P(OwnOptimizerRule, TakesPartInLossScaling) {
   Optimizer plain(heavy_ball(), {.learning_rate = 0.02});
   Trained scaled = trained(LossScaleOptimizer(Optimizer(heavy_ball(), {.learning_rate = 0.02})));
   expect_near(scaled.weights, trained(plain).weights, 1e-5);
@@ -98,14 +98,14 @@ TEST_P(OwnOptimizer, TakesPartInLossScaling) {
   EXPECT_EQ(scaled.optimizer.loss_scale(), 32768);
 }
 
-TEST_P(OwnOptimizer, MovesWithASchedulesMomentum) {
+TEST_P(OwnOptimizerRule, MovesWithASchedulesMomentum) {
   LearningRate rate = OneCycle({.max_learning_rate = 0.05, .total_steps = 6});
   FitArgs args{.epochs = 2, .batch_size = 8, .verbose = 0};
   expect_near(trained(Optimizer(heavy_ball(), {.learning_rate = rate}), args).weights,
               trained(SGD({.learning_rate = rate, .momentum = 0.5}), args).weights, 1e-5);
 }
 
-TEST_P(OwnOptimizer, SkipsAStepWithANonFiniteGradient) {
+TEST_P(OwnOptimizerRule, SkipsAStepWithANonFiniteGradient) {
   Sequential model({Input({2}), Dense(1)});
   Optimizer own(heavy_ball(), {.learning_rate = 0.1});
   model.compile({.optimizer = own, .loss = "mse"});
@@ -117,7 +117,7 @@ TEST_P(OwnOptimizer, SkipsAStepWithANonFiniteGradient) {
   EXPECT_EQ(own.slots(model.trainable_variables()[0])[0].read().at(0), 0);
 }
 
-TEST_P(OwnOptimizer, LeavesAStepOutThatLossScalingSkips) {
+TEST_P(OwnOptimizerRule, LeavesAStepOutThatLossScalingSkips) {
   Variable w("w", Tensor(1.0F));
   Optimizer own = LossScaleOptimizer(Optimizer(heavy_ball(), {.learning_rate = 0.5}));
   auto step = function(
@@ -129,7 +129,7 @@ TEST_P(OwnOptimizer, LeavesAStepOutThatLossScalingSkips) {
   EXPECT_NEAR(w.read().item(), 0.5, 1e-6);
 }
 
-TEST_P(OwnOptimizer, WorksInOwnLoopsWithSlotsOfAnyShape) {
+TEST_P(OwnOptimizerRule, WorksInOwnLoopsWithSlotsOfAnyShape) {
   // One accumulator per row of a matrix, and one for anything else; they begin at 0.25.
   OptimizerRule rows{
       .kind = "Rows",
@@ -161,7 +161,7 @@ TEST_P(OwnOptimizer, WorksInOwnLoopsWithSlotsOfAnyShape) {
   EXPECT_EQ(own.slots(b)[0].name(), "Rows/b/sum");
 }
 
-TEST_P(OwnOptimizer, AppliedTwiceInOneFunctionIsTwoUpdates) {
+TEST_P(OwnOptimizerRule, AppliedTwiceInOneFunctionIsTwoUpdates) {
   Variable together("together", Tensor::from({3.0F, -2.0F}, {2}));
   Variable apart("apart", Tensor::from({3.0F, -2.0F}, {2}));
   auto descend = [](const Optimizer& optimizer, const Variable& w) {

@@ -271,8 +271,8 @@ class CsvDecoder final : public ElementFunction, public RecordFunction {
     bool missing = text.empty() || std::ranges::find(na_values_, text) != na_values_.end();
     if (missing && !field.fallback)
       throw ValueError(fmt::format(
-          "{}: the value is missing; give the column a fallback, or all of them with missing = "
-          "\"0\"",
+          "{}: the value is missing; say what stands for missing ones: {{.missing = \"0\"}} of "
+          "data::csv, --missing 0 of `stoker train` and `stoker predict`",
           address(i)));
     if (missing) text = *field.fallback;
     if (parse_csv_value(text, field.column.dtype, place)) return;

@@ -1,5 +1,6 @@
 // The same numbers at other places.
 #include <algorithm>
+#include <cstring>
 
 #include "engine/reference/indexing.h"
 #include "engine/reference/kernel.h"
@@ -9,6 +10,13 @@ namespace stoker::reference {
 namespace {
 
 void copy(const Call& call) { call.out().data = call.in(0).data; }
+
+void bitcast(const Call& call) {
+  Array& y = call.out();
+  Tensor bytes = to_tensor(call.in(0)), other = Tensor(y.spec.dtype, y.spec.shape);
+  std::memcpy(other.raw_mut(), bytes.raw(), size_t(y.size()) * size_of(y.spec.dtype));
+  load(other, y);
+}
 
 void transpose(const Call& call) {
   const Array& x = call.in(0);
@@ -70,6 +78,7 @@ void broadcast_to(const Call& call) {
 void add_shape_kernels(KernelTable& table) {
   table["reshape"] = copy;
   table["identity"] = copy;
+  table["bitcast"] = bitcast;
   table["transpose"] = transpose;
   table["concat"] = concat;
   table["slice"] = slice;

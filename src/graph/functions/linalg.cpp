@@ -148,6 +148,11 @@ Value matrix_rank(const Value& a, std::optional<double> tol) {
 
 Value cholesky(const Value& a) { return factors("cholesky", a)[0]; }
 
+Eig eig(const Value& a) {
+  Values parts = factors("eig", a);
+  return {{parts[0], parts[1]}, {parts[2], parts[3]}};
+}
+
 Value cholesky_inverse(const Value& l) {
   Value lower = as_matrices("cholesky_inverse", l);
   Value inverse = solve_triangular(lower, identity_beside(lower), {.lower = true});

@@ -30,7 +30,7 @@ void expect_square(const TensorSpec& a) {
 
 std::vector<TensorSpec> infer_factorize(const Attrs& attrs, Specs inputs) {
   static constexpr auto kKnown =
-      std::to_array<std::string_view>({"cholesky", "lu", "qr", "eigh", "svd"});
+      std::to_array<std::string_view>({"cholesky", "lu", "qr", "eigh", "eig", "svd"});
   expect_count(inputs, 1);
   expect_function(attrs, kKnown);
   const TensorSpec& a = inputs[0];
@@ -48,6 +48,7 @@ std::vector<TensorSpec> infer_factorize(const Attrs& attrs, Specs inputs) {
   expect_square(a);
   if (fn == "lu") return {a, places_of(n), places_of(n)};
   if (fn == "eigh") return {floats_of({n}), a};
+  if (fn == "eig") return {floats_of({n}), floats_of({n}), a, a, places_of(n)};
   return {a};
 }
 
@@ -202,6 +203,7 @@ Values factorize_gradient(const GradientCall& call) {
   if (fn == "lu") return {lu_gradient(call)};
   if (fn == "qr") return {qr_gradient(call)};
   if (fn == "eigh") return {eigh_gradient(call)};
+  if (fn == "eig") return {eig_gradient(call)};
   return {svd_gradient(call)};
 }
 

@@ -7,6 +7,9 @@ namespace stoker {
 
 void register_linalg_ops(OpRegistry& registry);
 
+// Of the op factorize, fn "eig".
+Value eig_gradient(const GradientCall& call);
+
 Ints swapped_last(int rank);  // the permutation that transposes matrices [.., n, m]
 
 }  // namespace stoker

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "graph/emit.h"
+#include "graph/ops/bitcast.h"
 #include "graph/ops/shape_rules.h"
 
 namespace stoker {
@@ -258,6 +259,7 @@ void register_shape_ops(OpRegistry& registry) {
   add(registry, "broadcast_to", infer_broadcast_to, broadcast_to_gradient, {.elementwise = true});
   add(registry, "identity", same_as_first(1), no_gradient,
       {.shares_bytes = true, .stops_gradient = true});
+  register_bitcast_op(registry);
 }
 
 }  // namespace stoker

@@ -1,6 +1,7 @@
 #include "graph/ops/attention.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/replacements.h"
+#include "graph/remat.h"
 
 namespace stoker::passes {
 
@@ -33,6 +34,9 @@ int compose_attention(Graph& graph, const std::function<bool(const Node&)>& has_
     Graph::Scope phase(graph, node.phase);
     size_t first = graph.nodes().size();
     Values results = composed(graph, node);
+    if (const Attr* region = node.attrs.find(kRecomputed))
+      for (size_t at = first; at < graph.nodes().size(); ++at)
+        graph.mutable_nodes()[at].attrs.set(kRecomputed, *region);
     parts.push_back({i, first, graph.nodes().size(), results});
   }
   if (parts.empty()) return 0;

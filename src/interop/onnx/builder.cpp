@@ -71,6 +71,14 @@ bool OnnxBuilder::equal_extents(int a, int axis_a, int b, int axis_b) const {
          other_.spec(a).shape[axis_a] == other_.spec(b).shape[axis_b];
 }
 
+std::optional<int64_t> OnnxBuilder::multiple(int a, int axis_a, int b, int axis_b) const {
+  int64_t first = graph_.spec(a).shape[axis_a], second = graph_.spec(b).shape[axis_b];
+  if (second == 0 || first % second != 0) return {};
+  int64_t times = first / second;
+  if (other_.spec(a).shape[axis_a] != times * other_.spec(b).shape[axis_b]) return {};
+  return times;
+}
+
 Form OnnxBuilder::form(int value) const {
   auto found = held_.find(value);
   return known(value) || found == held_.end() ? plain_form(shape(value).rank())

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -40,6 +41,8 @@ class OnnxBuilder {
   bool varies(int value, int axis) const;  // with the batch
   // Both extents follow the batch in the same way.
   bool equal_extents(int a, int axis_a, int b, int axis_b) const;
+  // How often the second goes into the first, whatever the batch and open sizes are; nothing: it varies.
+  std::optional<int64_t> multiple(int a, int axis_a, int b, int axis_b) const;
   bool known(int value) const { return known_.values.contains(value); }
   const Tensor* known_tensor(int value) const {  // null: not known
     return known(value) ? &known_.values.at(value).tensor : nullptr;

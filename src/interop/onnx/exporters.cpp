@@ -33,6 +33,7 @@ const std::map<std::string_view, std::string>& onnx_refusals() {
         {"moving_average", "it changes a weight, and an ONNX model has no state"},
         {"attention", "it is exported as the ops that it is composed of"},
         {"factorize", "ONNX has no factorisations of matrices"},
+        {"bitcast", "ONNX's opset has no numbers as other numbers' bits"},
         {"solve", "ONNX has no solutions of linear equations"},
         {"segment_reduce",
          "ONNX has no reduction by segments of any number of elements; ops::one_hot and a product "

@@ -32,23 +32,52 @@ bool keeps_order(const OnnxBuilder& builder, int value, const Form& form) {
   return true;
 }
 
-// ONNX's 0 copies the extent of the input at the same place, its -1 is what remains.
+// ONNX's 0 copies the extent of the input at the same place, its -1 is what remains: so far of every
+// extent that is open.
 Ints reshape_target(const OnnxBuilder& builder, const Node& node) {
   int x = node.inputs[0], y = node.outputs[0];
   Ints target;
-  bool open = false;
   for (int axis = 0; axis < builder.shape(y).rank(); ++axis) {
-    if (!builder.varies(y, axis)) {
-      target.push_back(builder.shape(y)[axis]);
-    } else if (axis < builder.shape(x).rank() && builder.equal_extents(x, axis, y, axis)) {
-      target.push_back(0);
-    } else {
-      if (open) builder.refuse(node, fmt::format("two extents follow the batch; {}", kUseFixed));
-      open = true;
-      target.push_back(-1);
-    }
+    bool copied = axis < builder.shape(x).rank() && builder.equal_extents(x, axis, y, axis);
+    target.push_back(!builder.varies(y, axis) ? builder.shape(y)[axis] : copied ? 0 : -1);
   }
   return target;
+}
+
+// An extent of a reshape's result that is a multiple or a part of one of its operand `x`, whose ONNX
+// value is `held`, as int64 [1]; empty: it is none.
+std::string computed_extent(OnnxBuilder& builder, const std::string& held, int x, int y, int axis) {
+  for (int at = 0; at < builder.shape(x).rank(); ++at) {
+    if (!builder.varies(x, at)) continue;
+    auto times = builder.multiple(y, axis, x, at), parts = builder.multiple(x, at, y, axis);
+    if (!times && !parts) continue;
+    std::string extent =
+        builder.add("Shape", {held}, {{"start", int64_t(at)}, {"end", int64_t(at + 1)}});
+    return builder.add(times ? "Mul" : "Div",
+                       {extent, builder.integers({times ? *times : *parts})});
+  }
+  return "";
+}
+
+// The target of a reshape as an ONNX value. One open extent is what remains; of several (depth_to_space
+// of pictures of any size) all but one have to follow from the operand's.
+std::string reshape_shape(OnnxBuilder& builder, const Node& node, const std::string& held) {
+  Ints target = reshape_target(builder, node);
+  if (std::ranges::count(target, -1) <= 1) return builder.integers(target);
+  std::vector<std::string> extents;
+  int unknown = 0;
+  for (int axis = 0; axis < int(target.size()); ++axis) {
+    std::string extent = target[size_t(axis)] != -1 ? ""
+                                                    : computed_extent(builder, held, node.inputs[0],
+                                                                      node.outputs[0], axis);
+    unknown += target[size_t(axis)] == -1 && extent.empty() ? 1 : 0;
+    extents.push_back(extent.empty() ? builder.integers({target[size_t(axis)]}) : extent);
+  }
+  if (unknown > 1)
+    builder.refuse(node,
+                   "several of its extents depend on sizes that Input leaves open; give Input its "
+                   "sizes, as in Input({64, 64, 3})");
+  return builder.add("Concat", extents, {{"axis", int64_t(0)}});
 }
 
 // [B, H, W, C] → [B, H, 1, W, 1, C] → [B, H, h, W, w, C] → [B, H · h, W · w, C]: UpSampling2D.
@@ -84,7 +113,7 @@ void export_reshape(OnnxBuilder& builder, const Node& node) {
   bool usable = !form.empty() && form[0] == 0 && keeps_order(builder, x, form);
   for (int axis = 1; axis < int(form.size()); ++axis) usable = usable && !builder.varies(x, axis);
   std::string value = usable ? builder.get(x, form) : builder.get(x);
-  std::string target = builder.integers(reshape_target(builder, node));
+  std::string target = reshape_shape(builder, node, value);
   builder.set(node.outputs[0], builder.add("Reshape", {value, target}));
 }
 

@@ -14,6 +14,7 @@ void add_adaptive_pooling_layers(LayerKinds& kinds);
 void add_reshaping_layers(LayerKinds& kinds);
 void add_edge_layers(LayerKinds& kinds);
 void add_category_layers(LayerKinds& kinds);
+void add_bounding_box_layers(LayerKinds& kinds);
 void add_size_augmentations(LayerKinds& kinds);
 void add_geometry_augmentations(LayerKinds& kinds);
 void add_colour_augmentations(LayerKinds& kinds);

@@ -9,6 +9,7 @@
 #include <stoker/backup.h>
 #include <stoker/callbacks.h>
 #include <stoker/more_callbacks.h>
+#include <stoker/orbax_checkpoint.h>
 
 #include "base/fields.h"
 #include "train/model/trainer.h"
@@ -61,6 +62,8 @@ template <>
 const Fields<BackupOptions>& callback_fields();
 template <>
 const Fields<RemoteMonitorOptions>& callback_fields();
+template <>
+const Fields<OrbaxCheckpointOptions>& callback_fields();
 
 // A number above 0 from "epoch" (0) or a count; ValueError for anything else.
 int64_t batches_of(const Frequency& frequency, const char* callback, const char* option);

@@ -33,6 +33,7 @@ std::string fixed_folder(const std::string& filepath) {
 
 // What save() will ask for at the end of an epoch.
 void check_can_save_at_all(const Model& model, const std::string& filepath, bool weights_only) {
+  check_ending(filepath);
   if (filepath.find('{') == std::string::npos)
     check_can_write_file(filepath);
   else

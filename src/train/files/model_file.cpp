@@ -1,5 +1,6 @@
 // save, load_model, save_weights, load_weights: docs/formats/stoker-model.md.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -11,6 +12,7 @@
 #include "formats/safetensors.h"
 #include "train/checkpoint/training_state.h"
 #include "train/files/architecture.h"
+#include "train/files/custom_objects.h"
 #include "train/files/file_format.h"
 #include "train/files/saving.h"
 #include "train/files/training_json.h"
@@ -71,6 +73,7 @@ SafetensorsFile model_file(const Model& handle, const SaveArgs& args, Contents c
 
 // The reasons to fail that the path shows, in plainer words than the temporary file's.
 void check_place(const std::string& path) {
+  check_ending(path);
   check_can_write_file(path);
   std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty() && !local_files().exists(folder))
@@ -106,7 +109,7 @@ CustomObjects objects_of(const LoadArgs& args) {
     if (!objects.layers.emplace(kind, make).second)
       throw ValueError(
           fmt::format("\"{}\" is among both .custom_objects.layers and .custom_layers", kind));
-  return objects;
+  return with_registered(std::move(objects));
 }
 
 // Compiles the model and returns the variables that the file has beside the weights.
@@ -185,6 +188,17 @@ Model read_model(SafetensorsFile file, const LoadArgs& args) {
 
 }  // namespace
 
+void check_ending(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  if (ending != ".keras" && ending != ".h5" && ending != ".hdf5") return;
+  std::string stem = path.substr(0, path.size() - ending.size());
+  throw ValueError(fmt::format(
+      "{}: files that end in {} are Keras's own, which Stoker does not write; give \"{}.stoker\" "
+      "and read it with load_model(), or write for others: export_onnx(), "
+      "save_weights(\"{}.safetensors\")",
+      path, ending, stem, stem));
+}
+
 void check_can_save(const Model& model, const SaveArgs& args) {
   std::string head;
   safetensors_pieces(model_file(model, args, Contents::none), head);
@@ -194,6 +208,24 @@ void check_can_save_weights(const Model& model) {
   std::string head;
   safetensors_pieces(weights_file(ModelAccess::base(model), Contents::none), head);
 }
+
+SavedModel saved_model_of(const Model& model) {
+  return SavedModel(model_file(model, {}, Contents::real));
+}
+
+SavedModel saved_weights_of(const Model& model) {
+  return SavedModel(weights_file(ModelAccess::base(model), Contents::real));
+}
+
+bool SavedModel::weights_are_finite() const {
+  return std::ranges::all_of(file_.tensors, [](const auto& entry) {
+    const Tensor& tensor = entry.second;
+    return !entry.first.starts_with(kWeightsPrefix) || tensor.dtype() != DType::float32 ||
+           std::ranges::all_of(tensor.values<float>(), [](float x) { return std::isfinite(x); });
+  });
+}
+
+void SavedModel::write(const std::string& path) const { write_safetensors(path, file_); }
 
 size_t saved_bytes(const Model& model, const SaveArgs& args) {
   std::string head;

@@ -6,6 +6,7 @@
 #include "nn/field_types.h"
 #include "nn/layer_factory.h"
 #include "train/files/architecture.h"
+#include "train/files/custom_objects.h"
 #include "train/files/model_config.h"
 #include "train/files/objects_json.h"
 #include "train/model/model_base.h"
@@ -109,7 +110,7 @@ std::string serialize(const ActivationFunction& activation) {
 
 template <>
 Model deserialize(std::string_view text, const CustomObjects& objects) {
-  return ModelAccess::wrap(architecture_from_json(text, {}, objects.layers));
+  return ModelAccess::wrap(architecture_from_json(text, {}, with_registered(objects).layers));
 }
 
 template <>
@@ -119,30 +120,31 @@ Layer deserialize(std::string_view text, const CustomObjects& objects) {
                          ? json["name"].get<std::string>()
                          : std::string();
   bool own = json.contains("custom") && json["custom"] == true;
-  return layer_from_config(kind_of(json), name, config_of(json), with_models(objects.layers),
-                           {.own = own});
+  return layer_from_config(kind_of(json), name, config_of(json),
+                           with_models(with_registered(objects).layers), {.own = own});
 }
 
 template <>
 Loss deserialize(std::string_view text, const CustomObjects& objects) {
-  return loss_from_json(parse_ordered_json(text), objects);
+  return loss_from_json(parse_ordered_json(text), with_registered(objects));
 }
 
 template <>
 Metric deserialize(std::string_view text, const CustomObjects& objects) {
-  return metric_from_json(parse_ordered_json(text), objects);
+  return metric_from_json(parse_ordered_json(text), with_registered(objects));
 }
 
 template <>
 Optimizer deserialize(std::string_view text, const CustomObjects& objects) {
-  return optimizer_from_json(parse_ordered_json(text), objects);
+  return optimizer_from_json(parse_ordered_json(text), with_registered(objects));
 }
 
 template <>
 LearningRateSchedule deserialize(std::string_view text, const CustomObjects& objects) {
   Json json = parse_ordered_json(text);
   std::string kind = kind_of(json);
-  if (auto own = objects.schedules.find(kind); own != objects.schedules.end()) return own->second;
+  const auto schedules = with_registered(objects).schedules;
+  if (auto own = schedules.find(kind); own != schedules.end()) return own->second;
   return LearningRateSchedule::from_config(kind, config_of(json));
 }
 

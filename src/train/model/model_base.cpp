@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <stoker/ops.h>
+#include <stoker/remat.h>
 
 #include "graph/graph.h"
 #include "graph/placement.h"
@@ -46,12 +47,14 @@ ModelBase::ModelBase(const Values& inputs, const Values& outputs, std::string na
     : trainer(std::make_unique<Trainer>()),
       sequential_(false),
       topology_(make_topology(inputs, outputs)) {
+  set_remat({.mode = ""});  // a RematScope is for its layers
   set_name(std::move(name));
   ensure_built({});
 }
 
 ModelBase::ModelBase(const std::vector<Layer>& layers, std::string name)
     : trainer(std::make_unique<Trainer>()), sequential_(true) {
+  set_remat({.mode = ""});
   set_name(std::move(name));
   for (const Layer& layer : layers) add(layer);
 }

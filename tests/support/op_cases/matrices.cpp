@@ -29,7 +29,7 @@ Bound of_matrices(double rows) {
 void add_factorize_cases(OpCaseTable& table) {
   OpCases& cases = table["factorize"];
   auto attrs = [](const std::string& fn) { return Attrs{{"fn", fn}}; };
-  for (std::string fn : {"cholesky", "lu", "eigh", "qr", "svd"}) {
+  for (std::string fn : {"cholesky", "lu", "eigh", "eig", "qr", "svd"}) {
     for (int64_t n : {1, 2, 5})
       cases.good.push_back({fn + "_" + std::to_string(n),
                             attrs(fn),
@@ -47,7 +47,7 @@ void add_factorize_cases(OpCaseTable& table) {
     cases.good.push_back({fn + "_wide", attrs(fn), {{{3, 4}, {.values = values}}}, of_matrices(4)});
   }
   // The order of rows is an integer.
-  cases.differentiable_outputs = 3;
+  cases.differentiable_outputs = 4;
   cases.bad = {{"a vector", attrs("qr"), {{kFloat32, {3}}}},
                {"no square", attrs("cholesky"), {{kFloat32, {3, 4}}}},
                {"16 bits", attrs("qr"), {{DType::float16, {3, 3}}}}};

@@ -130,6 +130,19 @@ OpCases identity_cases() {
   return cases;
 }
 
+// To bytes, which every dtype has a whole number of.
+OpCases bitcast_cases() {
+  OpCases cases;
+  Attrs bytes = {{"dtype", std::string("uint8")}}, whole = {{"dtype", std::string("int8")}};
+  cases.good = {one("matrix", bytes, {{3, 5}}), one("long", whole, {{1001}})};
+  for (OpCase& each : cases.good) each.inputs[0].differentiable = false;
+  cases.bad = {{"two inputs", bytes, {floats({3}), floats({3})}},
+               {"to texts", {{"dtype", std::string("bytes")}}, {floats({3})}},
+               {"a part of a number", {{"dtype", std::string("int64")}}, {floats({3})}},
+               {"bool", bytes, {{DType::bool_, {3}}}}};
+  return cases;
+}
+
 }  // namespace
 
 void add_shape_cases(OpCaseTable& table) {
@@ -140,6 +153,7 @@ void add_shape_cases(OpCaseTable& table) {
   table["pad"] = pad_cases();
   table["broadcast_to"] = broadcast_to_cases();
   table["identity"] = identity_cases();
+  table["bitcast"] = bitcast_cases();
 }
 
 }  // namespace stoker::test

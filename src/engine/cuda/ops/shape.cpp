@@ -41,6 +41,12 @@ void emit(Builder& b, const StridedCopy& copy, int from, int to) {
 
 void build_alias(Builder& b, const Node& node) { b.define_alias(node.outputs[0], node.inputs[0]); }
 
+// Another dtype; not an alias, because passes take those for the same numbers.
+void build_bitcast(Builder& b, const Node& node) {
+  int from = b.input(node.inputs[0]);
+  b.emit_copy(from, b.define(node.outputs[0]), bytes_of(b.spec(node.inputs[0])));
+}
+
 void build_transpose(Builder& b, const Node& node) {
   const Shape &x = b.shape(node.inputs[0]), &y = b.shape(node.outputs[0]);
   const auto& perm = node.attrs.get<Ints>("perm");
@@ -103,6 +109,7 @@ void build_pad(Builder& b, const Node& node) {
 void add_shape_builders(OpBuilders& table) {
   table["reshape"] = {build_alias};
   table["identity"] = {build_alias};
+  table["bitcast"] = {build_bitcast};
   table["transpose"] = {build_transpose};
   table["concat"] = {build_concat};
   table["slice"] = {build_slice};
