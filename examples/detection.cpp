@@ -89,7 +89,7 @@ int main() {
                     .loss_weights = {{"present", 5.0}}});
   Tensor everywhere = Tensor::full({256, kPlaces}, 1.0);
   detector.fit(train.pictures, {train.present, train.corners},
-               {.epochs = 12, .sample_weight = {everywhere, train.weights}, .verbose = 2});
+               {.epochs = 10, .sample_weight = {everywhere, train.weights}, .verbose = 2});
 
   std::vector<Tensor> predicted = detector.predict_all(test.pictures);
   Tensor boxes = boxes_of(predicted[1]), scores = predicted[0].reshape({64, kPlaces});

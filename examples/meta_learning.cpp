@@ -56,7 +56,7 @@ int main() {
     adam.apply(gradients(after, model.trainable_variables()), model.trainable_variables());
   });
   Rng rng(1);
-  for (int step = 0; step < 3000; ++step) {
+  for (int step = 0; step < 8000; ++step) {
     Wave wave(rng);
     meta_step(wave.x, wave.y, wave.x_query, wave.y_query);
   }

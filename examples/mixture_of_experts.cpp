@@ -71,7 +71,7 @@ int main() {
     Layer mixture = make_layer<MixtureOfExperts>(16, 16, balance);
     Model model(in, Dense(1)(mixture(features)));
     model.compile({.optimizer = Adam({.learning_rate = 5e-3}), .loss = "mse"});
-    model.fit(train[0], train[1], {.epochs = 15, .batch_size = 64, .verbose = 0});
+    model.fit(train[0], train[1], {.epochs = 40, .batch_size = 64, .verbose = 0});
     Tensor load = static_cast<const MixtureOfExperts&>(mixture.base()).load();
     Tensor error = model.predict(test[0]) - test[1];
     double mse = (error * error).mean();

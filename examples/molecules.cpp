@@ -104,7 +104,7 @@ int main() {
                   return {{"error", error}};
                 }});
   History history =
-      head.fit(train, {.epochs = 30, .validation_data = ValidationData(test), .verbose = 2});
+      head.fit(train, {.epochs = 20, .validation_data = ValidationData(test), .verbose = 2});
 
   double mean = 0, spread = 0;
   for (const Batch& batch : test) mean += batch[0].mean() / double(test.size());

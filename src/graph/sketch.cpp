@@ -169,6 +169,16 @@ Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
 
 bool is_trial_batch(int64_t extent) { return extent > 0 && extent % kTrialBatch == 0; }
 
+std::string without_trial_batch(std::string text) {
+  const std::string placeholder = "[" + std::to_string(kTrialBatch);
+  for (size_t at = text.find(placeholder); at != std::string::npos;
+       at = text.find(placeholder, at + 1)) {
+    char next = at + placeholder.size() < text.size() ? text[at + placeholder.size()] : ' ';
+    if (next == ',' || next == ']') text.replace(at, placeholder.size(), "[None");
+  }
+  return text;
+}
+
 Value sketch_input(std::string name, const TensorSpec& spec, int64_t batch) {
   return make_node(SketchInput{std::move(name)}, {}, {{spec.dtype, spec.shape.prepend(batch)}})[0];
 }
@@ -180,12 +190,18 @@ Shape with_trial_extents(Shape row) {
 }
 
 Values sketch(const OpDef& op, const Values& inputs, Attrs attrs) {
-  std::vector<TensorSpec> outputs = tried(varies(inputs), [&](int64_t extent) {
+  auto trial = [&](int64_t extent) {
     std::vector<TensorSpec> specs;
     for (const Value& input : inputs)
       specs.push_back(input.sketched() ? at_trial(input.spec(), extent) : input.spec());
     return infer(op, attrs, specs, "");
-  });
+  };
+  std::vector<TensorSpec> outputs;
+  try {
+    outputs = tried(varies(inputs), trial);
+  } catch (const ShapeError& error) {
+    throw ShapeError(without_trial_batch(error.what()));
+  }
   return make_node(SketchOp{op.name, std::move(attrs)}, inputs, std::move(outputs));
 }
 

@@ -41,6 +41,8 @@ struct SketchNode {
 Value sketch_input(std::string name, const TensorSpec& spec, int64_t batch = -1);
 // Whether an extent is (a multiple of) the placeholder that stands for an unknown batch size.
 bool is_trial_batch(int64_t extent);
+// A message about a trial: "[8191, 784]" → "[None, 784]".
+std::string without_trial_batch(std::string text);
 // The sketch node of an op; its shapes come from the op's rule at a placeholder batch size.
 Values sketch(const OpDef& op, const Values& inputs, Attrs attrs);
 // Applies a callable: at once when the inputs are traced, as a sketch node (its shapes found by a

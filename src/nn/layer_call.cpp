@@ -4,6 +4,7 @@
 #include <stoker/error.h>
 
 #include "graph/graph.h"
+#include "graph/sketch.h"
 #include "nn/called_layers.h"
 #include "nn/masks.h"
 #include "nn/watched_layers.h"
@@ -11,17 +12,6 @@
 namespace stoker {
 
 namespace {
-
-// "[8191, 784]" → "[None, 784]", wherever a shape begins with the placeholder.
-std::string without_batch(std::string text, int64_t batch) {
-  std::string placeholder = "[" + std::to_string(batch);
-  for (size_t at = text.find(placeholder); at != std::string::npos;
-       at = text.find(placeholder, at + 1)) {
-    char next = at + placeholder.size() < text.size() ? text[at + placeholder.size()] : ' ';
-    if (next == ',' || next == ']') text.replace(at, placeholder.size(), "[None");
-  }
-  return text;
-}
 
 void check_not_running(const LayerBase& layer, const Graph::Call* call) {
   std::string chain = layer.label();
@@ -105,7 +95,7 @@ Values LayerCall::apply(Graph& graph, const Values& operands) {
     output_mask_ranks = mask_ranks_of(outputs);
     return outputs;
   } catch (const ShapeError& error) {
-    throw ShapeError(without_batch(error.what(), inputs[0].shape()[0]));
+    throw ShapeError(without_trial_batch(error.what()));
   }
 }
 

@@ -129,6 +129,25 @@ TEST(Csv, FillsMissingValuesOnlyWhereItIsToldHow) {
             std::string::npos);
 }
 
+TEST(Csv, FillsGapsWithNanBesideColumnsThatCannotHoldIt) {
+  TempDir dir;
+  std::string path = dir.write("a.csv", "id,age,height,member\n1,40,1.5,true\n2,,,false\n");
+  Dataset rows = csv(path, {.missing = "nan"});
+  EXPECT_EQ(to_string(rows.spec()), "(int64[], float32[], float32[], bool[])");
+  std::vector<Batch> all = all_of(rows);
+  EXPECT_EQ(all[0][1].item(), 40);
+  EXPECT_TRUE(std::isnan(all[1][1].item()));
+  EXPECT_TRUE(std::isnan(all[1][2].item()));
+  EXPECT_EQ(csv(path, {.missing = "0"}).spec()[1].dtype, DType::int64);
+  // A gap behind the rows that dtypes are inferred from.
+  std::string late = dir.write("b.csv", "id,x\n1,0.5\n,1.5\n");
+  std::string message =
+      message_of([&] { rows_of(csv(late, {.missing = "nan", .num_rows_for_inference = 1})); });
+  EXPECT_NE(message.find("missing = \"nan\" is no int64; state the column's dtype"),
+            std::string::npos)
+      << message;
+}
+
 TEST(Csv, SaysFileLineAndColumnOfAWrongValue) {
   TempDir dir;
   std::string text = numbers(400) + "\"\n\",1,2,0\n# note\n400,x1,2,0\n1,2,3\n";

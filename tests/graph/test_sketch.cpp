@@ -68,6 +68,8 @@ TEST(Sketch, ShowsUnknownDimensionsInErrors) {
               }),
               HasSubstr("None, 3]"));
   EXPECT_THAT(error_of([] { ops::reshape(sequence(), {-1, 7, 2}); }), HasSubstr("None"));
+  EXPECT_THAT(error_of([] { ops::reshape(image(), {0, 784}); }), HasSubstr("[None, 28, 28, 1]"));
+  EXPECT_THAT(error_of([] { ops::concatenate({image(), sequence()}); }), Not(HasSubstr("8191")));
 }
 
 TEST(Sketch, TriesACallableOnceAndRemembersIt) {

@@ -1,4 +1,5 @@
 // clone_model and Sequential::pop.
+#include "support/temp_dir.h"
 #include "train/helpers.h"
 
 namespace stoker {
@@ -107,6 +108,24 @@ TEST(CloneModel, OfAListThatHasMetNoInputIsOneToo) {
   Model clone = clone_model(model);
   EXPECT_EQ(clone.predict(test::normal({3, 5}, 1)).shape(), Shape({3, 2}));
   EXPECT_EQ(model.predict(test::normal({3, 6}, 1)).shape(), Shape({3, 2}));
+}
+
+TEST(CloneModel, FitsBesideOthersOfTheSameModel) {
+  test::OnDevice device;
+  test::TempDir dir;
+  Sequential model({Input({3}), Dense(2)});
+  model.save(dir / "m.stoker");
+  Value in = Input({3});
+  Values outputs = {model(in)};
+  for (int i = 0; i < 2; ++i) outputs.push_back(clone_model(model)(in));
+  for (int i = 0; i < 2; ++i) outputs.push_back(load_model(dir / "m.stoker")(in));
+  Model ensemble(in, Average()(outputs));
+  EXPECT_EQ(ensemble.layers()[4].name(), "sequential_4");
+  EXPECT_EQ(ensemble.count_params(), 5 * model.count_params());
+  ensemble.save(dir / "e.stoker");
+  Tensor x = test::normal({4, 3}, 1);
+  EXPECT_EQ(load_model(dir / "e.stoker").predict(x), ensemble.predict(x));
+  EXPECT_EQ(clone_model(ensemble).layers()[4].name(), "sequential_4");
 }
 
 TEST(Pop, RemovesTheLastLayerAndGivesItBack) {

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "support/temp_dir.h"
 #include "train/helpers.h"
 
 namespace stoker {
@@ -122,6 +123,26 @@ TEST(Sequential, ALayerThatDoesNotFitIsNotAdded) {
   EXPECT_THROW(model.add(Conv2D(2, 3)), ShapeError);
   model.add(Dense(2));
   EXPECT_EQ(model.layers().size(), 1U);
+}
+
+TEST(Sequential, MayHoldALayerTwice) {
+  test::OnDevice device;
+  test::TempDir dir;
+  Dense shared(3);
+  ReLU relu;
+  Sequential model({Input({3}), shared, relu, shared, relu});
+  EXPECT_EQ(model.count_params(), 12);
+  Tensor x = test::normal({4, 3}, 1);
+  Tensor by_hand = compute([&] { return ops::relu(shared(ops::relu(shared(Value(x))))); });
+  test::expect_near(model.predict(x), by_hand, 1e-6);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  model.fit(x, x, {.epochs = 1, .verbose = 0});
+  EXPECT_NE(model.summary().find("dense (Dense)"), std::string::npos);
+  model.save(dir / "m.stoker");
+  Model loaded = load_model(dir / "m.stoker");
+  EXPECT_EQ(loaded.count_params(), 12);
+  EXPECT_EQ(loaded.predict(x), model.predict(x));
+  EXPECT_EQ(clone_model(model).count_params(), 12);
 }
 
 TEST(Sequential, BeginningWithAModelKnowsItsInput) {

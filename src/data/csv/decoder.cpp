@@ -24,6 +24,7 @@ struct Field {
   CsvColumn column;
   bool used = false, inferred = false, packed = false;
   size_t component = 0;                      // its place among the components, or in the packed one
+  std::string unfit = {};                    // CsvOptions::missing, where it is none of the dtype
   std::optional<std::string> fallback = {};  // as text, checked
 };
 
@@ -67,6 +68,7 @@ class CsvDecoder final : public ElementFunction, public RecordFunction {
       if (!field.packed) spec_.push_back({field.column.dtype, {}});
     }
     for (Field& field : fields_) set_fallback(field, options);
+    check_missing(options);
   }
 
   std::string name() const override { return "decode_csv"; }
@@ -238,13 +240,35 @@ class CsvDecoder final : public ElementFunction, public RecordFunction {
     DType dtype = field.column.dtype;
     field.fallback = field.column.fallback;
     if (!field.fallback && dtype == DType::bytes) field.fallback = "";
-    if (!field.fallback) field.fallback = options.missing;
-    if (!field.used || !field.fallback) return;
+    if (field.used && field.fallback && !is_value(*field.fallback, dtype))
+      fail_fallback(*field.fallback, field);
+    if (field.fallback || !options.missing) return;
+    if (is_value(*options.missing, dtype))
+      field.fallback = options.missing;
+    else
+      field.unfit = *options.missing;
+  }
+
+  // One for all columns need not fit each of them: "nan" is none of integers without gaps.
+  void check_missing(const CsvOptions& options) const {
+    auto takes_it = [&](const Field& field) { return field.used && field.unfit.empty(); };
+    auto lacks_it = [](const Field& field) { return field.used && !field.unfit.empty(); };
+    auto number = [](const Field& field) { return field.column.dtype != DType::bytes; };
+    auto unfit = std::ranges::find_if(fields_, lacks_it);
+    if (unfit == fields_.end()) return;
+    if (std::ranges::none_of(fields_, [&](const Field& f) { return takes_it(f) && number(f); }))
+      fail_fallback(*options.missing, *unfit);
+  }
+
+  static bool is_value(const std::string& text, DType dtype) {
     alignas(std::max_align_t) std::byte memory[sizeof(std::string)];
-    if (dtype != DType::bytes && !parse_csv_value(*field.fallback, dtype, memory))
-      throw ValueError(
-          fmt::format("csv: \"{}\" should stand for missing values of column \"{}\", but is no {}",
-                      *field.fallback, printable(field.column.name), stoker::name(dtype)));
+    return dtype == DType::bytes || parse_csv_value(text, dtype, memory);
+  }
+
+  [[noreturn]] static void fail_fallback(const std::string& text, const Field& field) {
+    throw ValueError(
+        fmt::format("csv: \"{}\" should stand for missing values of column \"{}\", but is no {}",
+                    text, printable(field.column.name), stoker::name(field.column.dtype)));
   }
 
   void number(size_t i, CsvFields& walk, float& value) const {
@@ -270,10 +294,16 @@ class CsvDecoder final : public ElementFunction, public RecordFunction {
     const Field& field = fields_[i];
     bool missing = text.empty() || std::ranges::find(na_values_, text) != na_values_.end();
     if (missing && !field.fallback)
-      throw ValueError(fmt::format(
-          "{}: the value is missing; say what stands for missing ones: {{.missing = \"0\"}} of "
-          "data::csv, --missing 0 of `stoker train` and `stoker predict`",
-          address(i)));
+      throw ValueError(
+          field.unfit.empty()
+              ? fmt::format(
+                    "{}: the value is missing; say what stands for missing ones: {{.missing = "
+                    "\"0\"}} of data::csv, --missing 0 of `stoker train` and `stoker "
+                    "predict`",
+                    address(i))
+              : fmt::format("{}: the value is missing, and missing = \"{}\" is no {}; state the "
+                            "column's dtype, or a fallback, in columns",
+                            address(i), field.unfit, stoker::name(field.column.dtype)));
     if (missing) text = *field.fallback;
     if (parse_csv_value(text, field.column.dtype, place)) return;
     throw ValueError(fmt::format("{}: expected {}, got \"{}\"{}", address(i),

@@ -63,7 +63,10 @@ class Inferred {
  public:
   void see(std::string_view text, const Names& na_values) {
     text = trimmed(text);
-    if (text.empty() || std::ranges::find(na_values, text) != na_values.end()) return;
+    if (text.empty() || std::ranges::find(na_values, text) != na_values.end()) {
+      gap_ = true;
+      return;
+    }
     seen_ = true;
     int64_t whole = 0;
     float number = 0;
@@ -72,14 +75,19 @@ class Inferred {
     number_ = number_ && (parse_csv_value(text, DType::float32, &number) || is_number(text));
     flag_ = flag_ && !is_digit(text[0]) && parse_bool(text, flag);
   }
-  DType dtype() const {
+  // `missing`: what stands for the gaps; integers with gaps that become "nan" are floats.
+  DType dtype(const std::optional<std::string>& missing) const {
     if (!seen_) return DType::float32;
     if (flag_) return DType::bool_;
-    return integer_ ? DType::int64 : number_ ? DType::float32 : DType::bytes;
+    int64_t whole = 0;
+    float number = 0;
+    bool to_floats = gap_ && missing && !parse_csv_value(*missing, DType::int64, &whole) &&
+                     parse_csv_value(*missing, DType::float32, &number);
+    return integer_ && !to_floats ? DType::int64 : number_ ? DType::float32 : DType::bytes;
   }
 
  private:
-  bool seen_ = false, integer_ = true, number_ = true, flag_ = true;
+  bool seen_ = false, gap_ = false, integer_ = true, number_ = true, flag_ = true;
 };
 
 size_t field_named(const std::string& name, const char* option, const CsvSchema& schema) {
@@ -157,7 +165,7 @@ void infer(const std::vector<std::string>& paths, const CsvOptions& options, Fil
     }
   }
   for (size_t i = 0; i < kinds.size(); ++i)
-    if (schema.inferred[i]) schema.fields[i].dtype = kinds[i].dtype();
+    if (schema.inferred[i]) schema.fields[i].dtype = kinds[i].dtype(options.missing);
 }
 
 void check_options(const CsvOptions& options) {

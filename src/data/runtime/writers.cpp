@@ -6,11 +6,19 @@
 
 namespace stoker::data {
 
-void check_against(const TensorSpec& spec, size_t component, DType dtype, const Shape& shape) {
+namespace {
+
+bool fits_spec(const TensorSpec& spec, DType dtype, const Shape& shape) {
   bool fits = spec.dtype == dtype && spec.shape.rank() == shape.rank();
   for (int axis = 0; fits && axis < shape.rank(); ++axis)
     fits = spec.shape[axis] < 0 || spec.shape[axis] == shape[axis];
-  if (!fits)
+  return fits;
+}
+
+}  // namespace
+
+void check_against(const TensorSpec& spec, size_t component, DType dtype, const Shape& shape) {
+  if (!fits_spec(spec, dtype, shape))
     throw ShapeError(
         fmt::format("component {} became {}, but its spec says {}; give the map {{.spec "
                     "= …}} when its function changes dtype or shape",
@@ -125,7 +133,9 @@ void check_element(const ElementSpec& spec, const Batch& element) {
                                  element.size(), spec.size(), to_string(spec)));
   for (size_t i = 0; i < spec.size(); ++i) {
     if (!element[i].defined()) throw ShapeError(fmt::format("component {} is undefined", i));
-    check_against(spec[i], i, element[i].dtype(), element[i].shape());
+    if (!fits_spec(spec[i], element[i].dtype(), element[i].shape()))
+      throw ShapeError(fmt::format("the function gave {} as component {}, but {} was declared",
+                                   to_string(element[i].spec()), i, to_string(spec[i])));
   }
 }
 

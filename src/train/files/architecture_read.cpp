@@ -7,6 +7,7 @@
 #include "formats/json.h"
 #include "graph/op.h"
 #include "nn/layer_tree.h"
+#include "nn/names.h"
 #include "train/files/architecture.h"
 #include "train/files/attrs_json.h"
 #include "train/files/model_config.h"
@@ -58,6 +59,8 @@ class Reader {
       fail(where, fmt::format("models are nested more than {} deep", kMaxNesting));
     std::string kind = text(json, "kind", where), name = text(json, "name", where);
     std::string here = fmt::format("{} \"{}\"", kind, name);
+    // One that the program did not name stays so: several files fit into one model.
+    if (depth == 0 && name == snake_case(kind)) name.clear();
     std::vector<Layer> layers;
     for (const Json& each : list(json, "layers", here))
       layers.push_back(

@@ -6,6 +6,7 @@
 #include <stoker/error.h>
 
 #include "nn/layer_tree.h"
+#include "nn/names.h"
 #include "train/model/model_base.h"
 
 namespace stoker {
@@ -25,11 +26,16 @@ class Rebuilder {
   using Place = std::pair<const SketchNode*, int>;
   using Places = std::map<Place, Value>;
 
+  // One that the program did not give a name gets none, so that several clones fit into one model.
+  static std::string name_of(const ModelBase& old) {
+    return old.name() == snake_case(old.kind()) ? std::string() : old.name();
+  }
+
   // A list of layers that has not met an input yet.
   std::shared_ptr<ModelBase> unconnected(const ModelBase& old) {
     std::vector<Layer> layers;
     for (const Layer& layer : old.layers()) layers.push_back(layer_for(layer, "", {}));
-    return std::make_shared<ModelBase>(layers, old.label());
+    return std::make_shared<ModelBase>(layers, name_of(old));
   }
 
   const Values& checked(const ModelBase& old, const Values& inputs) const {
@@ -68,7 +74,7 @@ class Rebuilder {
         layers.push_back(layer_for(layer, prefix, {x}));
         x = layers.back()(x);
       }
-      auto made = std::make_shared<ModelBase>(inputs[0], layers, old.label());
+      auto made = std::make_shared<ModelBase>(inputs[0], layers, name_of(old));
       for (const Layer& layer : old.layers()) freeze_inner(layer);
       return made;
     }
@@ -77,7 +83,7 @@ class Rebuilder {
     for (const auto& node : topology.nodes) add(*node, there, prefix);
     Values outputs;
     for (const Value& output : topology.outputs) outputs.push_back(there.at(place(output)));
-    auto made = std::make_shared<ModelBase>(inputs, outputs, old.label());
+    auto made = std::make_shared<ModelBase>(inputs, outputs, name_of(old));
     for (const Layer& layer : old.layers()) freeze_inner(layer);
     return made;
   }

@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "graph/graph.h"
 #include "nn/layer_tree.h"
+#include "nn/names.h"
 #include "train/model/memory_table.h"
 #include "train/model/model_base.h"
 #include "train/model/settings.h"
@@ -108,10 +109,7 @@ class Labels {
 
  private:
   std::string numbered(const SketchOp& op) {
-    std::string name = op.attrs.has("fn") ? op.attrs.get<std::string>("fn") : op.op, label = name;
-    for (int number = 1; !taken_.insert(label).second; ++number)
-      label = fmt::format("{}_{}", name, number);
-    return label;
+    return unique_name(op.attrs.has("fn") ? op.attrs.get<std::string>("fn") : op.op, taken_);
   }
   std::set<std::string> taken_;
   std::map<const SketchNode*, std::string> labels_;

@@ -100,10 +100,12 @@ void name_layers(const std::vector<Layer>& layers) {
   auto has_name = [](const Layer& layer) {
     return !layer.name().empty() && !layer.base().has_borrowed_name();
   };
+  std::set<const LayerBase*> seen;  // a Sequential may hold a layer twice
   for (const Layer& layer : layers)
-    if (has_name(layer) && !taken.insert(layer.name()).second)
+    if (seen.insert(&layer.base()).second && has_name(layer) && !taken.insert(layer.name()).second)
       throw ValueError(
-          fmt::format("two layers of one model are named \"{}\"; give one of them another .name",
+          fmt::format("two layers of one model are named \"{0}\"; give one of them another .name, "
+                      "or rename it: layer.base().set_name(\"{0}_2\")",
                       layer.name()));
   for (const Layer& layer : layers) {
     if (!has_name(layer))
