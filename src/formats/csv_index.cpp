@@ -35,7 +35,8 @@ class CsvIndexer {
   }
 
   RecordIndex make() {
-    auto threads = int(std::min<int64_t>(available_cores(), pieces_));
+    int threads = 1;  // of small files there may be many: nothing is asked and started for them
+    if (pieces_ > 1) threads = int(std::min<int64_t>(available_cores(), pieces_));
     std::optional<ThreadPool> pool;
     if (threads > 1) pool.emplace(ThreadPool::Options{.threads = threads - 1, .name = "index"});
     for (int64_t first = 0; first < pieces_; first += kPiecesTogether) {
