@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
+
+#include "common/peer_process.h"
 
 namespace stoker::bench {
 
@@ -16,14 +16,9 @@ PeerRows::PeerRows(const Options& options, std::string folder, std::string scrip
 
 // What the peers reach, by name; empty where there are none.
 std::map<std::string, double> PeerRows::ask() const {
-  const char* venv = std::getenv("STOKER_PEERS_VENV");
-  const char* home = std::getenv("HOME");
-  std::string python =
-      (venv != nullptr ? std::string(venv)
-                       : std::string(home == nullptr ? "" : home) + "/.cache/stoker/peers") +
-      "/bin/python";
+  std::string python = peers_python();
   std::map<std::string, double> rates;
-  if (!std::filesystem::exists(python)) return rates;
+  if (python.empty()) return rates;
   std::string command = "'" + python + "' '" STOKER_BENCH_SOURCE_DIR "/" + script_ + "' '" +
                         folder_ + "' 2>/dev/null";
   FILE* pipe = ::popen(command.c_str(), "r");
