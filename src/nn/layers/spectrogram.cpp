@@ -156,7 +156,7 @@ class MelSpectrogramLayer : public Configured<SingleInputLayer, MelSpectrogramCo
     Value power = ops::square(spectrum.real) + ops::square(spectrum.imag);
     // A root has no gradient at 0, and a square needs none.
     if (o.mag_exp != 2) power = ops::pow(ops::sqrt(power), o.mag_exp);
-    Value mel = ops::matmul(power, Value(weights(power.shape()[-1])));
+    Value mel = ops::matmul(power, Value(mel_weights(power.shape()[-1])));
     return ops::transpose(o.power_to_db ? decibels(mel) : mel, {0, 2, 1});
   }
 
@@ -175,7 +175,7 @@ class MelSpectrogramLayer : public Configured<SingleInputLayer, MelSpectrogramCo
 
   // Triangles over the frequencies [bins, num_mel_bins], as wide as their neighbours' distance on the
   // scale of mels; the constant part is left out.
-  Tensor weights(int64_t bins) const {
+  Tensor mel_weights(int64_t bins) const {
     const auto& o = options();
     double low = mel_of(o.min_freq), high = mel_of(highest());
     double apart = (high - low) / double(o.num_mel_bins + 1);

@@ -8,7 +8,9 @@
 
 namespace stoker {
 
+namespace {
 using Json = nlohmann::ordered_json;
+}
 
 const Json& json_field(const char* what, const Json& json, const char* name,
                        bool good_type(const Json&)) {
