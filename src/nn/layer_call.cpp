@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 #include "graph/sketch.h"
-#include "nn/called_layers.h"
+#include "nn/called_weights.h"
 #include "nn/masks.h"
 #include "nn/watched_layers.h"
 
@@ -77,7 +77,6 @@ Values LayerCall::with_masks(const Values& inputs, const Values& masks) {
 Values LayerCall::apply(Graph& graph, const Values& operands) {
   check_not_running(layer.base(), graph.call());
   if (graph.call() != nullptr) graph.call()->layer.adopt(layer.shared());
-  called_layers(graph).layers.insert(layer.shared());
   Graph::Call call(graph, layer.base(), training.value_or(graph.training()));
   Values inputs(operands.begin(), operands.end() - int64_t(masked.size()));
   Values masks = masks_of(inputs);
@@ -87,6 +86,7 @@ Values LayerCall::apply(Graph& graph, const Values& operands) {
   if (!trial || inputs.empty() || inputs[0].shape().rank() == 0) {
     Values outputs = layer.base().run(graph, inputs, masks, arguments);
     show_watched(graph, layer.base(), outputs);
+    if (call.outer == nullptr) note_weights(graph, layer.base());
     if (trial) output_mask_ranks = mask_ranks_of(outputs);
     return outputs;
   }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <stoker/ops.h>
 
-#include "nn/called_layers.h"
+#include "nn/called_weights.h"
 #include "nn/layer_tree.h"
 #include "nn/masks.h"
 #include "train/model/model_base.h"
@@ -81,7 +81,8 @@ void check_all_trained(const ModelBase& model, const Graph& graph, const Compile
 void check_loss_variables(const ModelBase& model, Graph& graph, size_t first) {
   std::set<const void*> known = ids_of(model.weights());
   known.merge(ids_of(model.borrowed_weights()));
-  for (const auto& layer : called_layers(graph).layers) known.merge(ids_of(layer->weights()));
+  const std::set<const void*>& called = called_weights(graph).ids;
+  known.insert(called.begin(), called.end());
   for (size_t i = first; i < graph.variables().size(); ++i) {
     const Variable& variable = graph.variables()[i].variable;
     if (variable.category() == MemoryCategory::weights && variable.trainable() &&
