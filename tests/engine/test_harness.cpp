@@ -63,8 +63,10 @@ TEST(Harness, EveryCaseNoticesAnElementThatIsOffByAThousandth) {
     double& most = *std::ranges::max_element(
         values, {}, [](double value) { return std::isfinite(value) ? std::abs(value) : -1; });
     bool flag = most == 0 || most == 1, integer = most == std::trunc(most) && std::abs(most) < 1e4;
-    // Less, because codes end at 255.
-    most = flag ? 1 - most : integer ? most - 1 : most + 1e-3 * std::max(1.0, std::abs(most));
+    // Towards 0, because codes end at 255 and at -128.
+    most = flag      ? 1 - most
+           : integer ? most - std::copysign(1.0, most)
+                     : most + 1e-3 * std::max(1.0, std::abs(most));
   });
   for (const auto& [op, cases] : op_cases())
     for (const OpCase& op_case : cases.good) {

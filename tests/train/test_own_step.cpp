@@ -286,7 +286,7 @@ TEST(OwnStep, SaysWhatIsWrong) {
   EXPECT_TRUE(says(error_of<ValueError>([&] { model.evaluate(data.x, data.y); }),
                    {"evaluate", "test_step"}));
   EXPECT_TRUE(says(error_of<ShapeError>([&] { model.fit(data.x, data.y.slice(0, 4)); }),
-                   {"the same number of rows"}));
+                   {"their numbers of rows differ"}));
   Sequential unknown({Dense(1)});
   unknown.compile({.optimizer = sgd, .train_step = good});
   EXPECT_TRUE(
