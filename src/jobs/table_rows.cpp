@@ -101,8 +101,8 @@ char delimiter_of(const Job& job, const std::string& glob) {
     return glob.ends_with(".tsv") || glob.ends_with(".tsv.gz") ? '\t' : ',';
   if (job.delimiter == "tab" || job.delimiter == "\\t") return '\t';
   if (job.delimiter.size() > 1)
-    throw ValueError(fmt::format("delimiter: expected one character or \"tab\", got \"{}\"",
-                                 printable(job.delimiter)));
+    throw OptionError(fmt::format("delimiter: expected one character or \"tab\", got \"{}\"",
+                                  printable(job.delimiter)));
   return job.delimiter[0];
 }
 

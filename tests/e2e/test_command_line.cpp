@@ -58,6 +58,8 @@ TEST(CommandLine, AWrongValueIsTwoAndOneClearLine) {
            {"train --schedule step --data x", "schedule: expected cosine or constant"},
            {"train --precision float8 --data x", "float8"},
            {"inspect resnet", "unknown model \"resnet\"; there are mlp"},
+           {"bench cnn --model mlp", "model: given twice"},
+           {"bench cnn --devices cpu:2", "stoker bench scaling"},
            {"doctor", "no data"}}) {
     Ended ended = run_stoker(arguments);
     EXPECT_EQ(ended.status, 2) << arguments;
@@ -197,6 +199,8 @@ TEST(CommandLine, InspectsAndTimes) {
   Ended timed = run_stoker("bench lenet --batch 8 --steps 3 --json -");
   ASSERT_EQ(timed.status, 0) << timed.err;
   EXPECT_GT(json::parse(timed.out)["ms_per_step"].get<double>(), 0);
+  Ended named = run_stoker("bench --model mlp --batch 8 --steps 1");
+  EXPECT_TRUE(contains(named.out, "mlp on ")) << named.out << named.err;
 }
 
 TEST(CommandLine, TheDemoRunsAndBothFormsAgree) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -11,7 +12,7 @@ namespace stoker::app {
 
 Command bench_command() {
   struct State {
-    std::string model = "cnn";
+    std::string model;  // none: --model
     int64_t steps = 50;
     JobOptions job;
     Report report;
@@ -36,7 +37,15 @@ Command bench_command() {
           .run = [state] {
             jobs::Job job = state->job.job();
             bool scaling = state->model == "scaling";
-            if (!scaling) job.model = state->model;
+            if (!scaling && !job.devices.empty())
+              throw jobs::OptionError("devices: several are measured by `stoker bench scaling`");
+            if (!scaling && !state->model.empty()) {
+              if (std::ranges::any_of(state->job.given,
+                                      [](const auto& g) { return g.first == "model"; }))
+                throw jobs::OptionError("model: given twice, as \"" + state->model +
+                                        "\" and with --model");
+              job.model = state->model;
+            }
             if (scaling) {
               std::ostream* people =
                   jobs::process_number() == 0 ? &state->report.people() : nullptr;
