@@ -4,7 +4,6 @@
 #include <numeric>
 #include <optional>
 #include <ostream>
-#include <ranges>
 
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
@@ -45,8 +44,8 @@ struct Trial {
 // The backward pass makes the gradients of the last layers first.
 std::vector<int64_t> buckets_of(const std::vector<Variable>& trainable) {
   std::vector<int64_t> bytes;
-  for (const Variable& variable : trainable | std::views::reverse)
-    bytes.push_back(variable.shape().elements() * int64_t(sizeof(float)));
+  for (auto variable = trainable.rbegin(); variable != trainable.rend(); ++variable)
+    bytes.push_back(variable->shape().elements() * int64_t(sizeof(float)));
   std::vector<int64_t> buckets;
   size_t first = 0;
   for (size_t end : bucket_ends(bytes, CommunicationOptions().bucket_bytes)) {

@@ -63,7 +63,7 @@ bool is_custom(const Json& json, const char* name = "custom") {
 // Schedules of the user's own, alone or inside a WarmUp: see schedule_config.h.
 LearningRateSchedule own_schedule(const std::string& name, const Attrs& config,
                                   const CustomObjects& objects) {
-  auto kind = config.get<std::string>(name);
+  const auto& kind = config.get<std::string>(name);
   if (kind != "WarmUp" || !config.has(name + "/schedule")) {
     const auto& found = find_custom_object(objects.schedules, kind, "schedules");
     if (!found.defined()) fail_custom(kind, "schedules", "is undefined in custom_objects");
