@@ -94,8 +94,9 @@ template <class T>
 STOKER_HD T mixed_value(const Mix& mix, const Mixed& mixed, T own, T other, int64_t index,
                         int64_t channels) {
   if (mix.cut == 0 || channels == 0) return T(mixed.share) * own + (1 - T(mixed.share)) * other;
-  auto x = float(index / channels % mix.picture.width);
-  auto y = float(index / channels / mix.picture.width);
+  int64_t pixel = index / channels, row = pixel / mix.picture.width;
+  auto x = float(pixel % mix.picture.width);
+  auto y = float(row);
   bool in_box = x >= mixed.box[0] && x < mixed.box[1] && y >= mixed.box[2] && y < mixed.box[3];
   return in_box ? other : own;
 }
