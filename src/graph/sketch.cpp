@@ -170,11 +170,10 @@ Values emit_node(Graph& graph, const SketchNode& node, const Values& inputs) {
 bool is_trial_batch(int64_t extent) { return extent > 0 && extent % kTrialBatch == 0; }
 
 std::string without_trial_batch(std::string text) {
-  const std::string placeholder = "[" + std::to_string(kTrialBatch);
-  for (size_t at = text.find(placeholder); at != std::string::npos;
-       at = text.find(placeholder, at + 1)) {
-    char next = at + placeholder.size() < text.size() ? text[at + placeholder.size()] : ' ';
-    if (next == ',' || next == ']') text.replace(at, placeholder.size(), "[None");
+  const std::string opening = "[" + std::to_string(kTrialBatch);
+  for (size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {
+    char next = at + opening.size() < text.size() ? text[at + opening.size()] : ' ';
+    if (next == ',' || next == ']') text.replace(at, opening.size(), "[None");
   }
   return text;
 }

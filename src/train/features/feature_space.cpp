@@ -122,10 +122,8 @@ FeatureSpace::Feature FeatureSpace::integer_categorical(const CategoricalOptions
 }
 
 FeatureSpace::Feature FeatureSpace::string_categorical(const CategoricalOptions& options) {
-  expect_mode(options.output_mode);
-  Feature feature = "string_categorical";
-  feature.categorical_ = options;
-  feature.output_mode_ = options.output_mode;
+  Feature feature = integer_categorical(options);
+  feature.kind_ = "string_categorical";
   return feature;
 }
 
@@ -140,10 +138,8 @@ FeatureSpace::Feature FeatureSpace::integer_hashed(int64_t num_bins,
 
 FeatureSpace::Feature FeatureSpace::string_hashed(int64_t num_bins,
                                                   const std::string& output_mode) {
-  expect_mode(output_mode);
-  Feature feature("string_hashed");
-  feature.num_bins_ = num_bins;
-  feature.output_mode_ = output_mode;
+  Feature feature = integer_hashed(num_bins, output_mode);
+  feature.kind_ = "string_hashed";
   return feature;
 }
 
