@@ -1,7 +1,6 @@
 #include "nn/layer_tree.h"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 
 namespace stoker {
@@ -13,7 +12,8 @@ class Walk {
  public:
   void visit_children(const LayerBase& layer, const std::string& prefix) {
     std::vector<Layer> children = layer.children();
-    for (const Layer& child : std::views::reverse(children)) {
+    std::ranges::reverse(children);  // Clang 14 has no views::reverse over libstdc++ 12
+    for (const Layer& child : children) {
       if (!seen_.insert(&child.base()).second) continue;
       std::string path = prefix + without_prefix(child.base().label(), layer.label());
       visit_children(child.base(), path + "/");

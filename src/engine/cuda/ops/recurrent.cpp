@@ -18,6 +18,7 @@ std::vector<TensorSpec> recurrent_specs(const Builder& b, const Node& node) {
 
 void emit_recurrent_steps(Builder& b, const RecurrentShape& s, DType dtype, Steps way, int from,
                           int to, int64_t n) {
+  if (s.steps() * n == 0) return;
   StridedCopy copy;
   copy.element = int(size_of(dtype));
   copy.rank = 3;
@@ -48,6 +49,14 @@ bool has_recurrent_gradient(const Graph& graph, const Node& node, const Recurren
 
 void emit_recurrent_product(Builder& b, MatmulKey key, int x, int w, int y, int bias) {
   key.bias = bias >= 0;
+  size_t bytes = size_t(key.rows * key.columns) * size_of(key.wide ? DType::float32 : key.dtype);
+  if (bytes == 0) return;
+  if (key.inner == 0 && !key.bias) {  // sequences without steps: cuBLASLt has no empty sums
+    b.emit({"own:zero", {}, {y}, "recurrent product"}, [bytes](const Launch& at) {
+      check(cudaMemsetAsync(at.get(0), 0, bytes, at.stream), "zeroing");
+    });
+    return;
+  }
   auto plan = b.shared().matmul_plans.find(key, b.shared().pool);
   Call call{"cublaslt", {x, w}, {y, b.scratch(plan->workspace())}, "recurrent product"};
   if (key.bias) call.reads.push_back(bias);
