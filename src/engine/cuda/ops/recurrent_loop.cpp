@@ -73,9 +73,9 @@ LoopKept emit_loop(Builder& b, const RecurrentShape& s, DType dtype, const std::
   bool lstm = s.cell == Cell::lstm;
   int x = b.scratch(loop_bytes(s.steps() * s.features, dtype));
   emit_recurrent_steps(b, s, dtype, Steps::to_steps, in[0], x, s.features);
-  emit_recurrent_product(
-      b, product_key(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}), x, in[1],
-      kept.gates);
+  emit_recurrent_product(b,
+                         product_key(b, dtype, s.steps(), s.columns(), s.features, {.wide = true}),
+                         x, in[1], kept.gates);
   Plan plan = product_plan(b, dtype, s.batch, s.columns(), s.units, {.wide = true});
   Call call{"cublaslt+own:recurrent", {in[2], in[3], in[4], in[lstm ? 5 : 4]}, {}, {}};
   call.reads.push_back(in[s.masked ? s.mask() : 2]);
